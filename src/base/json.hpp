@@ -1,0 +1,21 @@
+// JSON that passes through is kept as text that has been checked once, at the edge; what is looked into is a boost::json::value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton {
+
+// Well-formed JSON in compact form. Only code that has parsed or built it may make one.
+struct Json {
+  std::string text;
+  friend bool operator==(const Json&, const Json&) = default;
+};
+
+using OptionalJson = std::optional<Json>;
+
+void append_quoted(std::string& out, std::string_view text);  // a JSON string, quotes included; invalid UTF-8 becomes U+FFFD
+[[nodiscard]] std::string quoted(std::string_view text);
+
+}  // namespace baton

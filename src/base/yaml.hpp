@@ -1,0 +1,59 @@
+// A strict YAML 1.2 reader on libyaml's event parser: every node knows its line and column; duplicate keys,
+// unknown tags, a second document, and input beyond the limits are errors; aliases are expanded within the
+// node limit. Plain scalars follow the core schema: true/false, null/~, decimal integers, 0o and 0x, floats,
+// everything else (yes, no, on, dates) is a string.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+#include "base/json.hpp"
+
+namespace baton::yaml {
+
+struct Limits {
+  std::size_t bytes = 1 << 20;
+  std::size_t nodes = 100'000;
+  int depth = 64;
+};
+
+enum class Kind { null, boolean, integer, real, string, sequence, mapping };
+
+struct Node;
+struct Entry;
+
+struct Node {
+  Kind kind = Kind::null;
+  Position at;
+  std::string text;            // scalars: the value as written, after unquoting and folding
+  std::vector<Node> items;     // sequences
+  std::vector<Entry> entries;  // mappings, in the order of the document
+
+  [[nodiscard]] const Node* find(std::string_view key) const;  // mappings; nullptr when absent
+  [[nodiscard]] bool is_scalar() const { return kind != Kind::sequence && kind != Kind::mapping; }
+  // Of kind boolean, integer or real; ENSUREd.
+  [[nodiscard]] bool as_bool() const;
+  [[nodiscard]] std::int64_t as_int() const;  // integers out of range are kind real
+  [[nodiscard]] double as_real() const;
+};
+
+struct Entry {
+  std::string key;  // the scalar key as written: `true:` is "true"
+  Position key_at;
+  Node value;
+};
+
+// An empty document is a null node.
+[[nodiscard]] std::expected<Node, std::vector<Diagnostic>> parse(std::string_view text,
+                                                                 const Limits& limits = {});
+
+// The same value as compact JSON. Infinities and NaN, which JSON lacks, become null.
+[[nodiscard]] Json to_json(const Node& node);
+
+}  // namespace baton::yaml

@@ -1,0 +1,123 @@
+#include "cli/app.hpp"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/input.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/token_text.hpp"
+
+namespace baton::cli {
+namespace {
+
+// What the parser says to a line: empty when it understands it.
+std::string complaint(std::vector<std::string> arguments) {
+  Action chosen;
+  const auto app = make_app(chosen);
+  std::ranges::reverse(arguments);
+  try {
+    app->parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return explain(*app, error);
+  }
+  return chosen ? "" : "nothing chosen";
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST(CommandLine, UnderstandsEveryCommand) {
+  for (const std::vector<std::string>& line : std::vector<std::vector<std::string>>{
+           {"serve", "--data", "d", "--listen", "127.0.0.1:0", "--insecure", "--builtin", "off", "--body-max",
+            "1m"},
+           {"run", "f.yaml", "--input", R"({"a":[1,2]})", "--json"},
+           {"validate", "a.yaml", "b.yaml", "--json"},
+           {"workflow", "publish", "a.yaml", "b.yaml"},
+           {"workflow", "list", "--json"},
+           {"workflow", "show", "w", "--version", "2"},
+           {"job", "submit", "w", "--input", "{}", "--version", "1", "--idempotency-key", "k", "--wait"},
+           {"job", "list", "--status", "FAILED", "--workflow", "w", "--limit", "5", "--cursor", "c"},
+           {"job", "show", "id", "--server", "http://h:1", "--token", "t", "--tenant", "x"},
+           {"job", "watch", "id"},
+           {"job", "cancel", "id", "--reason", "because"},
+           {"token", "create", "--role", "admin", "--tenant", "t", "--label", "l", "--data", "d"},
+           {"token", "list", "--store", "postgres://h/d"},
+           {"token", "revoke", "id"}})
+    EXPECT_EQ(complaint(line), "") << line[0] << ' ' << line[1];
+}
+
+TEST(CommandLine, NamesTheNearestCommand) {
+  EXPECT_TRUE(has(complaint({"sevre"}), "baton has no command 'sevre'; did you mean 'serve'?"))
+      << complaint({"sevre"});
+  EXPECT_TRUE(
+      has(complaint({"job", "sumbit", "w"}), "baton job has no command 'sumbit'; did you mean 'submit'?"))
+      << complaint({"job", "sumbit", "w"});
+  EXPECT_TRUE(has(complaint({"zebra"}), "baton has no command 'zebra'\n")) << complaint({"zebra"});
+}
+
+TEST(CommandLine, NamesTheNearestOption) {
+  const std::string said = complaint({"serve", "--lisen=127.0.0.1:0"});
+  EXPECT_TRUE(has(said, "baton serve has no option '--lisen'; did you mean '--listen'?")) << said;
+  EXPECT_TRUE(has(said, "Try 'baton serve --help'."));
+  const std::string job = complaint({"job", "submit", "w", "--inptu", "{}"});
+  EXPECT_TRUE(has(job, "did you mean '--input'?")) << job;
+}
+
+TEST(CommandLine, TellsWhatIsMissing) {
+  EXPECT_TRUE(has(complaint({"run"}), "FILE")) << complaint({"run"});
+  EXPECT_TRUE(has(complaint({"token", "create"}), "--role")) << complaint({"token", "create"});
+  EXPECT_TRUE(has(complaint({"token", "create", "--role", "king"}), "king"));
+  EXPECT_FALSE(complaint({}).empty());
+  EXPECT_FALSE(complaint({"job"}).empty());
+}
+
+TEST(Input, IsAnObjectMadeCompactWithItsNumbersAsTheyWere) {
+  EXPECT_EQ(parse_input(" { \"a b\" : [ 1.50 , \"x \\\" y\" ] } ", "it")->text, R"({"a b":[1.50,"x \" y"]})");
+  EXPECT_EQ(read_input("{}")->text, "{}");
+}
+
+TEST(Input, TellsTheByteWhereItStopsBeingJson) {
+  const auto broken = parse_input(R"({"a":tru})", "the input");
+  ASSERT_FALSE(broken);
+  EXPECT_TRUE(has(broken.error().message, "the input is not JSON")) << broken.error().message;
+  EXPECT_TRUE(has(broken.error().message, "at byte 5, before 'tru}'")) << broken.error().message;
+  EXPECT_TRUE(has(parse_input("{} x", "it").error().message, "at byte 3"))
+      << parse_input("{} x", "it").error().message;
+  EXPECT_TRUE(has(parse_input("{\"a\":", "it").error().message, "at byte 5"));
+  EXPECT_TRUE(has(parse_input("", "it").error().message, "at byte 0"));
+  EXPECT_TRUE(has(parse_input("[1]", "it").error().message, "must be a JSON object"));
+  EXPECT_TRUE(has(read_input("@/does/not/exist").error().message, "/does/not/exist"));
+}
+
+TEST(Output, PrettyJsonChangesOnlyBlanks) {
+  EXPECT_EQ(pretty(R"({"a":[1.0,{}],"b":"x,y:{"})"),
+            "{\n  \"a\": [\n    1.0,\n    {}\n  ],\n  \"b\": \"x,y:{\"\n}");
+  EXPECT_EQ(compact(pretty(R"({"a":[],"b":"\\"})")), R"({"a":[],"b":"\\"})");
+}
+
+TEST(Output, TablesAlignAndKeepTheTerminalSafe) {
+  EXPECT_EQ(table({{"ID", "NAME"}, {"1", "\x1b[31m"}, {"long", "ü"}}), "ID    NAME\n1     ?[31m\nlong  ü\n");
+}
+
+TEST(ProgressLines, TellTheNodeAndTheReason) {
+  EXPECT_EQ(
+      progress_line({"node_failed", "pay", R"({"error":"no money"})", {}}, Duration{1500}, false, false),
+      "   1.500 s  x pay failed: no money");
+  EXPECT_EQ(progress_line({"job_completed", "", "", {}}, Duration{2}, false, false),
+            "   0.002 s  + job completed");
+  EXPECT_EQ(progress_line({"something_new", "n", "", {}}, Duration{0}, false, false),
+            "   0.000 s  * n something_new");
+}
+
+TEST(TokenText, HasThirtyTwoRandomBytesBehindItsPrefix) {
+  const std::string text = new_token_text();
+  EXPECT_TRUE(text.starts_with("baton_"));
+  EXPECT_EQ(text.size(), 6U + 43U);
+  EXPECT_NE(text, new_token_text());
+  EXPECT_EQ(new_token_id().size(), 12U);
+}
+
+}  // namespace
+}  // namespace baton::cli

@@ -1,0 +1,38 @@
+// The commands of the one binary. Each add_… declares its command on the parser and, when that command is the
+// one given, leaves in `chosen` what is to be done; app.cpp does it after the whole line has been understood.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace baton::cli {
+
+// What the process answers to its shell.
+enum Exit : int {
+  exit_ok = 0,
+  exit_failed = 1,     // the job failed, or the server refused or could not be reached
+  exit_usage = 2,      // wrong arguments, or a definition with errors
+  exit_fenced = 3,     // serve: another server took the store over
+  exit_no_worker = 4,  // run: a task waits on a queue that nobody serves
+  exit_interrupted = 130,
+};
+
+using Action = std::function<int()>;
+
+void add_serve(CLI::App& app, Action& chosen);
+void add_run(CLI::App& app, Action& chosen);
+void add_validate(CLI::App& app, Action& chosen);
+void add_workflow(CLI::App& app, Action& chosen);
+void add_job(CLI::App& app, Action& chosen);
+void add_token(CLI::App& app, Action& chosen);
+void add_bench(CLI::App& app, Action& chosen);
+
+// The whole program; arguments without the program's name.
+[[nodiscard]] int run(std::vector<std::string> arguments);
+
+}  // namespace baton::cli

@@ -1,0 +1,259 @@
+// `baton job …`: jobs on a server.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/json.hpp"
+#include "cli/commands.hpp"
+#include "cli/fields.hpp"
+#include "cli/input.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "cli/remote.hpp"
+
+namespace baton::cli {
+namespace {
+
+struct Options {
+  RemoteOptions remote;
+  std::string workflow_id;
+  std::string input = "{}";
+  int version = 0;
+  std::string idempotency_key;
+  bool wait = false;
+  std::string status;
+  int limit = 0;
+  std::string cursor;
+  std::string job_id;
+  std::string reason;
+};
+using Shared = std::shared_ptr<Options>;
+
+bool has_ended(const std::string& status) {
+  return status == "COMPLETED" || status == "FAILED" || status == "CANCELLED";
+}
+
+std::string job_target(const std::string& job_id) { return "/api/v1/jobs/" + escaped(job_id); }
+
+// The outcome of a job that has ended: the result for programs, the reason for people.
+int tell_outcome(const Options& options, const std::string& text) {
+  const Fields job(text);
+  const std::string status = job.text("status");
+  if (options.remote.as_json)
+    print_json(text);
+  else if (status == "COMPLETED")
+    print_json(job.has("result_data") ? job.document("result_data") : "null");
+  else
+    complain(fmt::format("job {} is {}{}", job.text("job_id"), status,
+                         job.has("error") ? ": " + printable(job.text("error")) : ""));
+  return status == "COMPLETED" ? exit_ok : exit_failed;
+}
+
+// Shows what is on one page of the timeline and answers the last event's id.
+std::int64_t show_events(const Fields& page, std::int64_t last, Progress* progress) {
+  for (const Fields& event : page.items("events")) {
+    last = event.number("event_id");
+    if (progress == nullptr) continue;
+    progress->show({.type = event.text("event_type"),
+                    .node_id = event.text("node_id"),
+                    .data = event.document("event_data"),
+                    .at = from_iso(event.text("created_at")).value_or(Time{})});
+  }
+  return last;
+}
+
+// Follows a job to its end. The server holds each request until there is something new, so nothing here
+// sleeps.
+int follow(Remote& remote, const Options& options, const std::string& job_id) {
+  Progress lines(stderr);
+  std::int64_t last = 0;
+  while (true) {
+    const auto answer =
+        remote.get(fmt::format("{}/timeline?after={}&wait_ms=20000", job_target(job_id), last));
+    if (!answer) return refuse(options.remote, answer.error());
+    if (!answer->ok()) return refuse(options.remote, *answer);
+    const Fields page(answer->body);
+    const std::int64_t shown = show_events(page, last, options.remote.as_json ? nullptr : &lines);
+    // A page of an ended job may still have another one behind it.
+    if (has_ended(page.text("status")) && shown == last) break;
+    last = shown;
+  }
+  const auto job = remote.get(job_target(job_id));
+  if (!job) return refuse(options.remote, job.error());
+  if (!job->ok()) return refuse(options.remote, *job);
+  return tell_outcome(options, job->body);
+}
+
+int submit(const Options& options) {
+  const auto input = read_input(options.input);
+  if (!input) {
+    complain(input.error().message);
+    return exit_usage;
+  }
+  std::string body =
+      fmt::format(R"({{"workflow_id":{},"input_data":{})", baton::quoted(options.workflow_id), input->text);
+  if (options.version > 0) body += fmt::format(R"(,"version":{})", options.version);
+  body += '}';
+  Headers headers;
+  if (!options.idempotency_key.empty()) headers.emplace_back("Idempotency-Key", options.idempotency_key);
+  Remote remote(options.remote);
+  const auto answer = remote.post("/api/v1/jobs", std::move(body), "application/json", headers);
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) {
+    const int code = refuse(options.remote, *answer);
+    if (!options.remote.as_json && Fields(answer->body).text("code") == "workflow_not_found")
+      if (const std::string hint = nearest_workflow(remote, options.workflow_id); !hint.empty())
+        complain(hint);
+    return code;
+  }
+  const std::string job_id = Fields(answer->body).text("job_id");
+  if (options.wait) return follow(remote, options, job_id);
+  if (options.remote.as_json)
+    print_json(answer->body);
+  else
+    fmt::print("{}\n", job_id);
+  return exit_ok;
+}
+
+int list(const Options& options) {
+  std::string target = "/api/v1/jobs";
+  char separator = '?';
+  const auto filter = [&](std::string_view key, const std::string& value) {
+    if (value.empty()) return;
+    target += fmt::format("{}{}={}", separator, key, escaped(value));
+    separator = '&';
+  };
+  filter("status", options.status);
+  filter("workflow_id", options.workflow_id);
+  filter("limit", options.limit > 0 ? std::to_string(options.limit) : "");
+  filter("cursor", options.cursor);
+  Remote remote(options.remote);
+  const auto answer = remote.get(target);
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) return refuse(options.remote, *answer);
+  if (options.remote.as_json) {
+    print_json(answer->body);
+    return exit_ok;
+  }
+  const Fields body(answer->body);
+  std::vector<std::vector<std::string>> rows{{"JOB", "WORKFLOW", "VERSION", "STATUS", "CREATED", "ENDED"}};
+  for (const Fields& job : body.items("jobs"))
+    rows.push_back({job.text("job_id"), job.text("workflow_id"),
+                    std::to_string(job.number("workflow_version")), job.text("status"),
+                    job.text("created_at"), job.text("completed_at")});
+  if (rows.size() == 1)
+    fmt::print(stderr, "No jobs.\n");
+  else
+    fmt::print("{}", table(rows));
+  if (body.has("next_cursor")) fmt::print(stderr, "More: add --cursor {}\n", body.text("next_cursor"));
+  return exit_ok;
+}
+
+void print_job(const Fields& job) {
+  const bool colour = has_colour(stdout);
+  const auto line = [](std::string_view name, const std::string& value) {
+    if (!value.empty()) fmt::print("{:<10} {}\n", name, value);
+  };
+  const std::string status = job.text("status");
+  line("job", job.text("job_id"));
+  line("workflow", fmt::format("{} version {}", job.text("workflow_id"), job.number("workflow_version")));
+  line("status", paint(status, colour_of_status(status), colour));
+  line("error", printable(job.text("error")));
+  line("created", job.text("created_at"));
+  line("started", job.text("started_at"));
+  line("ended", job.text("completed_at"));
+  line("input", job.document("input_data"));
+  if (job.has("result_data")) line("result", job.document("result_data"));
+  std::vector<std::vector<std::string>> rows{{"NODE", "STATUS", "ATTEMPT", "QUEUE", "WORKER", "ERROR"}};
+  for (const auto& [node_id, node] : job.members("nodes"))
+    rows.push_back({node_id, node.text("status"), std::to_string(node.number("retry_count") + 1),
+                    node.text("queue"), node.text("worker_id"), node.text("error")});
+  if (rows.size() > 1) fmt::print("\n{}", table(rows));
+}
+
+int show(const Options& options) {
+  Remote remote(options.remote);
+  const auto answer = remote.get(job_target(options.job_id));
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) return refuse(options.remote, *answer);
+  if (options.remote.as_json)
+    print_json(answer->body);
+  else
+    print_job(Fields(answer->body));
+  return exit_ok;
+}
+
+int watch(const Options& options) {
+  Remote remote(options.remote);
+  return follow(remote, options, options.job_id);
+}
+
+int cancel(const Options& options) {
+  Remote remote(options.remote);
+  std::string body =
+      options.reason.empty() ? "{}" : fmt::format(R"({{"reason":{}}})", baton::quoted(options.reason));
+  const auto answer =
+      remote.post(job_target(options.job_id) + "/cancel", std::move(body), "application/json");
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) return refuse(options.remote, *answer);
+  if (options.remote.as_json)
+    print_json(answer->body);
+  else
+    fmt::print("Job {} is {}.\n", options.job_id, Fields(answer->body).text("status"));
+  return exit_ok;
+}
+
+CLI::App* add_command(CLI::App& parent, Action& chosen, const Shared& options, const std::string& name,
+                      const std::string& help, int (*act)(const Options&)) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  add_remote_options(*command, options->remote);
+  command->callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
+  return command;
+}
+
+void add_submit(CLI::App& job, Action& chosen, const Shared& options) {
+  CLI::App* command = add_command(job, chosen, options, "submit", "Start a job and print its id", submit);
+  command->add_option("WORKFLOW", options->workflow_id, "the workflow's id")->required();
+  command->add_option("-i,--input", options->input, input_help);
+  command->add_option("--version", options->version, "of the workflow; default the latest")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--idempotency-key", options->idempotency_key, "the same key again gives the same job");
+  command->add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
+  command->footer(
+      "Examples:\n"
+      "  baton job submit echo_test --input '{\"message\":\"hello\"}' --wait\n"
+      "  baton job submit echo_test --input @input.json --idempotency-key order-17");
+}
+
+void add_list(CLI::App& job, Action& chosen, const Shared& options) {
+  CLI::App* command = add_command(job, chosen, options, "list", "List jobs, newest first", list);
+  command->add_option("--status", options->status, "PENDING, RUNNING, COMPLETED, FAILED or CANCELLED")
+      ->check(CLI::IsMember({"PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"}, CLI::ignore_case));
+  command->add_option("--workflow", options->workflow_id, "only of this workflow");
+  command->add_option("--limit", options->limit, "jobs on one page")->check(CLI::PositiveNumber);
+  command->add_option("--cursor", options->cursor, "where the page before ended");
+  command->footer("Example:\n  baton job list --status FAILED --limit 20");
+}
+
+}  // namespace
+
+void add_job(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* job = app.add_subcommand("job", "Submit, watch and cancel jobs");
+  job->require_subcommand(1);
+  add_submit(*job, chosen, options);
+  add_list(*job, chosen, options);
+  CLI::App* one = add_command(*job, chosen, options, "show", "Print a job and its nodes", show);
+  one->add_option("ID", options->job_id, "the job's id")->required();
+  CLI::App* follows = add_command(*job, chosen, options, "watch", "Follow a job to its end", watch);
+  follows->add_option("ID", options->job_id, "the job's id")->required();
+  follows->footer(
+      "Progress goes to standard error, the result to standard output.\nExit codes: 0 completed, 1 failed or "
+      "cancelled.");
+  CLI::App* stop = add_command(*job, chosen, options, "cancel", "Cancel a job", cancel);
+  stop->add_option("ID", options->job_id, "the job's id")->required();
+  stop->add_option("--reason", options->reason, "kept with the job");
+}
+
+}  // namespace baton::cli

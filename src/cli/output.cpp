@@ -1,0 +1,117 @@
+#include "cli/output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace baton::cli {
+namespace {
+
+// Bytes that continue a UTF-8 character take no column.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+bool has_colour(std::FILE* stream) {
+  const char* term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view{term} == "dumb";
+  return isatty(fileno(stream)) == 1 && std::getenv("NO_COLOR") == nullptr && !dumb;
+}
+
+std::string paint(std::string_view text, Colour colour, bool enabled) {
+  if (!enabled || colour == Colour::none) return std::string{text};
+  const int code = colour == Colour::red      ? 31
+                   : colour == Colour::green  ? 32
+                   : colour == Colour::yellow ? 33
+                   : colour == Colour::blue   ? 34
+                                              : 2;
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+Colour colour_of_status(std::string_view status) {
+  if (status == "COMPLETED") return Colour::green;
+  if (status == "FAILED") return Colour::red;
+  if (status == "CANCELLED" || status == "SKIPPED") return Colour::yellow;
+  return status == "RUNNING" ? Colour::blue : Colour::none;
+}
+
+std::string printable(std::string_view text) {
+  std::string clean{text};
+  std::ranges::replace_if(
+      clean, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return clean;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += printable(row[i]);
+      if (i + 1 < row.size()) line.append(widths[i] - width(row[i]) + 2, ' ');
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  }
+  return out;
+}
+
+std::size_t end_of_string(std::string_view json, std::size_t from) {
+  std::size_t i = from + 1;
+  while (i < json.size() && json[i] != '"') i += json[i] == '\\' ? 2 : 1;
+  return std::min(i + 1, json.size());
+}
+
+std::string compact(std::string_view json) {
+  std::string out;
+  for (std::size_t i = 0; i < json.size();) {
+    const std::size_t end = json[i] == '"' ? end_of_string(json, i) : i + 1;
+    if (std::string_view{" \t\r\n"}.find(json[i]) == std::string_view::npos) out += json.substr(i, end - i);
+    i = end;
+  }
+  return out;
+}
+
+std::string pretty(std::string_view json) {
+  const std::string text = compact(json);
+  std::string out;
+  std::size_t depth = 0;
+  const auto new_line = [&] { out.append("\n").append(2 * depth, ' '); };
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const std::size_t end = c == '"' ? end_of_string(text, i) : i + 1;
+    const bool closes = c == '}' || c == ']';
+    const bool is_empty = closes && i > 0 && (text[i - 1] == '{' || text[i - 1] == '[');
+    if (closes && depth > 0) --depth;
+    if (closes && !is_empty) new_line();
+    out.append(text, i, end - i);
+    if (c == '{' || c == '[') {
+      ++depth;
+      if (end < text.size() && text[end] != '}' && text[end] != ']') new_line();
+    }
+    if (c == ',') new_line();
+    if (c == ':') out += ' ';
+    i = end;
+  }
+  return out;
+}
+
+void print_json(std::string_view text) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  fmt::print("{}\n", terminal ? pretty(text) : std::string{text});
+  std::fflush(stdout);
+}
+
+void complain(std::string_view message) { fmt::print(stderr, "baton: {}\n", message); }
+
+}  // namespace baton::cli

@@ -1,0 +1,114 @@
+#include "cli/remote.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <optional>
+
+#include "base/diagnostic.hpp"
+#include "base/json.hpp"
+#include "cli/commands.hpp"
+#include "cli/fields.hpp"
+#include "cli/output.hpp"
+#include "http/client.hpp"
+#include "http/text.hpp"
+
+namespace baton::cli {
+
+namespace {
+
+std::optional<std::string> unless_empty(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return text;
+}
+
+}  // namespace
+
+struct Remote::State {
+  explicit State(const RemoteOptions& options)
+      : client(options.server, unless_empty(options.token), unless_empty(options.tenant)) {}
+
+  Result<Answer> request(std::string_view method, std::string_view target, std::string body,
+                         std::string_view content_type, const Headers& headers) {
+    auto response = client.request(method, target, std::move(body), content_type, headers, request_time);
+    if (response) return Answer{response->status, std::move(response->body)};
+    Error error = std::move(response.error());
+    if (error.code == Code::unavailable)
+      error.message += "\n  --server or BATON_SERVER names another server.";
+    return std::unexpected(std::move(error));
+  }
+
+  static constexpr std::chrono::seconds request_time{60};  // longer than any long poll of ours
+  http::Client client;
+};
+
+Remote::Remote(const RemoteOptions& options) : state_(std::make_unique<State>(options)) {}
+Remote::~Remote() = default;
+
+Result<Answer> Remote::get(std::string_view target) {
+  return state_->request("GET", target, {}, "application/json", {});
+}
+
+Result<Answer> Remote::post(std::string_view target, std::string body, std::string_view content_type,
+                            const Headers& headers) {
+  return state_->request("POST", target, std::move(body), content_type, headers);
+}
+
+void add_remote_options(CLI::App& command, RemoteOptions& options) {
+  command.add_option("--server", options.server, "the server's URL")
+      ->envname("BATON_SERVER")
+      ->type_name("URL")
+      ->capture_default_str();
+  command.add_option("--token", options.token, "access token")->envname("BATON_TOKEN")->type_name("TOKEN");
+  command.add_option("--tenant", options.tenant, "whose data; default the token's tenant")
+      ->envname("BATON_TENANT")
+      ->type_name("TENANT");
+  command.add_flag("--json", options.as_json, "print the server's JSON");
+}
+
+std::string describe_problem(int status, std::string_view body) {
+  const Fields problem(body);
+  std::string text = problem.text("detail");
+  if (text.empty()) text = problem.text("title");
+  if (text.empty()) text = fmt::format("the server answered {}", status);
+  for (const Fields& each : problem.items("errors")) {
+    const std::string field = each.text("field");
+    const std::string message = each.has("message") ? each.text("message") : each.whole();
+    text += "\n  ";
+    if (each.number("line") > 0) text += fmt::format("{}:{}: ", each.number("line"), each.number("column"));
+    if (!field.empty()) text += printable(field) + ": ";
+    text += printable(message);
+    if (each.has("hint") && !each.text("hint").empty())
+      text += fmt::format(" ({})", printable(each.text("hint")));
+  }
+  if (status == 401) text += "\n  Give a token with --token or BATON_TOKEN; `baton token create` makes one.";
+  return text;
+}
+
+int refuse(const RemoteOptions& options, const Answer& answer) {
+  if (options.as_json)
+    print_json(answer.body.empty() ? "null" : answer.body);
+  else
+    complain(describe_problem(answer.status, answer.body));
+  return exit_failed;
+}
+
+int refuse(const RemoteOptions&, const Error& error) {
+  complain(error.message);
+  return exit_failed;
+}
+
+std::string escaped(std::string_view text) { return http::percent_encode(text); }
+
+std::string nearest_workflow(Remote& remote, std::string_view workflow_id) {
+  const auto answer = remote.get("/api/v1/workflows?limit=200");
+  if (!answer || !answer->ok()) return "";
+  std::vector<std::string> ids;
+  const Fields page(answer->body);
+  for (const Fields& each : page.items("workflows")) ids.push_back(each.text("workflow_id"));
+  const std::string near = nearest(workflow_id, {ids.begin(), ids.end()});
+  return near.empty() ? "" : fmt::format("did you mean '{}'?", near);
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,64 @@
+// A server on the other end: the options that name it, requests to it, and its refusals in words.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace baton::cli {
+
+struct RemoteOptions {
+  std::string server = "http://127.0.0.1:8080";
+  std::string token;
+  std::string tenant;
+  bool as_json = false;
+};
+
+// --server, --token, --tenant and --json, with BATON_SERVER, BATON_TOKEN and BATON_TENANT behind them.
+void add_remote_options(CLI::App& command, RemoteOptions& options);
+
+struct Answer {
+  int status = 0;
+  std::string body;
+  [[nodiscard]] bool ok() const { return status >= 200 && status < 300; }
+};
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+class Remote {
+ public:
+  explicit Remote(const RemoteOptions& options);
+  ~Remote();
+
+  // Any answer of the server is a success here, refusals too. Errors say what to do about them.
+  [[nodiscard]] Result<Answer> get(std::string_view target);
+  [[nodiscard]] Result<Answer> post(std::string_view target, std::string body, std::string_view content_type,
+                                    const Headers& headers = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A problem+json body as lines for people: the detail, then each error.
+[[nodiscard]] std::string describe_problem(int status, std::string_view body);
+
+// Tells the problem (as JSON, if so asked) and answers the exit code.
+[[nodiscard]] int refuse(const RemoteOptions& options, const Answer& answer);
+[[nodiscard]] int refuse(const RemoteOptions& options, const Error& error);
+
+// A path segment or a query value.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+// "did you mean 'x'?" from the server's list of workflows, or nothing.
+[[nodiscard]] std::string nearest_workflow(Remote& remote, std::string_view workflow_id);
+
+}  // namespace baton::cli

@@ -1,0 +1,11 @@
+// The secret part of access tokens. Only its hash is ever stored.
+#pragma once
+
+#include <string>
+
+namespace baton::cli {
+
+[[nodiscard]] std::string new_token_text();  // baton_ and 43 base64url characters of 32 random bytes
+[[nodiscard]] std::string new_token_id();    // public and short: 12 hex digits
+
+}  // namespace baton::cli

@@ -1,0 +1,34 @@
+// From the names in `next` and `depends_on` to the edges of a definition, and what must hold of the whole
+// graph: one start, an end, every path from the start to an end, no way back. Private to the parser.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/workflow/definition.hpp"
+#include "core/workflow/report.hpp"
+
+namespace baton::workflow {
+
+struct Reference {
+  std::string_view name;
+  Position at;
+};
+
+// What the document says of a node's place in the graph.
+struct Sketch {
+  Position at;                   // of the node's name
+  std::optional<NodeType> type;  // none: missing or unknown, and reported
+  bool unsupported = false;      // of a type that this version lacks
+  bool edges_known = true;       // false: `next` or `depends_on` could not be read, and that is reported
+  std::vector<Reference> next;
+  std::vector<Reference> depends_on;
+};
+
+// Fills `next`, `dependencies`, `start` and `by_id` of a definition whose nodes have their ids; sketches[i]
+// is of nodes[i], and `nodes_at` is where a node that is missing is missed. Every step is linear in the
+// edges, none recursive.
+void connect(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at, Report& report);
+
+}  // namespace baton::workflow

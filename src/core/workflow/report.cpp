@@ -1,0 +1,148 @@
+#include "core/workflow/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace baton::workflow {
+namespace {
+
+std::string_view describe(const yaml::Node& node) {
+  switch (node.kind) {
+    case yaml::Kind::null: return "nothing";
+    case yaml::Kind::boolean: return "a boolean";
+    case yaml::Kind::integer: return "an integer";
+    case yaml::Kind::real: return "a number";
+    case yaml::Kind::string: return "a string";
+    case yaml::Kind::sequence: return "a list";
+    case yaml::Kind::mapping: return "a mapping";
+  }
+  return "";
+}
+
+std::string_view describe(yaml::Kind kind) {
+  yaml::Node node;
+  node.kind = kind;
+  return describe(node);
+}
+
+std::string join(const std::vector<std::string_view>& words) {
+  std::string joined;
+  for (const std::string_view word : words) joined.append(joined.empty() ? "" : ", ").append(word);
+  return joined;
+}
+
+// Whole numbers without a fraction, so that limits read as people write them.
+std::string plain(double value) {
+  return value == std::floor(value) ? std::to_string(static_cast<std::int64_t>(value))
+                                    : std::to_string(value);
+}
+
+}  // namespace
+
+void Report::add(Diagnostic::Level level, Position at, std::string code, std::string message,
+                 std::string hint) {
+  if (is_full()) return;
+  diagnostics_.push_back({level, at, std::move(code), std::move(message), std::move(hint)});
+}
+
+void Report::error(Position at, std::string code, std::string message, std::string hint) {
+  add(Diagnostic::Level::error, at, std::move(code), std::move(message), std::move(hint));
+}
+
+void Report::warning(Position at, std::string code, std::string message, std::string hint) {
+  // The last place is kept for an error: a document full of warnings must not hide that it is wrong.
+  if (diagnostics_.size() + 1 >= diagnostics_max) return;
+  add(Diagnostic::Level::warning, at, std::move(code), std::move(message), std::move(hint));
+}
+
+std::string Report::did_you_mean(std::string_view word,
+                                 const std::vector<std::string_view>& candidates) const {
+  if (is_full()) return {};
+  const std::string guess = nearest(word, candidates);
+  return guess.empty() ? std::string{} : "did you mean '" + guess + "'?";
+}
+
+std::vector<Diagnostic> Report::take() {
+  std::ranges::stable_sort(diagnostics_, {}, &Diagnostic::at);
+  return std::move(diagnostics_);
+}
+
+void Report::wrong_type(const yaml::Node& node, std::string_view what, std::string_view expected) {
+  std::string hint;
+  if (node.kind == yaml::Kind::null) hint = "give it a value or remove the key";
+  const bool unquoted = expected == "a string" && node.is_scalar() && node.kind != yaml::Kind::null;
+  if (unquoted) hint = "quote it: \"" + node.text.substr(0, 100) + '"';
+  error(node.at, "wrong_type",
+        std::string(what) + " must be " + std::string(expected) + ", found " + std::string(describe(node)),
+        std::move(hint));
+}
+
+bool Report::expect(const yaml::Node& node, yaml::Kind kind, std::string_view what) {
+  if (node.kind == kind) return true;
+  wrong_type(node, what, describe(kind));
+  return false;
+}
+
+std::optional<std::string> Report::text(const yaml::Node& node, std::string_view what) {
+  if (!expect(node, yaml::Kind::string, what)) return std::nullopt;
+  return node.text;
+}
+
+std::optional<std::int64_t> Report::integer(const yaml::Node& node, std::string_view what, std::int64_t min,
+                                            std::int64_t max) {
+  if (!expect(node, yaml::Kind::integer, what)) return std::nullopt;
+  const std::int64_t value = node.as_int();
+  if (value >= min && value <= max) return value;
+  error(node.at, "out_of_range",
+        std::string(what) + " must be from " + std::to_string(min) + " to " + std::to_string(max) +
+            ", found " + std::to_string(value));
+  return std::nullopt;
+}
+
+std::optional<double> Report::number(const yaml::Node& node, std::string_view what, double min, double max) {
+  if (node.kind != yaml::Kind::integer && node.kind != yaml::Kind::real) {
+    wrong_type(node, what, "a number");
+    return std::nullopt;
+  }
+  const double value = node.as_real();
+  if (value >= min && value <= max) return value;  // false for NaN
+  error(node.at, "out_of_range",
+        std::string(what) + " must be from " + plain(min) + " to " + plain(max) + ", found " +
+            node.text.substr(0, 100));
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Report::word(const yaml::Node& node, std::string_view what,
+                                        const std::vector<std::string_view>& words) {
+  if (!expect(node, yaml::Kind::string, what)) return std::nullopt;
+  const auto found = std::ranges::find(words, std::string_view(node.text));
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  error(node.at, "invalid_value",
+        std::string(what) + " must be one of " + join(words) + ", found " + in_quotes(node.text),
+        did_you_mean(node.text, words));
+  return std::nullopt;
+}
+
+void Report::check_keys(const yaml::Node& mapping, const std::vector<std::string_view>& known,
+                        std::string_view where) {
+  for (const yaml::Entry& entry : mapping.entries) {
+    if (std::ranges::find(known, std::string_view(entry.key)) != known.end()) continue;
+    std::string message = "unknown key " + in_quotes(entry.key) + " in " + std::string(where);
+    std::string hint = did_you_mean(entry.key, known);
+    if (hint.empty()) {
+      warning(entry.key_at, "unknown_key", std::move(message), "known keys are " + join(known));
+    } else {
+      error(entry.key_at, "unknown_key", std::move(message), std::move(hint));
+    }
+  }
+}
+
+bool is_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  };
+  return !text.empty() && text.size() <= 100 && std::ranges::all_of(text, allowed);
+}
+
+}  // namespace baton::workflow

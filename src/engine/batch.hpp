@@ -1,0 +1,107 @@
+// One batch on its way through the writer: load, decide, hand out, commit, release. Lives for one transaction; holds everything that must
+// not be seen by anybody before the commit.
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "engine/writer.hpp"
+
+namespace baton::engine {
+
+class Writer::Batch {
+ public:
+  Batch(Writer& writer, Time now, std::vector<Item> items);
+
+  [[nodiscard]] Result<> prepare();               // loads and decides; nothing is written yet
+  [[nodiscard]] WriteSet writes(std::int64_t commit_number);
+  void release();                                 // after the commit: memory follows, everybody is answered
+  void refuse(Refusal refusal, const std::string& message);
+  [[nodiscard]] std::vector<Item> take_items() { return std::move(items_); }
+
+ private:
+  struct Answer {  // what to say after the commit
+    std::shared_ptr<Waiter> waiter;
+    std::optional<Reply> reply;  // none: how the job is then
+    workflow::JobId job_id;
+    bool created = false;
+    Time wait_until{};           // later than now: only once the job has ended
+    workflow::Tenant tenant;
+  };
+  struct Service {  // what one queue's polls get
+    QueueKey key;
+    std::vector<NodeKey> fresh;  // dispatched in this batch and not handed out by it
+    std::vector<std::pair<std::uint64_t, PollReply>> served;
+  };
+  struct Task {
+    workflow::Run* run = nullptr;
+    workflow::NodeIndex node = 0;
+    std::int32_t retry_count = 0;
+  };
+
+  // load
+  [[nodiscard]] Result<> take_due();
+  [[nodiscard]] Result<> load_named();
+  [[nodiscard]] Result<> load_neighbours();
+  [[nodiscard]] Result<> load_runs(LoadRequest request);
+  [[nodiscard]] Result<> load_definitions(const std::vector<workflow::Job>& jobs);
+  void want(LoadRequest& request, const Command& command) const;
+  void want_task(LoadRequest& request, const std::string& task_id) const;
+
+  // decide
+  [[nodiscard]] Reply decide(const PublishWorkflow& command);
+  [[nodiscard]] Reply decide(const ReportResult& command);
+  [[nodiscard]] Reply decide(const Heartbeat& command);
+  [[nodiscard]] Reply decide(const ReturnTasks& command);
+  void decide(const SubmitJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const AwaitJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const CancelJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide_timers();
+  void decide_items();
+  [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
+  [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
+  [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id);
+  [[nodiscard]] std::optional<Task> task(const std::string& task_id, const std::optional<workflow::Tenant>& tenant);
+  void answer(const std::shared_ptr<Waiter>& waiter, Reply reply);
+  void answer_job(const std::shared_ptr<Waiter>& waiter, const workflow::Job& job, bool created, Time wait_until);
+
+  // hand out
+  [[nodiscard]] Result<> hand_out();
+  [[nodiscard]] Result<> serve(Service& service);
+  [[nodiscard]] Result<std::vector<NodeKey>> candidates(Service& service, std::size_t limit, bool& refilled);
+  [[nodiscard]] std::optional<Handout> give(const NodeKey& key, const Poll& poll);
+
+  // release
+  void release_answers();
+  void release_polls();
+  void release_waits();
+  [[nodiscard]] JobReply job_reply(const workflow::JobId& job_id, bool created) const;
+
+  Writer& writer_;
+  const Time now_;
+  std::vector<Item> items_;
+  std::vector<workflow::Timer> timers_;
+  bool more_timers_ = false;
+  bool timers_taken_ = false;
+
+  std::map<workflow::JobId, workflow::Run> runs_;
+  std::unordered_map<std::string, workflow::TaskResult> stored_results_;
+  std::map<std::pair<workflow::Tenant, std::string>, workflow::IdempotencyKey> keys_;
+  std::map<WorkflowKey, KnownDefinition> published_;  // in this batch
+
+  workflow::Journal journal_;
+  std::vector<workflow::IdempotencyKey> keys_new_;
+  std::vector<workflow::Workflow> workflows_new_;
+  std::vector<workflow::Timer> timers_stray_;
+  std::vector<Answer> answers_;
+  std::vector<std::uint64_t> waits_over_;
+  std::vector<Service> services_;
+  std::set<QueueKey> still_hungry_;
+  std::size_t handouts_ = 0;
+  // Rows of ended and waited-for jobs, kept for answers when the rest has moved into the write set.
+  std::unordered_map<workflow::JobId, workflow::Job> jobs_after_;
+  std::optional<Time> earliest_timer_;
+};
+
+}  // namespace baton::engine

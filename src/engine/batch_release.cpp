@@ -1,0 +1,127 @@
+// Writing and releasing: the rows of the batch, each once, and after the commit what follows from it.
+#include <algorithm>
+#include <iterator>
+
+#include "engine/batch.hpp"
+
+namespace baton::engine {
+
+using namespace workflow;
+
+namespace {
+// Event ids grow with the commits, so that they order a job's timeline without a counter in its row.
+constexpr int events_per_commit_bits = 20;
+}  // namespace
+
+WriteSet Writer::Batch::writes(std::int64_t commit_number) {
+  // Answers need some job rows after those have moved into the write set.
+  for (const Answer& answer : answers_)
+    if (!answer.reply) jobs_after_.try_emplace(answer.job_id, run(answer.job_id)->job);
+  for (const JobId& id : journal_.ended)
+    if (writer_.waits_by_job_.contains(id)) jobs_after_.try_emplace(id, run(id)->job);
+  for (const std::uint64_t id : waits_over_) {
+    const JobId& job_id = writer_.waits_.at(id).job_id;
+    if (const Run* found = run(job_id)) jobs_after_.try_emplace(job_id, found->job);
+  }
+
+  WriteSet out;
+  for (auto& [id, r] : runs_) {
+    for (auto& slot : r.nodes) {
+      if (!slot) continue;
+      if (slot->state.timer_due != slot->stored_timer) {
+        if (slot->stored_timer) out.timers_gone.push_back({*slot->stored_timer, id, slot->state.node_id});
+        if (slot->state.timer_due) out.timers_new.push_back({*slot->state.timer_due, id, slot->state.node_id});
+      }
+      if (slot->is_new)
+        out.nodes_new.push_back(std::move(slot->state));
+      else if (slot->changed)
+        out.nodes_changed.push_back(std::move(slot->state));
+    }
+    std::ranges::move(r.results, std::back_inserter(out.task_results_new));
+    if (r.is_new)
+      out.jobs_new.push_back(std::move(r.job));
+    else if (r.row_changed())
+      out.jobs_changed.push_back(std::move(r.job));
+  }
+  std::ranges::move(timers_stray_, std::back_inserter(out.timers_gone));
+  for (const Timer& timer : out.timers_new)
+    earliest_timer_ = earliest_timer_ ? std::min(*earliest_timer_, timer.due) : timer.due;
+
+  out.events_new = std::move(journal_.events);
+  std::int64_t event_id = commit_number << events_per_commit_bits;
+  for (Event& event : out.events_new) event.event_id = event_id++;
+  // Readers find a job's events side by side; sorting keeps the writes side by side too.
+  std::ranges::stable_sort(out.events_new, {}, &Event::job_id);
+  out.workflows_new = workflows_new_;
+  out.idempotency_keys_new = keys_new_;
+  return out;
+}
+
+void Writer::Batch::release() {
+  for (const Workflow& row : workflows_new_) {
+    const auto latest = published_.find({row.tenant, row.workflow_id, 0});
+    writer_.definitions_.add(row, latest != published_.end() && latest->second.definition->version == row.version);
+  }
+  if (earliest_timer_)
+    writer_.next_timer_ = writer_.next_timer_ ? std::min(*writer_.next_timer_, *earliest_timer_) : *earliest_timer_;
+  if (timers_taken_) writer_.timers_were_taken(more_timers_ ? std::optional{now_} : std::nullopt);
+  writer_.count(items_.size(), journal_.ended.size(), timers_.size());
+  release_waits();
+  release_answers();
+  release_polls();
+}
+
+// Those who waited for jobs that ended in this batch, and those whose patience is over.
+void Writer::Batch::release_waits() {
+  const auto tell = [&](std::uint64_t id) {
+    const Wait wait = writer_.waits_.at(id);
+    writer_.remove_wait(id);
+    wait.waiter->deliver(job_reply(wait.job_id, wait.created));
+  };
+  for (const JobId& job_id : journal_.ended) {
+    const auto it = writer_.waits_by_job_.find(job_id);
+    if (it == writer_.waits_by_job_.end()) continue;
+    const auto ids = it->second;
+    for (const std::uint64_t id : ids) tell(id);
+  }
+  for (const std::uint64_t id : waits_over_)
+    if (writer_.waits_.contains(id)) tell(id);
+}
+
+void Writer::Batch::release_answers() {
+  for (Answer& answer : answers_) {
+    if (answer.reply) {
+      answer.waiter->deliver(*std::move(answer.reply));
+    } else if (answer.wait_until > now_ && !is_terminal(jobs_after_.at(answer.job_id).status)) {
+      writer_.add_wait({answer.tenant, answer.job_id, answer.waiter, answer.created, answer.wait_until});
+    } else {
+      answer.waiter->deliver(job_reply(answer.job_id, answer.created));
+    }
+  }
+}
+
+void Writer::Batch::release_polls() {
+  writer_.hungry_ = std::move(still_hungry_);
+  for (Service& service : services_) {
+    Queue* queue = writer_.queues_.find(service.key);
+    if (!queue) continue;
+    for (NodeKey& key : service.fresh) queue->append(std::move(key));
+    for (auto& [id, reply] : service.served) {
+      writer_.count_handouts(reply.jobs.size());
+      const auto poll = writer_.queues_.remove_poll(service.key, id);
+      ENSURE(poll);
+      writer_.deadlines_.erase({poll->poll.wait_until, id, std::nullopt});
+      poll->waiter->deliver(std::move(reply));
+    }
+    writer_.queues_.drop_if_idle(service.key);
+  }
+}
+
+JobReply Writer::Batch::job_reply(const JobId& job_id, bool created) const { return {jobs_after_.at(job_id), created}; }
+
+void Writer::Batch::refuse(Refusal refusal, const std::string& message) {
+  for (const Item& item : items_) item.waiter->deliver(Refused{refusal, message, {}});
+  items_.clear();
+}
+
+}  // namespace baton::engine

@@ -1,0 +1,36 @@
+#include "engine/definitions.hpp"
+
+#include "base/result.hpp"
+
+namespace baton::engine {
+
+const KnownDefinition* Definitions::find(const WorkflowKey& key) const {
+  const auto it = known_.find(key);
+  return it == known_.end() ? nullptr : &it->second;
+}
+
+void Definitions::add(const workflow::Workflow& row, bool latest) {
+  WorkflowKey key{row.tenant, row.workflow_id, row.version};
+  const KnownDefinition* known = find(key);
+  KnownDefinition entry;
+  if (known) {
+    entry = *known;
+  } else {
+    const auto parsed = workflow::parse(row.definition);
+    ENSURE(parsed.definition);  // it was checked before it was stored
+    auto definition = std::make_shared<workflow::Definition>(*parsed.definition);
+    definition->version = row.version;
+    entry = {std::move(definition), row.definition};
+    known_[key] = entry;
+  }
+  if (latest) {
+    key.version = 0;
+    known_[key] = std::move(entry);
+  }
+}
+
+void Definitions::trim() {
+  if (known_.size() >= known_max) known_.clear();
+}
+
+}  // namespace baton::engine

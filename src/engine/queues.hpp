@@ -1,0 +1,52 @@
+// Who waits for work and what work waits, by queue. The truth about waiting work is the DISPATCHED rows of the store; this is a window
+// over their index, filled on demand, for queues that somebody polls. Owned by the writer.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "ports/commands.hpp"
+#include "ports/store.hpp"
+
+namespace baton::engine {
+
+struct WaitingPoll {
+  std::uint64_t id = 0;
+  Poll poll;
+  std::shared_ptr<Waiter> waiter;
+};
+
+struct Queue {
+  static constexpr std::size_t window = 10'000;
+
+  std::deque<NodeKey> ready;       // oldest first, all of them committed
+  bool complete = false;           // ready holds all that the store has
+  std::deque<WaitingPoll> polls;   // first come, first served
+
+  // Newly dispatched work, after its commit. Beyond the window it stays in the store until there is room.
+  void append(NodeKey key);
+};
+
+class Queues {
+ public:
+  // Creates the queue when this is its first poll.
+  Queue& add_poll(const QueueKey& key, WaitingPoll poll);
+  // A poll whose time is up, or none if it has been served.
+  [[nodiscard]] std::optional<WaitingPoll> remove_poll(const QueueKey& key, std::uint64_t id);
+  [[nodiscard]] Queue* find(const QueueKey& key);
+  // Drops what is known about waiting work: the store is asked again. For when a commit failed.
+  void forget_ready();
+  // Drops a queue that nobody polls and nothing waits in.
+  void drop_if_idle(const QueueKey& key);
+  [[nodiscard]] std::vector<WaitingPoll> take_all_polls();
+  [[nodiscard]] std::vector<QueueKey> keys() const;
+
+ private:
+  std::map<QueueKey, Queue> queues_;
+};
+
+}  // namespace baton::engine

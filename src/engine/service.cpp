@@ -1,0 +1,165 @@
+#include "engine/service.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/writer.hpp"
+
+namespace baton::engine {
+namespace {
+
+// How long callers are held whose commit has an unknown outcome, before they are told so.
+constexpr std::chrono::seconds held_max{10};
+
+WriterMetrics register_metrics(metrics::Registry& m) {
+  return {.batches = &m.counter("baton_engine_batches_total", "Batches that the writer has finished."),
+          .commands = &m.counter("baton_engine_commands_total", "Commands that the writer has decided."),
+          .jobs_created = &m.counter("baton_jobs_created_total", "Jobs created."),
+          .jobs_ended = &m.counter("baton_jobs_ended_total", "Jobs that completed, failed or were cancelled."),
+          .handouts = &m.counter("baton_task_handouts_total", "Tasks handed to workers."),
+          .timers = &m.counter("baton_timers_fired_total", "Timers fired."),
+          .commit_failures = &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
+          .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};
+}
+
+}  // namespace
+
+struct Service::State {
+  State(std::unique_ptr<Store> s, const Clock& c, Options o, metrics::Registry& m, std::function<void(const Error&)> f)
+      : store(std::move(s)),
+        clock(c),
+        options(o),
+        on_fatal(std::move(f)),
+        writer(*store, c, {.policy = {.builtin = o.builtin}}, register_metrics(m)),
+        inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
+        refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
+
+  // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
+  bool take(std::vector<Item>& batch) {
+    std::unique_lock lock(mutex);
+    while (inbox.empty() && !stopping) {
+      const auto wake = writer.next_wake();
+      if (wake && *wake <= clock.now()) break;
+      // The wait is on the wall clock, so that a clock that is set wakes it at the right time.
+      if (wake)
+        work.wait_until(lock, *wake);
+      else
+        work.wait(lock);
+    }
+    if (inbox.empty() && stopping) return false;
+    if (inbox.size() <= options.batch_max) {
+      std::swap(batch, inbox);
+    } else {
+      const auto middle = inbox.begin() + static_cast<std::ptrdiff_t>(options.batch_max);
+      batch.assign(std::make_move_iterator(inbox.begin()), std::make_move_iterator(middle));
+      inbox.erase(inbox.begin(), middle);
+    }
+    inbox_depth.set(static_cast<std::int64_t>(inbox.size()));
+    return true;
+  }
+
+  void loop() {
+    std::vector<Item> batch;
+    while (take(batch)) {
+      if (writer.away())
+        refuse(batch, Refusal::store_unavailable, "the store is not reachable at the moment");
+      else
+        writer.run(std::move(batch));
+      batch.clear();
+      if (writer.away() && !come_back()) break;
+    }
+    const std::scoped_lock lock(mutex);
+    stopping = true;
+    refuse(inbox, Refusal::stopping, "the server is stopping");
+    inbox.clear();
+    writer.finish();
+  }
+
+  // Reopens the store, refusing whoever comes meanwhile. False: it is over.
+  bool come_back() {
+    ready = false;
+    const auto lost_at = std::chrono::steady_clock::now();
+    Duration pause{50};
+    while (true) {
+      if (!writer.fatal()) (void)writer.open();
+      if (writer.fatal()) {
+        if (on_fatal) on_fatal(*writer.fatal());
+        return false;
+      }
+      if (!writer.away()) {
+        ready = true;
+        return true;
+      }
+      if (std::chrono::steady_clock::now() - lost_at > held_max) writer.abandon_held();
+      std::unique_lock lock(mutex);
+      work.wait_for(lock, pause, [&] { return stopping; });
+      pause = std::min(pause * 2, Duration{1'000});
+      refuse(inbox, Refusal::store_unavailable, "the store is not reachable at the moment");
+      inbox.clear();
+      if (stopping) return false;
+    }
+  }
+
+  static void refuse(std::vector<Item>& items, Refusal refusal, const std::string& why) {
+    for (Item& item : items) item.waiter->deliver(Refused{refusal, why, {}});
+  }
+
+  std::unique_ptr<Store> store;
+  const Clock& clock;
+  const Options options;
+  const std::function<void(const Error&)> on_fatal;
+  Writer writer;  // of the engine's thread
+  metrics::Gauge& inbox_depth;
+  metrics::Counter& refused;
+
+  std::mutex mutex;
+  std::condition_variable work;
+  std::vector<Item> inbox;  // under mutex, as is stopping
+  bool stopping = false;
+  std::atomic<bool> ready = false;
+  std::thread thread;
+};
+
+Service::Service(std::unique_ptr<Store> store, const Clock& clock, Options options, metrics::Registry& metrics,
+                 std::function<void(const Error&)> on_fatal)
+    : state_(std::make_unique<State>(std::move(store), clock, options, metrics, std::move(on_fatal))) {}
+
+Service::~Service() { stop(); }
+
+Result<> Service::start() {
+  TRY(state_->writer.open());
+  state_->ready = true;
+  state_->thread = std::thread([this] { state_->loop(); });
+  return {};
+}
+
+void Service::stop() {
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->work.notify_all();
+  if (state_->thread.joinable()) state_->thread.join();
+  state_->ready = false;
+}
+
+void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
+  Refusal refusal{};
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (!state_->stopping && state_->inbox.size() < state_->options.inbox_max) {
+      state_->inbox.push_back({std::move(command), std::move(waiter)});
+      if (state_->inbox.size() == 1) state_->work.notify_one();
+      return;
+    }
+    refusal = state_->stopping ? Refusal::stopping : Refusal::overloaded;
+  }
+  state_->refused.add();
+  waiter->deliver(Refused{refusal, refusal == Refusal::stopping ? "the server is stopping" : "the server is overloaded; try again", {}});
+}
+
+bool Service::ready() const { return state_->ready; }
+
+}  // namespace baton::engine

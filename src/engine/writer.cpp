@@ -1,0 +1,197 @@
+#include "engine/writer.hpp"
+
+#include <algorithm>
+
+#include "base/mutant.hpp"
+#include "engine/batch.hpp"
+
+namespace baton::engine {
+
+using namespace workflow;
+
+Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMetrics metrics)
+    : store_(store), clock_(clock), options_(options), metrics_(metrics) {}
+
+Writer::~Writer() = default;
+
+Result<> Writer::open() {
+  auto state = store_.open();
+  if (!state) {
+    if (state.error().code == Code::fenced) fatal_ = state.error();
+    return std::unexpected(state.error());
+  }
+  TRY_ASSIGN(next_timer_, store_.next_timer());
+  last_commit_ = state->last_commit;
+  away_ = false;
+  look_at_all_queues();
+  if (!held_) return {};
+
+  const auto held = std::move(held_);
+  const bool happened = last_commit_ == held->commit_number;
+  if ((happened && !MUTANT(redo_unknown_blindly)) || MUTANT(release_unknown_as_done)) {
+    held->batch->release();
+    look_at_all_queues();
+  } else {
+    run(held->batch->take_items());
+  }
+  return {};
+}
+
+void Writer::run(std::vector<Item> items) {
+  ENSURE(!away_);
+  const Time now = clock_.now();
+  definitions_.trim();
+  std::vector<Item> rest;
+  rest.reserve(items.size());
+  for (Item& item : items) {
+    auto* poll = std::get_if<Poll>(&item.command);
+    if (!poll) {
+      rest.push_back(std::move(item));
+      continue;
+    }
+    QueueKey key{poll->tenant, poll->queue};
+    const std::uint64_t id = next_id_++;
+    deadlines_.insert({poll->wait_until, id, key});
+    queues_.add_poll(key, {id, std::move(*poll), std::move(item.waiter)});
+    hungry_.insert(std::move(key));
+  }
+  auto batch = std::make_unique<Batch>(*this, now, std::move(rest));
+  if (const auto prepared = batch->prepare(); !prepared)
+    failed(*batch, prepared.error());
+  else
+    commit(std::move(batch));
+  // A held batch may have served polls whose time is up: they are answered when its outcome is known.
+  if (!held_) polls_time_out(now);
+}
+
+void Writer::commit(std::unique_ptr<Batch> batch) {
+  const std::int64_t number = last_commit_ + 1;
+  const WriteSet writes = batch->writes(number);
+  if (writes.empty()) return batch->release();
+
+  const auto started = std::chrono::steady_clock::now();
+  const Result<> done = store_.commit(writes, number);
+  if (metrics_.commit_seconds) metrics_.commit_seconds->observe(std::chrono::steady_clock::now() - started);
+  if (done) {
+    last_commit_ = number;
+    pause_ = Duration::zero();
+    if (metrics_.jobs_created) metrics_.jobs_created->add(writes.jobs_new.size());
+    return batch->release();
+  }
+  if (metrics_.commit_failures) metrics_.commit_failures->add();
+  if (done.error().code == Code::unknown) {
+    away_ = true;
+    held_ = std::make_unique<Held>(std::move(batch), number);
+    queues_.forget_ready();
+    return;
+  }
+  failed(*batch, done.error());
+}
+
+// Nothing of the batch has happened. Its callers are told, and what it changed in memory is asked of the store again.
+void Writer::failed(Batch& batch, const Error& error) {
+  const bool full = error.code == Code::full;
+  if (error.code == Code::fenced) fatal_ = error;
+  away_ = !full;
+  batch.refuse(full ? Refusal::store_full : Refusal::store_unavailable, error.message);
+  queues_.forget_ready();
+  look_at_all_queues();
+  // Timers and waiting polls are tried again a little later: nobody is served by a busy loop.
+  pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
+  const Time again = clock_.now() + pause_;
+  next_timer_ = again;
+  if (full) hungry_.clear();
+}
+
+void Writer::look_at_all_queues() {
+  for (QueueKey& key : queues_.keys()) hungry_.insert(std::move(key));
+}
+
+void Writer::timers_were_taken(std::optional<Time> more_at) {
+  look_at_all_queues();
+  if (more_at) {
+    next_timer_ = more_at;
+    return;
+  }
+  if (const auto next = store_.next_timer())
+    next_timer_ = *next;
+  else
+    next_timer_ = clock_.now() + Duration{50};
+}
+
+void Writer::add_wait(Wait wait) {
+  const std::uint64_t id = next_id_++;
+  deadlines_.insert({wait.until, id, std::nullopt});
+  waits_by_job_[wait.job_id].push_back(id);
+  waits_.emplace(id, std::move(wait));
+}
+
+void Writer::remove_wait(std::uint64_t id) {
+  const auto it = waits_.find(id);
+  if (it == waits_.end()) return;
+  deadlines_.erase({it->second.until, id, std::nullopt});
+  const auto by_job = waits_by_job_.find(it->second.job_id);
+  std::erase(by_job->second, id);
+  if (by_job->second.empty()) waits_by_job_.erase(by_job);
+  waits_.erase(it);
+}
+
+void Writer::polls_time_out(Time now) {
+  for (auto it = deadlines_.begin(); it != deadlines_.end() && it->at <= now;) {
+    if (!it->poll) {
+      ++it;
+      continue;
+    }
+    if (const auto poll = queues_.remove_poll(*it->poll, it->id)) poll->waiter->deliver(PollReply{});
+    queues_.drop_if_idle(*it->poll);
+    it = deadlines_.erase(it);
+  }
+}
+
+std::optional<Time> Writer::next_wake() const {
+  if (!hungry_.empty()) return Time{};
+  std::optional<Time> wake = next_timer_;
+  if (!deadlines_.empty()) wake = wake ? std::min(*wake, deadlines_.begin()->at) : deadlines_.begin()->at;
+  return wake;
+}
+
+void Writer::abandon_held() {
+  if (!held_) return;
+  held_->batch->refuse(Refusal::store_unavailable,
+                       "the store was lost while this was being stored; it may or may not have happened");
+  held_.reset();
+}
+
+void Writer::finish() {
+  for (const WaitingPoll& poll : queues_.take_all_polls()) poll.waiter->deliver(PollReply{});
+  abandon_held();
+  LoadRequest request;
+  for (const auto& [job_id, ids] : waits_by_job_) request.jobs.push_back(job_id);
+  const auto loaded = away_ || request.jobs.empty() ? Result<Loaded>{} : store_.load(request);
+  for (const auto& [id, wait] : waits_) {
+    const Job* job = nullptr;
+    if (loaded)
+      if (const auto it = std::ranges::find(loaded->jobs, wait.job_id, &Job::job_id); it != loaded->jobs.end()) job = &*it;
+    if (job)
+      wait.waiter->deliver(JobReply{*job, wait.created});
+    else
+      wait.waiter->deliver(Refused{Refusal::stopping, "the server is stopping", {}});
+  }
+  waits_.clear();
+  waits_by_job_.clear();
+  deadlines_.clear();
+}
+
+void Writer::count(std::size_t commands, std::size_t jobs_ended, std::size_t timers) {
+  if (!metrics_.batches) return;
+  metrics_.batches->add();
+  metrics_.commands->add(commands);
+  metrics_.jobs_ended->add(jobs_ended);
+  metrics_.timers->add(timers);
+}
+
+void Writer::count_handouts(std::size_t n) {
+  if (metrics_.handouts) metrics_.handouts->add(n);
+}
+
+}  // namespace baton::engine

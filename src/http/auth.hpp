@@ -1,0 +1,47 @@
+// Who may do what: bearer tokens, of which only the SHA-256 is known, and four roles.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ports/reads.hpp"
+
+namespace baton::http {
+
+// What is stored of a token: its SHA-256 in hex.
+[[nodiscard]] std::string token_hash(std::string_view token);
+[[nodiscard]] std::string sha256_hex(std::string_view bytes);
+
+// open: a request without a token acts as admin. A token that is sent must be valid in either mode.
+enum class Access { open, required };
+
+// What a route asks for.
+enum class Permission { none, read, submit, publish, work };
+[[nodiscard]] bool allows(Role role, Permission permission);
+
+// Remembers what tokens are worth for a short while, so that a busy client costs no query per request and a
+// revoked token is dead within the cache's time. Owned by the I/O thread.
+class TokenCache {
+ public:
+  using Instant = std::chrono::steady_clock::time_point;
+  explicit TokenCache(std::chrono::milliseconds keep, std::size_t entries_max = 10'000);
+
+  // Outer none: not known, ask the store. Inner none: known to be worth nothing.
+  [[nodiscard]] std::optional<std::optional<Token>> find(const std::string& hash, Instant now) const;
+  void remember(const std::string& hash, std::optional<Token> token, Instant now);
+
+ private:
+  struct Entry {
+    std::optional<Token> token;
+    Instant until;
+  };
+  std::chrono::milliseconds keep_;
+  std::size_t entries_max_;
+  std::unordered_map<std::string, Entry> entries_;
+};
+
+}  // namespace baton::http

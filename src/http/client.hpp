@@ -1,0 +1,51 @@
+// A small blocking HTTP/1.1 client for the command line: one connection, kept alive between requests. Not
+// thread-safe.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace baton::http {
+
+struct ClientResponse {
+  int status = 0;
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+
+  [[nodiscard]] const std::string* header(std::string_view name) const;  // any case
+};
+
+class Client {
+ public:
+  // base_url: http://host:port or https://host, IPv6 in brackets, a path in front of the API allowed. A wrong
+  // one is told by request().
+  explicit Client(std::string base_url, std::optional<std::string> token = {},
+                  std::optional<std::string> tenant = {});
+  ~Client();
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+
+  // Any status is an answer; errors are about not having got one. Only GET is sent again when a kept
+  // connection turns out to be dead.
+  [[nodiscard]] Result<ClientResponse> request(std::string_view method, std::string_view target,
+                                               std::string body = {},
+                                               std::string_view content_type = "application/json",
+                                               const Headers& headers = {},
+                                               std::chrono::milliseconds timeout = std::chrono::seconds{30});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace baton::http

@@ -1,0 +1,56 @@
+// Reads the fields of a JSON object and of a query, and collects everything that is wrong with them, so that
+// the caller hears it at once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+#include "http/json_body.hpp"
+#include "http/message.hpp"
+#include "http/problem.hpp"
+
+namespace baton::http {
+
+struct Range {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
+// A field that is null counts as absent.
+class Fields {
+ public:
+  Fields(JsonView object, std::string prefix, std::vector<FieldError>& errors);
+
+  [[nodiscard]] std::optional<std::string> text(std::string_view key,
+                                                std::size_t length_max);  // printable, not empty
+  [[nodiscard]] std::string required_text(std::string_view key, std::size_t length_max);
+  [[nodiscard]] std::optional<std::string> prose(std::string_view key);  // any text; NUL becomes U+FFFD
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, Range range);
+  [[nodiscard]] std::optional<bool> boolean(std::string_view key);
+  [[nodiscard]] OptionalJson object(std::string_view key);
+  [[nodiscard]] OptionalJson any(std::string_view key);
+  [[nodiscard]] std::vector<JsonView> required_array(std::string_view key, std::size_t items_max);
+
+  void wrong(std::string_view key, std::string message);
+
+ private:
+  [[nodiscard]] JsonView expect(std::string_view key, JsonKind kind);
+  JsonView object_;
+  std::string prefix_;
+  std::vector<FieldError>& errors_;
+};
+
+[[nodiscard]] std::int64_t query_integer(const Request& request, std::string_view key, std::int64_t absent,
+                                         Range range, std::vector<FieldError>& errors);
+[[nodiscard]] std::optional<Time> query_time(const Request& request, std::string_view key,
+                                             std::vector<FieldError>& errors);
+
+// The body as a JSON object; an empty body is an empty object where that makes sense.
+[[nodiscard]] std::expected<JsonDocument, Response> parse_object(const Request& request,
+                                                                 bool empty_is_object = false);
+
+}  // namespace baton::http

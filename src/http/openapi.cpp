@@ -1,0 +1,177 @@
+// Writes the OpenAPI 3.1 document from the table of routes, so that neither can be right alone.
+#include <array>
+#include <map>
+
+#include "base/json.hpp"
+#include "http/routes.hpp"
+
+namespace baton::http {
+
+namespace {
+
+struct Named {
+  std::string_view name, json;
+};
+
+// clang-format off
+constexpr std::array<Named, 10> parameters{{
+    {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
+    {"status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/JobStatus"}})"},
+    {"workflow_id", R"({"name":"workflow_id","in":"query","schema":{"type":"string"}})"},
+    {"created_from", R"({"name":"created_from","in":"query","description":"inclusive","schema":{"type":"string","format":"date-time"}})"},
+    {"created_until", R"({"name":"created_until","in":"query","description":"exclusive","schema":{"type":"string","format":"date-time"}})"},
+    {"limit", R"({"name":"limit","in":"query","schema":{"type":"integer","minimum":1,"maximum":200,"default":50}})"},
+    {"event_limit", R"({"name":"limit","in":"query","schema":{"type":"integer","minimum":1,"maximum":1000,"default":200}})"},
+    {"cursor", R"({"name":"cursor","in":"query","description":"next_cursor of the page before","schema":{"type":"string"}})"},
+    {"after", R"({"name":"after","in":"query","description":"next_after of the answer before","schema":{"type":"integer","minimum":0,"default":0}})"},
+    {"version", R"({"name":"version","in":"query","description":"absent: the latest","schema":{"type":"integer","minimum":1}})"},
+}};
+
+constexpr std::string_view job_members =
+    R"("job_id":{"type":"string"},"tenant":{"type":"string"},"workflow_id":{"type":"string"},"workflow_version":{"type":"integer"},)"
+    R"("status":{"$ref":"#/components/schemas/JobStatus"},"error":{"type":["string","null"]},"traceparent":{"type":["string","null"]},)"
+    R"("created_at":{"type":"string","format":"date-time"},"started_at":{"type":["string","null"],"format":"date-time"},)"
+    R"("completed_at":{"type":["string","null"],"format":"date-time"})";
+
+constexpr std::array<Named, 27> schemas{{
+    {"Any", R"({"type":"object"})"},
+    {"Health", R"({"type":"object","properties":{"status":{"type":"string"}},"required":["status"]})"},
+    {"JobStatus", R"({"type":"string","enum":["PENDING","RUNNING","COMPLETED","FAILED","CANCELLED"]})"},
+    {"NodeStatus", R"({"type":"string","enum":["PENDING","READY","DISPATCHED","RUNNING","COMPLETED","FAILED","SKIPPED","CANCELLED"]})"},
+    {"JobSubmission", R"({"type":"object","required":["workflow_id"],"properties":{"workflow_id":{"type":"string","minLength":1,"maxLength":200},"version":{"type":"integer","minimum":1},"input_data":{"type":"object","default":{}},"idempotency_key":{"type":"string","maxLength":200}}})"},
+    {"JobSummary", ""},  // written from job_members
+    {"Job", R"({"allOf":[{"$ref":"#/components/schemas/JobSummary"},{"type":"object","required":["input_data","result_data"],"properties":{"input_data":{"type":"object"},"result_data":{"type":["object","null"]}}}]})"},
+    {"JobView", R"({"allOf":[{"$ref":"#/components/schemas/Job"},{"type":"object","required":["nodes"],"properties":{"nodes":{"type":"object","additionalProperties":{"$ref":"#/components/schemas/Node"}},"nodes_truncated":{"type":"boolean"}}}]})"},
+    {"Node", R"({"type":"object","required":["status","retry_count"],"properties":{"status":{"$ref":"#/components/schemas/NodeStatus"},"retry_count":{"type":"integer"},"delivery_count":{"type":"integer"},"task_id":{"type":["string","null"]},"queue":{"type":["string","null"]},"worker_id":{"type":["string","null"]},"lease_until":{"type":["string","null"],"format":"date-time"},"output":{},"error":{"type":["string","null"]},"dispatched_at":{"type":["string","null"],"format":"date-time"},"started_at":{"type":["string","null"],"format":"date-time"},"completed_at":{"type":["string","null"],"format":"date-time"}}})"},
+    {"JobPage", R"({"type":"object","required":["jobs","next_cursor"],"properties":{"jobs":{"type":"array","items":{"$ref":"#/components/schemas/JobSummary"}},"next_cursor":{"type":["string","null"]}}})"},
+    {"Event", R"({"type":"object","required":["event_id","event_type","job_id","created_at"],"properties":{"event_id":{"type":"integer"},"event_type":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":["string","null"]},"created_at":{"type":"string","format":"date-time"},"event_data":{}}})"},
+    {"Timeline", R"({"type":"object","required":["events","next_after"],"properties":{"events":{"type":"array","items":{"$ref":"#/components/schemas/Event"}},"next_after":{"type":"integer"},"status":{"$ref":"#/components/schemas/JobStatus"}}})"},
+    {"Cancellation", R"({"type":"object","properties":{"reason":{"type":"string","maxLength":2000}}})"},
+    {"Diagnostic", R"({"type":"object","required":["line","column","code","message"],"properties":{"line":{"type":"integer"},"column":{"type":"integer"},"code":{"type":"string"},"message":{"type":"string"},"hint":{"type":"string"}}})"},
+    {"Published", R"({"type":"object","required":["workflow_id","version","created"],"properties":{"workflow_id":{"type":"string"},"version":{"type":"integer"},"created":{"type":"boolean"},"warnings":{"type":"array","items":{"$ref":"#/components/schemas/Diagnostic"}}}})"},
+    {"Validation", R"({"type":"object","required":["valid","errors","warnings"],"properties":{"valid":{"type":"boolean"},"workflow_id":{"type":"string"},"version":{"type":"integer"},"errors":{"type":"array","items":{"$ref":"#/components/schemas/Diagnostic"}},"warnings":{"type":"array","items":{"$ref":"#/components/schemas/Diagnostic"}}}})"},
+    {"WorkflowPage", R"({"type":"object","required":["workflows","next_cursor"],"properties":{"workflows":{"type":"array","items":{"type":"object","properties":{"workflow_id":{"type":"string"},"version":{"type":"integer"},"published_at":{"type":"string","format":"date-time"}}}},"next_cursor":{"type":["string","null"]}}})"},
+    {"Workflow", R"({"type":"object","required":["workflow_id","version","definition"],"properties":{"workflow_id":{"type":"string"},"version":{"type":"integer"},"published_at":{"type":"string","format":"date-time"},"definition":{"type":"string"}}})"},
+    {"PollRequest", R"({"type":"object","properties":{"max":{"type":"integer","minimum":1,"maximum":1000,"default":1},"wait_ms":{"type":"integer","minimum":0,"maximum":60000,"default":0},"worker":{"type":"string"},"heartbeat":{"type":"boolean","default":false}}})"},
+    {"PollAnswer", R"({"type":"object","required":["jobs"],"properties":{"jobs":{"type":"array","items":{"type":"object","required":["task_id","job_id","node_id","handler","params","queue","lease"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"handler":{"type":"string"},"params":{},"queue":{"type":"string"},"timeout_seconds":{"type":"integer"},"retry_count":{"type":"integer"},"delivery_count":{"type":"integer"},"lease":{"type":"string"},"lease_until":{"type":"string","format":"date-time"},"traceparent":{"type":"string"}}}}}})"},
+    {"TaskResult", R"({"type":"object","required":["task_id","status"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"status":{"type":"string","enum":["completed","failed"]},"output":{},"error":{"type":["string","null"]},"error_message":{"type":["string","null"]},"worker_id":{"type":["string","null"]},"execution_duration_ms":{"type":["integer","null"]},"lease":{"type":["string","null"]}}})"},
+    {"TaskResults", R"({"type":"object","required":["results"],"properties":{"results":{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/TaskResult"}}}})"},
+    {"ResultAnswer", R"({"type":"object","required":["accepted","duplicate"],"properties":{"accepted":{"type":"boolean"},"duplicate":{"type":"boolean"}}})"},
+    {"ResultAnswers", R"({"type":"object","required":["results"],"properties":{"results":{"type":"array","items":{"type":"object","required":["task_id","accepted","duplicate"],"properties":{"task_id":{"type":"string"},"accepted":{"type":"boolean"},"duplicate":{"type":"boolean"},"code":{"type":"string"},"message":{"type":"string"}}}}}})"},
+    {"HeartbeatRequest", R"({"type":"object","required":["worker","tasks"],"properties":{"worker":{"type":"string"},"tasks":{"type":"array","maxItems":1000,"items":{"type":"object","required":["task_id","lease"],"properties":{"task_id":{"type":"string"},"lease":{"type":"string"}}}}}})"},
+    {"HeartbeatAnswer", R"({"type":"object","required":["lease_until","cancelled"],"properties":{"lease_until":{"type":"string","format":"date-time"},"cancelled":{"type":"array","items":{"type":"string"}}}})"},
+    {"Problem", R"({"type":"object","required":["type","title","status","code"],"properties":{"type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"code":{"type":"string"},"detail":{"type":"string"},"instance":{"type":"string"},"errors":{"type":"array","items":{"type":"object"}}}})"},
+}};
+// clang-format on
+
+std::string_view parameter(std::string_view name) {
+  for (const auto& each : parameters) {
+    if (each.name == name) return each.json;
+  }
+  ENSURE(!"a route names an unknown parameter");
+  return {};
+}
+
+void append_reference(std::string& out, std::string_view media_type, std::string_view schema) {
+  out += "{\"";
+  out += media_type;
+  out += "\":{\"schema\":{\"$ref\":\"#/components/schemas/";
+  out += schema;
+  out += "\"}}}";
+}
+
+void append_parameters(std::string& out, const Route& route) {
+  out += R"(,"parameters":[{"name":"Baton-Tenant","in":"header","schema":{"type":"string"}})";
+  for (auto at = route.pattern.find('{'); at != std::string_view::npos;
+       at = route.pattern.find('{', at + 1)) {
+    out += ",{\"name\":";
+    append_quoted(out, route.pattern.substr(at + 1, route.pattern.find('}', at) - at - 1));
+    out += R"(,"in":"path","required":true,"schema":{"type":"string"}})";
+  }
+  auto names = route.query;
+  while (!names.empty()) {
+    const auto end = std::min(names.find(' '), names.size());
+    out += ',';
+    out += parameter(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  out += ']';
+}
+
+void append_operation(std::string& out, const Route& route) {
+  out += "{\"operationId\":";
+  append_quoted(out, route.operation);
+  out += ",\"summary\":";
+  append_quoted(out, route.summary);
+  append_parameters(out, route);
+  if (route.permission == Permission::none) out += ",\"security\":[]";
+  if (route.body == "yaml") {
+    out += R"(,"requestBody":{"required":true,"content":{"application/yaml":{"schema":{"type":"string"}}}})";
+  } else if (!route.body.empty()) {
+    out += ",\"requestBody\":{\"content\":";
+    append_reference(out, "application/json", route.body);
+    out += '}';
+  }
+  out += ",\"responses\":{\"2XX\":{\"description\":\"done\",\"content\":";
+  if (route.answer == "text") {
+    out += R"({"text/plain":{"schema":{"type":"string"}}})";
+  } else {
+    append_reference(out, "application/json", route.answer);
+  }
+  out += "},\"default\":{\"description\":\"refused\",\"content\":";
+  append_reference(out, "application/problem+json", "Problem");
+  out += "}}}";
+}
+
+void append_paths(std::string& out) {
+  std::map<std::string_view, std::vector<const Route*>> by_path;
+  for (const auto& route : routes()) by_path[route.pattern].push_back(&route);
+  bool first_path = true;
+  for (const auto& [path, operations] : by_path) {
+    if (!std::exchange(first_path, false)) out += ',';
+    append_quoted(out, path);
+    out += ":{";
+    for (const auto* route : operations) {
+      if (route != operations.front()) out += ',';
+      out += route->method == "GET" ? "\"get\":" : "\"post\":";
+      append_operation(out, *route);
+    }
+    out += '}';
+  }
+}
+
+void append_schemas(std::string& out) {
+  for (const auto& [name, json] : schemas) {
+    if (name != schemas.front().name) out += ',';
+    append_quoted(out, name);
+    out += ':';
+    if (name == "JobSummary") {
+      out +=
+          R"({"type":"object","required":["job_id","workflow_id","workflow_version","status","created_at"],"properties":{)";
+      out += job_members;
+      out += "}}";
+    } else {
+      out += json;
+    }
+  }
+}
+
+std::string write_document() {
+  std::string out =
+      R"({"openapi":"3.1.0","info":{"title":"baton","version":"1","description":"Durable orchestration: workflows, jobs and the workers that run them."},)"
+      R"("servers":[{"url":"/"}],"security":[{},{"bearer":[]}],"paths":{)";
+  append_paths(out);
+  out += R"(},"components":{"securitySchemes":{"bearer":{"type":"http","scheme":"bearer"}},"schemas":{)";
+  append_schemas(out);
+  out += "}}}";
+  return out;
+}
+
+}  // namespace
+
+const std::string& openapi_document() {
+  static const std::string document = write_document();
+  return document;
+}
+
+}  // namespace baton::http

@@ -1,0 +1,185 @@
+#include "http/routes.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+
+#include "http/problem.hpp"
+
+namespace baton::http {
+
+namespace {
+
+using enum Permission;
+
+// clang-format off
+constexpr std::array<Route, 17> table{{
+    {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
+    {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id created_from created_until limit cursor", "", "JobPage"},
+    {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end", "wait_ms", "", "JobView"},
+    {"GET", "/api/v1/jobs/{job_id}/timeline", read, show_timeline, "getTimeline", "The events of a job, oldest first; wait_ms waits for new ones", "after event_limit wait_ms", "", "Timeline"},
+    {"POST", "/api/v1/jobs/{job_id}/cancel", submit, cancel_job, "cancelJob", "Cancel a job", "", "Cancellation", "Job"},
+    {"POST", "/api/v1/workflows", publish, publish_workflow, "publishWorkflow", "Publish a version of a workflow", "", "yaml", "Published"},
+    {"GET", "/api/v1/workflows", read, list_workflows, "listWorkflows", "List workflows by id", "limit cursor", "", "WorkflowPage"},
+    {"POST", "/api/v1/workflows/validate", read, validate_workflow, "validateWorkflow", "Check a definition without publishing it", "", "yaml", "Validation"},
+    {"GET", "/api/v1/workflows/{workflow_id}", read, show_workflow, "getWorkflow", "Show a workflow; with Accept: application/yaml its text", "version", "", "Workflow"},
+    {"POST", "/api/v1/workers/{queue}/jobs:poll", work, poll_tasks, "pollTasks", "Ask for tasks of a queue; long-polls up to wait_ms", "", "PollRequest", "PollAnswer"},
+    {"POST", "/api/v1/workers/heartbeat", work, heartbeat, "heartbeat", "Renew leases and hear which tasks to stop", "", "HeartbeatRequest", "HeartbeatAnswer"},
+    {"POST", "/api/v1/callbacks/task-result", work, report_result, "reportResult", "Report the result of a task", "", "TaskResult", "ResultAnswer"},
+    {"POST", "/api/v1/callbacks/task-results", work, report_results, "reportResults", "Report the results of many tasks, each on its own", "", "TaskResults", "ResultAnswers"},
+    {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
+    {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},
+    {"GET", "/readyz", none, show_readiness, "getReadiness", "Whether the server can do work", "", "", "Health"},
+    {"GET", "/metrics", read, show_metrics, "getMetrics", "Counters in Prometheus' text format", "", "", "text"},
+}};
+// clang-format on
+
+std::string_view next_segment(std::string_view& rest) {
+  const auto end = std::min(rest.find('/'), rest.size());
+  const auto segment = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return segment;
+}
+
+bool matches(std::string_view pattern, std::string_view path, std::vector<std::string>& captures) {
+  captures.clear();
+  if (pattern.find('{') == std::string_view::npos) return pattern == path;
+  if (std::ranges::count(pattern, '/') != std::ranges::count(path, '/')) return false;
+  while (!pattern.empty()) {
+    const auto expected = next_segment(pattern);
+    const auto actual = next_segment(path);
+    if (!expected.starts_with('{')) {
+      if (expected != actual) return false;
+      continue;
+    }
+    auto decoded = percent_decode(actual);
+    if (!decoded || decoded->empty()) return false;
+    captures.push_back(*std::move(decoded));
+  }
+  return path.empty();
+}
+
+Response unauthorized(std::string_view detail) {
+  auto response = problem(401, "unauthorized", detail);
+  response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"baton\"");
+  return response;
+}
+
+std::optional<std::string_view> bearer(std::string_view header) {
+  constexpr std::string_view scheme = "bearer ";
+  if (header.size() <= scheme.size() || !equal_ignoring_case(header.substr(0, scheme.size()), scheme)) {
+    return std::nullopt;
+  }
+  auto token = header.substr(scheme.size());
+  while (token.starts_with(' ')) token.remove_prefix(1);
+  return token;
+}
+
+// A page of another site, open in somebody's browser, must not be able to use a server that is open on
+// loopback.
+bool is_cross_site(const Request& request) {
+  if (request.origin.empty()) return false;
+  const auto host = request.origin.find("://");
+  return host == std::string::npos ||
+         !equal_ignoring_case(std::string_view(request.origin).substr(host + 3), request.host);
+}
+
+using Checked = std::optional<Response>;  // none: go on
+
+Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& bound) {
+  if (request.tenant_header && !is_name(*request.tenant_header, 100)) {
+    return problem(422, "invalid_tenant", "Baton-Tenant must match [A-Za-z0-9_.-]{1,100}");
+  }
+  if (bound && request.tenant_header && *request.tenant_header != bound->value) {
+    return problem(403, "forbidden", "the token belongs to another tenant");
+  }
+  if (bound) {
+    request.scope = bound;
+  } else if (request.tenant_header) {
+    request.scope = workflow::Tenant{*request.tenant_header};
+  }
+  request.tenant = request.scope.value_or(workflow::Tenant{"default"});
+  return std::nullopt;
+}
+
+Task<Checked> authorize(Call& call, Permission permission) {
+  auto& request = call.request;
+  if (permission == none) co_return decide_tenant(request, std::nullopt);
+  if (!request.authorization) {
+    if (call.services.options.access == Access::required)
+      co_return unauthorized("a bearer token is required");
+    if (is_cross_site(request)) co_return problem(403, "forbidden", "requests from other sites need a token");
+    request.role = Role::admin;
+    co_return decide_tenant(request, std::nullopt);
+  }
+  const auto sent = bearer(*request.authorization);
+  if (!sent) co_return unauthorized("the Authorization header must be 'Bearer TOKEN'");
+  const auto hash = token_hash(*sent);
+  auto known = call.services.tokens.find(hash, std::chrono::steady_clock::now());
+  if (!known) {
+    auto query = [hash](Reads& reads) { return reads.token_by_hash(hash); };
+    auto found = co_await call.read(std::move(query));
+    if (!found) co_return problem(found.error());
+    call.services.tokens.remember(hash, *found, std::chrono::steady_clock::now());
+    known = *std::move(found);
+  }
+  const auto& token = *known;
+  if (!token || token->revoked_at) co_return unauthorized("the token is unknown or revoked");
+  request.role = token->role;
+  if (!allows(token->role, permission)) {
+    co_return problem(403, "forbidden", "the role '" + std::string(name(token->role)) + "' may not do this");
+  }
+  co_return decide_tenant(request, token->tenant);
+}
+
+Task<Response> handle(Call& call, int& route) {
+  auto& request = call.request;
+  std::string allowed;
+  route = find_route(request.method, request.path, request.captures, allowed);
+  if (route < 0 && !allowed.empty()) {
+    auto response =
+        problem(405, "method_not_allowed", request.method + " is not possible here; use " + allowed);
+    response.headers.emplace_back("Allow", allowed);
+    co_return response;
+  }
+  if (route < 0) co_return problem(404, "not_found", "no such path: " + request.path);
+  const auto& found = table[static_cast<std::size_t>(route)];
+  auto refused = co_await authorize(call, found.permission);
+  if (refused) co_return std::move(*refused);
+  auto arguments = parse_query(request.query);
+  if (!arguments) co_return problem(400, "malformed_query", "the query has a malformed % escape");
+  request.arguments = *std::move(arguments);
+  auto response = co_await found.handler(call);
+  co_return response;
+}
+
+}  // namespace
+
+std::span<const Route> routes() { return table; }
+
+int find_route(std::string_view method, std::string_view path, std::vector<std::string>& captures,
+               std::string& allowed) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (!matches(table[i].pattern, path, captures)) continue;
+    if (table[i].method == method) return static_cast<int>(i);
+    // A fixed path comes before the pattern that would match it too: it alone decides.
+    if (!allowed.empty()) allowed += ", ";
+    allowed += table[i].method;
+  }
+  return -1;
+}
+
+Task<Response> dispatch(Call& call, int& route) {
+  std::string what;
+  try {
+    auto response = co_await handle(call, route);
+    co_return response;
+  } catch (const std::exception& error) {
+    what = error.what();
+  }
+  spdlog::error("request {} failed: {}", call.request.request_id, what);
+  co_return problem(500, "internal", "something went wrong; the log has more under this request id");
+}
+
+}  // namespace baton::http

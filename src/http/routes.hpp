@@ -1,0 +1,62 @@
+// Every path of the API, once: what it is, who may use it, and who answers. OpenAPI is written from this same
+// table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "http/auth.hpp"
+#include "http/exchange.hpp"
+#include "http/task.hpp"
+
+namespace baton::http {
+
+using Handler = Task<Response> (*)(Call&);
+
+struct Route {
+  std::string_view method;
+  std::string_view pattern;  // "/api/v1/jobs/{job_id}"
+  Permission permission;
+  Handler handler;
+  std::string_view operation;  // OpenAPI's operationId
+  std::string_view summary;
+  std::string_view query;   // names of openapi.cpp's parameters, separated by blanks
+  std::string_view body;    // a schema's name, "yaml", or empty
+  std::string_view answer;  // a schema's name, "text", or empty
+};
+
+[[nodiscard]] std::span<const Route> routes();
+
+// The position of the route in routes(), or -1; captures are decoded. `allowed` gets the methods of the path
+// when it is the method that does not fit.
+[[nodiscard]] int find_route(std::string_view method, std::string_view path,
+                             std::vector<std::string>& captures, std::string& allowed);
+
+// Routes, authenticates and handles one request. `route` is set as soon as it is known. Never throws.
+Task<Response> dispatch(Call& call, int& route);
+
+[[nodiscard]] const std::string& openapi_document();
+
+// job_handlers.cpp
+Task<Response> submit_job(Call& call);
+Task<Response> list_jobs(Call& call);
+Task<Response> show_job(Call& call);
+Task<Response> show_timeline(Call& call);
+Task<Response> cancel_job(Call& call);
+// workflow_handlers.cpp
+Task<Response> publish_workflow(Call& call);
+Task<Response> validate_workflow(Call& call);
+Task<Response> list_workflows(Call& call);
+Task<Response> show_workflow(Call& call);
+// worker_handlers.cpp
+Task<Response> poll_tasks(Call& call);
+Task<Response> report_result(Call& call);
+Task<Response> report_results(Call& call);
+Task<Response> heartbeat(Call& call);
+// system_handlers.cpp
+Task<Response> show_health(Call& call);
+Task<Response> show_readiness(Call& call);
+Task<Response> show_metrics(Call& call);
+Task<Response> show_openapi(Call& call);
+
+}  // namespace baton::http

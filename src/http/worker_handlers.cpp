@@ -1,0 +1,173 @@
+// Workers: ask for tasks, report results, renew leases.
+#include <fmt/format.h>
+
+#include "http/fields.hpp"
+#include "http/problem.hpp"
+#include "http/render.hpp"
+#include "http/routes.hpp"
+
+namespace baton::http {
+
+namespace {
+
+constexpr std::size_t batch_max = 1000;
+
+ReportResult read_result(JsonView body, std::string prefix, const Request& request,
+                         std::vector<FieldError>& errors) {
+  Fields fields(body, std::move(prefix), errors);
+  ReportResult result;
+  result.tenant = request.scope;
+  result.task_id = fields.required_text("task_id", 600);
+  result.job_id.value = fields.text("job_id", 200).value_or("");
+  result.node_id = fields.text("node_id", 400).value_or("");
+  const auto status = fields.required_text("status", 20);
+  result.completed = status == "completed";
+  if (!status.empty() && status != "completed" && status != "failed") {
+    fields.wrong("status", "must be 'completed' or 'failed'");
+  }
+  result.output = fields.any("output");
+  result.error = fields.prose("error");
+  if (!result.error) result.error = fields.prose("error_message");
+  result.lease = fields.text("lease", 200);
+  result.worker = fields.text("worker_id", 200);
+  result.execution_duration_ms =
+      fields.integer("execution_duration_ms", {0, std::numeric_limits<std::int64_t>::max()});
+  return result;
+}
+
+Poll read_poll(Call& call, const JsonDocument& document, std::vector<FieldError>& errors) {
+  Fields fields(document.root(), "", errors);
+  Poll poll;
+  poll.tenant = call.request.tenant;
+  poll.queue = call.request.captures[0];
+  if (!is_printable(poll.queue, 200)) fields.wrong("queue", "is not the name of a queue");
+  poll.worker = fields.text("worker", 200).value_or("");
+  poll.max = static_cast<std::uint32_t>(fields.integer("max", {1, batch_max}).value_or(1));
+  poll.heartbeats = fields.boolean("heartbeat").value_or(false);
+  if (const auto wait_ms = fields.integer("wait_ms", {0, 60'000}).value_or(0); wait_ms > 0) {
+    poll.wait_until = call.wait_until(wait_ms);
+  }
+  return poll;
+}
+
+void append_outcome(std::string& out, const std::string& task_id, const Reply* reply) {
+  const Refused stopping{Refusal::stopping, "the server is stopping", {}};
+  const auto* refused = reply == nullptr ? &stopping : std::get_if<Refused>(reply);
+  out += '{';
+  append_member(out, "task_id", task_id);
+  append_flag(out, "accepted", refused == nullptr);
+  const auto* accepted = reply == nullptr ? nullptr : std::get_if<ResultReply>(reply);
+  append_flag(out, "duplicate", accepted != nullptr && accepted->duplicate);
+  if (refused != nullptr) {
+    append_member(out, "code", name(refused->refusal));
+    append_member(out, "message", refused->message);
+  }
+  out += '}';
+}
+
+}  // namespace
+
+Task<Response> poll_tasks(Call& call) {
+  std::vector<FieldError> errors;
+  Poll poll;
+  {
+    auto document = parse_object(call.request, true);
+    if (!document) co_return std::move(document.error());
+    poll = read_poll(call, *document, errors);
+  }
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  call.request.body = {};  // ten thousand of these may wait
+  const bool waits = poll.wait_until != Time{};
+  auto reply = co_await call.ask(std::move(poll), waits ? Interruptible::watching : Interruptible::no);
+  if (!reply) co_return json_response(200, "{\"jobs\":[]}");
+  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto& jobs = std::get<PollReply>(*reply).jobs;
+  auto response = json_response(200, "{\"jobs\":[");
+  for (auto& job : jobs) {
+    if (&job != &jobs.front()) response.body += ',';
+    append_handout(response.body, job);
+    response.handed_out.push_back({std::move(job.task_id), std::move(job.lease)});
+  }
+  response.body += "]}";
+  co_return response;
+}
+
+Task<Response> report_result(Call& call) {
+  auto document = parse_object(call.request);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  auto result = read_result(document->root(), "", call.request, errors);
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  auto reply = co_await call.ask(std::move(result));
+  if (!reply) co_return problem(503, "stopping", "the server is stopping");
+  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto response = json_response(200, "{\"accepted\":true");
+  append_flag(response.body, "duplicate", std::get<ResultReply>(*reply).duplicate);
+  response.body += '}';
+  co_return response;
+}
+
+Task<Response> report_results(Call& call) {
+  auto document = parse_object(call.request);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  std::vector<ReportResult> results;
+  {
+    Fields fields(document->root(), "", errors);
+    for (const auto& item : fields.required_array("results", batch_max)) {
+      results.push_back(read_result(item, fmt::format("results[{}]", results.size()), call.request, errors));
+    }
+  }
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  // All are handed in before the first is waited for, so that one commit can take them.
+  std::vector<std::string> task_ids;
+  std::vector<std::shared_ptr<ReplyParcel>> parcels;
+  for (auto& result : results) {
+    task_ids.push_back(result.task_id);
+    parcels.push_back(call.submit(std::move(result)));
+  }
+  auto response = json_response(200, "{\"results\":[");
+  for (std::size_t i = 0; i < parcels.size(); ++i) {
+    Wait wait(call.exchange, parcels[i], Interruptible::no);
+    const bool here = co_await wait;
+    Reply reply;
+    if (here) reply = parcels[i]->take();
+    if (i > 0) response.body += ',';
+    append_outcome(response.body, task_ids[i], here ? &reply : nullptr);
+  }
+  response.body += "]}";
+  co_return response;
+}
+
+Task<Response> heartbeat(Call& call) {
+  auto document = parse_object(call.request);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Heartbeat command;
+  {
+    Fields fields(document->root(), "", errors);
+    command.tenant = call.request.scope;
+    command.worker = fields.required_text("worker", 200);
+    std::size_t index = 0;
+    for (const auto& item : fields.required_array("tasks", batch_max)) {
+      Fields task(item, fmt::format("tasks[{}]", index++), errors);
+      command.tasks.push_back({task.required_text("task_id", 600), task.required_text("lease", 200)});
+    }
+  }
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  auto reply = co_await call.ask(std::move(command));
+  if (!reply) co_return problem(503, "stopping", "the server is stopping");
+  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  const auto& renewed = std::get<HeartbeatReply>(*reply);
+  auto response = json_response(200, "{");
+  append_member(response.body, "lease_until", renewed.lease_until);
+  response.body += ",\"cancelled\":[";
+  for (const auto& task_id : renewed.cancelled) {
+    if (&task_id != &renewed.cancelled.front()) response.body += ',';
+    append_quoted(response.body, task_id);
+  }
+  response.body += "]}";
+  co_return response;
+}
+
+}  // namespace baton::http

@@ -1,0 +1,179 @@
+// What may be asked of the engine, and what it answers. Adapters build a command, hand it in with somebody to answer, and hear back
+// after the commit that made it true. This is the only way in: nobody else writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/time.hpp"
+#include "core/workflow/definition.hpp"
+#include "core/workflow/rows.hpp"
+
+namespace baton {
+
+// ---- commands ----
+
+struct SubmitJob {
+  workflow::JobId job_id;  // made by the caller, so that a repeated command is the same job
+  workflow::Tenant tenant;
+  std::string workflow_id;
+  std::int32_t version = 0;  // 0: the latest
+  Json input_data;           // an object
+  std::optional<std::string> idempotency_key;
+  std::string request_hash;  // with a key: of what was asked for
+  std::optional<std::string> traceparent;
+  Time wait_until{};         // later than now: answer when the job has ended, or at this time with what it is then
+};
+
+// Answers at once when the job has ended, otherwise when it ends or at wait_until.
+struct AwaitJob {
+  workflow::Tenant tenant;
+  workflow::JobId job_id;
+  Time wait_until{};
+};
+
+struct CancelJob {
+  workflow::Tenant tenant;
+  workflow::JobId job_id;
+  std::string reason;
+};
+
+struct PublishWorkflow {
+  workflow::Tenant tenant;
+  std::shared_ptr<const workflow::Definition> definition;
+  std::string text;
+};
+
+// A worker asks for work. Answered as soon as there is any, or at wait_until with nothing.
+struct Poll {
+  workflow::Tenant tenant;  // empty, on the built-in queue only: every tenant's
+  std::string queue;
+  std::string worker;
+  std::uint32_t max = 1;
+  bool heartbeats = false;  // the worker promises to renew its leases: they are short
+  Time wait_until{};
+};
+
+// A worker's word on a task it was given. job_id and node_id may be empty: task_id names both.
+struct ReportResult {
+  std::optional<workflow::Tenant> tenant;  // none: a caller who may act for all of them
+  std::string task_id;
+  workflow::JobId job_id;
+  std::string node_id;
+  bool completed = false;
+  OptionalJson output;
+  std::optional<std::string> error;
+  std::optional<std::string> lease;
+  std::optional<std::string> worker;
+  std::optional<std::int64_t> execution_duration_ms;
+};
+
+struct TaskLease {
+  std::string task_id;
+  std::string lease;
+};
+
+struct Heartbeat {
+  std::optional<workflow::Tenant> tenant;
+  std::string worker;
+  std::vector<TaskLease> tasks;
+};
+
+// Gives tasks back unrun: the worker that asked for them was gone before it could be told.
+struct ReturnTasks {
+  std::vector<TaskLease> tasks;
+};
+
+using Command =
+    std::variant<SubmitJob, AwaitJob, CancelJob, PublishWorkflow, Poll, ReportResult, Heartbeat, ReturnTasks>;
+
+// ---- replies ----
+
+struct JobReply {
+  workflow::Job job;
+  bool created = false;  // false: an earlier submit with the same key made it
+};
+
+struct WorkflowReply {
+  std::string workflow_id;
+  std::int32_t version = 0;
+  bool created = false;  // false: this very text was there already
+};
+
+struct Handout {
+  std::string task_id;
+  workflow::JobId job_id;
+  std::string node_id;
+  std::string handler;
+  Json params;
+  std::string queue;
+  std::chrono::seconds timeout{};
+  std::int32_t retry_count = 0;
+  std::int32_t delivery_count = 0;
+  std::string lease;
+  Time lease_until{};
+  std::optional<std::string> traceparent;
+};
+struct PollReply {
+  std::vector<Handout> jobs;
+};
+
+struct ResultReply {
+  bool duplicate = false;
+};
+
+struct HeartbeatReply {
+  Time lease_until{};
+  std::vector<std::string> cancelled;  // task ids that the worker should stop: cancelled, or no longer its own
+};
+
+struct ReturnReply {};
+
+enum class Refusal {
+  workflow_not_found,
+  job_not_found,
+  task_not_found,
+  invalid_input,
+  idempotency_key_reused,
+  version_exists,      // this version was published with another text
+  stale_result,        // of an earlier lease or attempt
+  job_ended,           // it cannot be cancelled any more
+  overloaded,          // the inbox is full
+  stopping,            // the server is shutting down
+  store_unavailable,
+  store_full,
+};
+[[nodiscard]] std::string_view name(Refusal refusal);
+
+struct Refused {
+  Refusal refusal{};
+  std::string message;
+  std::vector<std::string> details;
+};
+
+using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, Refused>;
+
+// ---- the way in ----
+
+// Who waits for an answer. deliver is called exactly once for every command that was handed in, on any thread, and must not block.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual void deliver(Reply reply) = 0;
+  // The waiter's client has gone: a poll of his is not worth a lease. May be called from any thread.
+  [[nodiscard]] virtual bool gone() const { return false; }
+};
+
+class Inbox {
+ public:
+  virtual ~Inbox() = default;
+  // Thread-safe, never blocks. Answers Refusal::overloaded or stopping through the waiter when it cannot take the command.
+  virtual void submit(Command command, std::shared_ptr<Waiter> waiter) = 0;
+};
+
+}  // namespace baton

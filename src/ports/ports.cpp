@@ -1,0 +1,38 @@
+#include <array>
+
+#include "ports/commands.hpp"
+#include "ports/reads.hpp"
+#include "ports/store.hpp"
+
+namespace baton {
+namespace {
+
+constexpr std::array<std::string_view, 4> roles = {"admin", "operator", "viewer", "worker"};
+static_assert(roles.size() == static_cast<std::size_t>(Role::worker) + 1);
+
+constexpr std::array<std::string_view, 12> refusals = {
+    "workflow_not_found", "job_not_found", "task_not_found", "invalid_input", "idempotency_key_reused",
+    "version_exists",     "stale_result",  "job_ended",      "overloaded",    "stopping",
+    "store_unavailable",  "store_full"};
+static_assert(refusals.size() == static_cast<std::size_t>(Refusal::store_full) + 1);
+
+}  // namespace
+
+std::string_view name(Refusal refusal) { return refusals[static_cast<std::size_t>(refusal)]; }
+
+std::string_view name(Role role) { return roles[static_cast<std::size_t>(role)]; }
+
+std::optional<Role> role(std::string_view name) {
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    if (roles[i] == name) return static_cast<Role>(i);
+  }
+  return std::nullopt;
+}
+
+bool WriteSet::empty() const {
+  return jobs_new.empty() && jobs_changed.empty() && nodes_new.empty() && nodes_changed.empty() &&
+         task_results_new.empty() && events_new.empty() && timers_new.empty() && timers_gone.empty() &&
+         workflows_new.empty() && idempotency_keys_new.empty();
+}
+
+}  // namespace baton

@@ -1,0 +1,78 @@
+// What the API reads, on connections of its own that never wait for the writer. One object per connection, one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/workflow/rows.hpp"
+
+namespace baton {
+
+struct JobFilter {
+  workflow::Tenant tenant;
+  std::optional<workflow::JobStatus> status;
+  std::optional<std::string> workflow_id;
+  std::optional<Time> created_from;   // inclusive
+  std::optional<Time> created_until;  // exclusive
+};
+
+// Newest first. Job ids sort by time, so the cursor is the last job id of the page before.
+struct JobPage {
+  std::vector<workflow::Job> jobs;             // without input_data and result_data
+  std::optional<workflow::JobId> next_before;  // none: this is the last page
+};
+
+struct JobView {
+  workflow::Job job;
+  std::vector<workflow::NodeState> nodes;  // at most node_limit of them, by node id
+};
+
+struct WorkflowSummary {
+  std::string workflow_id;
+  std::int32_t version = 0;  // the latest
+  Time published_at{};
+};
+
+enum class Role { admin, operator_, viewer, worker };
+[[nodiscard]] std::string_view name(Role role);
+[[nodiscard]] std::optional<Role> role(std::string_view name);
+
+// access_tokens: only the SHA-256 of a token is ever stored.
+struct Token {
+  std::string token_id;                     // public, short
+  std::string token_hash;                   // hex
+  std::string label;
+  Role role = Role::viewer;
+  std::optional<workflow::Tenant> tenant;   // none: all tenants
+  Time created_at{};
+  std::optional<Time> revoked_at;
+};
+
+class Reads {
+ public:
+  virtual ~Reads() = default;
+  [[nodiscard]] virtual Result<std::optional<workflow::Job>> job(const workflow::Tenant&, const workflow::JobId&) = 0;
+  [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId&, std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<JobPage> jobs(const JobFilter&, const std::optional<workflow::JobId>& before, std::size_t limit) = 0;
+  // Events after `after`, oldest first.
+  [[nodiscard]] virtual Result<std::vector<workflow::Event>> timeline(const workflow::JobId&, std::int64_t after, std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<WorkflowSummary>> workflows(const workflow::Tenant&, const std::string& after, std::size_t limit) = 0;
+  // version 0: the latest
+  [[nodiscard]] virtual Result<std::optional<workflow::Workflow>> workflow(const workflow::Tenant&, const std::string& workflow_id, std::int32_t version) = 0;
+  [[nodiscard]] virtual Result<std::optional<Token>> token_by_hash(const std::string& token_hash) = 0;
+  [[nodiscard]] virtual Result<std::vector<Token>> tokens() = 0;
+};
+
+// Access tokens are administered beside a running server, in transactions of their own.
+class TokenAdmin {
+ public:
+  virtual ~TokenAdmin() = default;
+  [[nodiscard]] virtual Result<> add(const Token& token) = 0;
+  [[nodiscard]] virtual Result<bool> revoke(const std::string& token_id, Time now) = 0;  // false: no such live token
+};
+
+}  // namespace baton

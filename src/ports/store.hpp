@@ -1,0 +1,102 @@
+// Durable state, as the writer sees it. Owned by the writer thread; nothing here is thread-safe.
+//
+// The contract (tests/contract/store runs it on every adapter):
+//  * commit applies a whole write set or nothing, and answers only after it is durable;
+//  * each commit carries the next commit number and checks the writer's term in the same transaction: a writer whose term was taken by
+//    another gets Code::fenced and has changed nothing;
+//  * Code::unknown means that the connection broke inside the commit. The writer reopens, and open() tells it the last commit number
+//    that is durable: equal to the one it tried, the commit happened, else it did not;
+//  * Code::unavailable, Code::full: nothing was changed;
+//  * loads see exactly what the commits before them wrote.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/workflow/rows.hpp"
+
+namespace baton {
+
+struct WriterState {
+  std::int64_t term = 0;         // of this writer, larger than any before it
+  std::int64_t last_commit = 0;  // the last commit number that is durable
+};
+
+struct NodeKey {
+  workflow::JobId job_id;
+  std::string node_id;
+  friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
+};
+
+struct WorkflowKey {
+  workflow::Tenant tenant;
+  std::string workflow_id;
+  std::int32_t version = 0;  // 0: the latest
+  friend auto operator<=>(const WorkflowKey&, const WorkflowKey&) = default;
+};
+
+struct QueueKey {
+  workflow::Tenant tenant;
+  std::string queue;
+  friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
+};
+
+// What a batch needs to see. Keys that do not exist are absent from the answer; duplicates are allowed.
+struct LoadRequest {
+  std::vector<workflow::JobId> jobs;
+  std::vector<NodeKey> nodes;
+  std::vector<workflow::JobId> all_nodes_of;
+  std::vector<std::string> task_results;               // by task id
+  std::vector<WorkflowKey> workflows;
+  std::vector<workflow::IdempotencyKey> idempotency_keys;  // by (tenant, idempotency_key); the rest is ignored
+};
+
+struct Loaded {
+  std::vector<workflow::Job> jobs;
+  std::vector<workflow::NodeState> nodes;
+  std::vector<workflow::TaskResult> task_results;
+  std::vector<workflow::Workflow> workflows;
+  std::vector<workflow::IdempotencyKey> idempotency_keys;
+};
+
+// Everything that one batch changes, each row once. An update names its row by key and writes all of its changeable columns.
+struct WriteSet {
+  std::vector<workflow::Job> jobs_new;
+  std::vector<workflow::Job> jobs_changed;
+  std::vector<workflow::NodeState> nodes_new;
+  std::vector<workflow::NodeState> nodes_changed;
+  std::vector<workflow::TaskResult> task_results_new;
+  std::vector<workflow::Event> events_new;
+  std::vector<workflow::Timer> timers_new;
+  std::vector<workflow::Timer> timers_gone;
+  std::vector<workflow::Workflow> workflows_new;
+  std::vector<workflow::IdempotencyKey> idempotency_keys_new;
+  [[nodiscard]] bool empty() const;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // (Re)connects, migrates the schema, takes the writer's term. Every call takes a new term, so a former writer is fenced. While another
+  // writer is alive it is refused with Code::conflict; one that has been open before and finds that another writer came in between
+  // gets Code::fenced.
+  [[nodiscard]] virtual Result<WriterState> open() = 0;
+
+  [[nodiscard]] virtual Result<Loaded> load(const LoadRequest& request) = 0;
+
+  // DISPATCHED nodes of a queue, oldest dispatch first (then job id, node id).
+  [[nodiscard]] virtual Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) = 0;
+
+  // Timers due at or before `until`, earliest first.
+  [[nodiscard]] virtual Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::optional<Time>> next_timer() = 0;
+
+  // commit_number is that of the commit before plus one.
+  [[nodiscard]] virtual Result<> commit(const WriteSet& writes, std::int64_t commit_number) = 0;
+};
+
+}  // namespace baton

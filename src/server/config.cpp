@@ -1,0 +1,302 @@
+#include "server/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "base/diagnostic.hpp"
+#include "base/yaml.hpp"
+
+namespace baton::server {
+namespace {
+
+constexpr std::size_t config_bytes_max = 1 << 20;
+
+Result<> set_bool(bool& out, std::string_view value) {
+  constexpr std::array yes{"on", "true", "yes", "1"};
+  constexpr std::array no{"off", "false", "no", "0"};
+  if (std::ranges::find(yes, value) != yes.end()) return out = true, Result<>{};
+  if (std::ranges::find(no, value) != no.end()) return out = false, Result<>{};
+  return fail(Code::invalid, fmt::format("'{}' is neither on nor off", value));
+}
+
+Result<> set_word(std::string& out, std::string_view value, const std::vector<std::string_view>& words) {
+  if (std::ranges::find(words, value) != words.end()) return out = value, Result<>{};
+  const std::string near = nearest(value, words);
+  return fail(Code::invalid, fmt::format("'{}' is not one of {}{}", value, fmt::join(words, ", "),
+                                         near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+// A whole number, with k, m or g (also KiB, MB, …) for powers of 1024.
+Result<> set_count(std::size_t& out, std::string_view value, std::size_t least) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  std::string unit{end, value.data() + value.size()};
+  std::ranges::transform(unit, unit.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (unit.ends_with("ib")) unit.resize(unit.size() - 2);
+  if (unit.ends_with("b")) unit.resize(unit.size() - 1);
+  const int shift = unit.empty() ? 0 : unit == "k" ? 10 : unit == "m" ? 20 : unit == "g" ? 30 : -1;
+  if (error != std::errc{} || shift < 0)
+    return fail(Code::invalid, fmt::format("'{}' is not a whole number (k, m and g may follow it)", value));
+  if (number > (std::size_t{1} << 40 >> shift) || (number << shift) < least)
+    return fail(Code::invalid, fmt::format("'{}' is out of range: at least {}, at most 2^40", value, least));
+  out = number << shift;
+  return {};
+}
+
+Result<> set_path(std::filesystem::path& out, std::string_view value) {
+  if (value.empty()) return fail(Code::invalid, "a path must not be empty");
+  out = value;
+  return {};
+}
+
+Result<> set_store(Config& config, std::string_view value) {
+  const bool known = (value.starts_with("sqlite:") && value.size() > 7) || value.starts_with("postgres://") ||
+                     value.starts_with("postgresql://");
+  if (!known)
+    return fail(Code::invalid, fmt::format("'{}' is not a store: expected sqlite:PATH or "
+                                           "postgres://USER@HOST/DATABASE",
+                                           without_password(value)));
+  config.store = value;
+  return {};
+}
+
+Result<> set_listen(Config& config, std::string_view value) {
+  TRY_ASSIGN(config.listen, parse_listen(value));
+  return {};
+}
+
+Result<> set_log_format(Config& config, std::string_view value) {
+  std::string word;
+  TRY(set_word(word, value, {"auto", "text", "json"}));
+  config.log_format = word == "text"   ? LogFormat::text
+                      : word == "json" ? LogFormat::json
+                                       : LogFormat::automatic;
+  return {};
+}
+
+constexpr std::array all_settings{
+    Setting{"data", "DIR", "directory of the embedded database (DIR/baton.db); default ./baton-data",
+            [](Config& c, std::string_view v) { return set_path(c.data, v); }},
+    Setting{"store", "URL", "sqlite:PATH or postgres://USER@HOST/DATABASE, instead of --data", set_store},
+    Setting{"listen", "HOST:PORT", "where to listen; default 127.0.0.1:8080, port 0 picks a free one",
+            set_listen},
+    Setting{"definitions", "DIR", "publish every *.yaml and *.yml of DIR at start",
+            [](Config& c, std::string_view v) { return set_path(c.definitions, v); }},
+    Setting{"insecure", "", "allow other hosts in without any token",
+            [](Config& c, std::string_view v) { return set_bool(c.insecure, v); }},
+    Setting{"builtin", "on|off", "built-in handlers echo, sleep, fail and flaky; default on",
+            [](Config& c, std::string_view v) { return set_bool(c.builtin, v); }},
+    Setting{"log_level", "LEVEL", "trace, debug, info, warn, error or off; default info",
+            [](Config& c, std::string_view v) {
+              return set_word(c.log_level, v, {"trace", "debug", "info", "warn", "error", "off"});
+            }},
+    Setting{"log_format", "FORMAT",
+            "auto, text or json; default auto: text on a terminal, JSON lines otherwise", set_log_format},
+    Setting{"body_max", "BYTES", "largest request body; default 4m",
+            [](Config& c, std::string_view v) { return set_count(c.body_max, v, 1024); }},
+    Setting{"connections_max", "N", "connections at once; default 10000",
+            [](Config& c, std::string_view v) { return set_count(c.connections_max, v, 1); }},
+    Setting{"inbox_max", "N", "commands that may wait for the engine before it answers 503; default 16384",
+            [](Config& c, std::string_view v) { return set_count(c.inbox_max, v, 1); }},
+};
+
+const Setting* find_setting(std::string_view key) {
+  const auto found = std::ranges::find(all_settings, key, &Setting::key);
+  return found == all_settings.end() ? nullptr : &*found;
+}
+
+// Collects what every layer says; the weakest layer is applied first.
+class Layers {
+ public:
+  void file(const std::string& path);
+  void environment(const Environment& environment);
+  void command_line(const Values& values);
+  std::expected<Config, ConfigErrors> finish();
+
+ private:
+  enum Strength { from_default, from_file, from_environment, from_command_line };
+  Result<> apply(const Setting& setting, std::string_view value, Strength strength);
+  void entry(const std::string& path, const yaml::Entry& entry);
+
+  Config config_;
+  ConfigErrors errors_;
+  Strength data_ = from_default;
+  Strength store_ = from_default;
+};
+
+Result<> Layers::apply(const Setting& setting, std::string_view value, Strength strength) {
+  TRY(setting.set(config_, value));
+  if (setting.key == "data") data_ = strength;
+  if (setting.key == "store") store_ = strength;
+  return {};
+}
+
+void Layers::file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::error_code error;
+  if (!in || std::filesystem::is_directory(path, error)) {
+    errors_.push_back(fmt::format("{}: cannot read this configuration file", path));
+    return;
+  }
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto document = yaml::parse(text, {.bytes = config_bytes_max});
+  if (!document) {
+    for (const Diagnostic& wrong : document.error()) errors_.push_back(render(path, wrong));
+    return;
+  }
+  if (document->kind == yaml::Kind::null) return;
+  if (document->kind != yaml::Kind::mapping) {
+    errors_.push_back(render(
+        path,
+        {.at = document->at, .code = "wrong_type", .message = "expected keys with values", .hint = {}}));
+    return;
+  }
+  for (const yaml::Entry& each : document->entries) entry(path, each);
+}
+
+void Layers::entry(const std::string& path, const yaml::Entry& entry) {
+  const auto wrong = [&](Position at, std::string code, std::string message, std::string hint = {}) {
+    errors_.push_back(render(
+        path, {.at = at, .code = std::move(code), .message = std::move(message), .hint = std::move(hint)}));
+  };
+  const Setting* setting = find_setting(entry.key);
+  if (setting == nullptr) {
+    std::vector<std::string_view> keys;
+    for (const Setting& each : all_settings) keys.push_back(each.key);
+    const std::string near = nearest(entry.key, keys);
+    return wrong(entry.key_at, "unknown_key", fmt::format("unknown key '{}'", entry.key),
+                 near.empty() ? fmt::format("known keys: {}", fmt::join(keys, ", "))
+                              : fmt::format("did you mean '{}'?", near));
+  }
+  if (!entry.value.is_scalar() || entry.value.kind == yaml::Kind::null)
+    return wrong(entry.value.at, "wrong_type", fmt::format("'{}' needs a single value", entry.key));
+  if (const auto done = apply(*setting, entry.value.text, from_file); !done)
+    wrong(entry.value.at, "invalid_value", fmt::format("{}: {}", entry.key, done.error().message));
+}
+
+void Layers::environment(const Environment& environment) {
+  for (const Setting& setting : all_settings) {
+    const std::string name = environment_name(setting.key);
+    const auto value = environment(name);
+    if (!value || value->empty()) continue;  // an empty variable is an unset one
+    if (const auto done = apply(setting, *value, from_environment); !done)
+      errors_.push_back(fmt::format("{}: {}", name, done.error().message));
+  }
+}
+
+void Layers::command_line(const Values& values) {
+  for (const auto& [key, value] : values) {
+    if (key == "config") continue;
+    const Setting* setting = find_setting(key);
+    ENSURE(setting != nullptr);
+    if (const auto done = apply(*setting, value, from_command_line); !done)
+      errors_.push_back(fmt::format("{}: {}", option_name(key), done.error().message));
+  }
+}
+
+std::expected<Config, ConfigErrors> Layers::finish() {
+  if (!errors_.empty()) return std::unexpected(std::move(errors_));
+  // Both name the database: the one that was said more strongly decides, and on a tie the more explicit one.
+  if (config_.store.empty() || data_ > store_) config_.store = sqlite_url(config_.data);
+  return std::move(config_);
+}
+
+}  // namespace
+
+bool Listen::is_loopback() const {
+  const bool is_ipv4 = host.find_first_not_of("0123456789.") == std::string::npos;
+  return host == "localhost" || host == "::1" || (is_ipv4 && host.starts_with("127."));
+}
+
+std::span<const Setting> settings() { return all_settings; }
+
+std::string option_name(std::string_view key) {
+  std::string name = fmt::format("--{}", key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+std::string environment_name(std::string_view key) {
+  std::string name = fmt::format("BATON_{}", key);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return name;
+}
+
+Environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+}
+
+std::expected<Config, ConfigErrors> load_config(const Values& command_line, const Environment& environment) {
+  Layers layers;
+  if (const auto given = command_line.find("config"); given != command_line.end())
+    layers.file(given->second);
+  else if (const auto path = environment("BATON_CONFIG"); path && !path->empty())
+    layers.file(*path);
+  layers.environment(environment);
+  layers.command_line(command_line);
+  return layers.finish();
+}
+
+Result<Listen> parse_listen(std::string_view text) {
+  const auto wrong = [&](std::string_view why) {
+    return fail(Code::invalid,
+                fmt::format("'{}' is not HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080: {}", text, why));
+  };
+  Listen listen;
+  std::string_view rest;
+  if (text.starts_with('[')) {
+    const auto close = text.find("]:");
+    if (close == std::string_view::npos) return wrong("']:' is missing");
+    listen.host = text.substr(1, close - 1);
+    rest = text.substr(close + 2);
+  } else {
+    const auto colon = text.find(':');
+    if (colon == std::string_view::npos) return wrong("the port is missing");
+    if (text.find(':', colon + 1) != std::string_view::npos) return wrong("an IPv6 address needs brackets");
+    listen.host = text.substr(0, colon);
+    rest = text.substr(colon + 1);
+  }
+  if (listen.host.empty()) return wrong("the host is missing; 0.0.0.0 means every interface");
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), listen.port);
+  if (error != std::errc{} || end != rest.data() + rest.size())
+    return wrong("the port must be a number up to 65535");
+  return listen;
+}
+
+std::string without_password(std::string_view url) {
+  std::string shown{url};
+  const auto scheme = shown.find("://");
+  if (scheme == std::string::npos) return shown;
+  const auto authority = scheme + 3;
+  // The last @, because a password may hold an unescaped one: hiding too much is the safe side.
+  if (const auto at = shown.rfind('@'); at != std::string::npos && at >= authority) {
+    const auto colon = shown.find(':', authority);
+    if (colon < at) shown.replace(colon + 1, at - colon - 1, "***");
+  }
+  for (const std::string_view key : {"password=", "sslpassword="}) {
+    for (auto found = shown.find(key, authority); found != std::string::npos;
+         found = shown.find(key, found + key.size())) {
+      const auto from = found + key.size();
+      const auto to = std::min(shown.find('&', from), shown.size());
+      shown.replace(from, to - from, "***");
+    }
+  }
+  return shown;
+}
+
+std::string sqlite_url(const std::filesystem::path& data) { return "sqlite:" + (data / "baton.db").string(); }
+
+}  // namespace baton::server

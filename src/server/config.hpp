@@ -1,0 +1,74 @@
+// The settings of `baton serve`. Each one has one name everywhere: key body_max is --body-max, BATON_BODY_MAX
+// and `body_max:` in the file of --config. The command line wins over the environment, the environment over
+// the file, the file over the defaults.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace baton::server {
+
+struct Listen {
+  std::string host = "127.0.0.1";  // without brackets
+  std::uint16_t port = 8080;       // 0: the system picks one
+  [[nodiscard]] bool is_loopback() const;
+  friend bool operator==(const Listen&, const Listen&) = default;
+};
+
+enum class LogFormat { automatic, text, json };
+
+struct Config {
+  std::filesystem::path data = "baton-data";
+  std::string store;  // sqlite:PATH or postgres://…; load_config fills it in from data
+  Listen listen;
+  std::filesystem::path definitions;  // empty: none
+  bool insecure = false;
+  bool builtin = true;
+  std::string log_level = "info";
+  LogFormat log_format = LogFormat::automatic;
+  std::size_t body_max = std::size_t{4} << 20;  // bytes of one request
+  std::size_t connections_max = 10'000;
+  std::size_t inbox_max = 16'384;  // commands waiting for the engine
+};
+
+struct Setting {
+  std::string_view key;
+  std::string_view argument;  // how help names the value: DIR; empty for a switch
+  std::string_view help;
+  Result<> (*set)(Config&, std::string_view value);
+};
+
+// All of them, in the order of the help. "config" itself is not one.
+[[nodiscard]] std::span<const Setting> settings();
+[[nodiscard]] std::string option_name(std::string_view key);       // body_max: --body-max
+[[nodiscard]] std::string environment_name(std::string_view key);  // body_max: BATON_BODY_MAX
+
+using Values = std::map<std::string, std::string, std::less<>>;  // by key
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+[[nodiscard]] Environment process_environment();
+
+// Everything that is wrong, each line naming where it was said: "--listen: …", "BATON_LISTEN: …", "FILE:3:5:
+// error: …".
+using ConfigErrors = std::vector<std::string>;
+
+// command_line may name "config". A file is read only when it or BATON_CONFIG says so.
+[[nodiscard]] std::expected<Config, ConfigErrors> load_config(const Values& command_line,
+                                                              const Environment& environment);
+
+[[nodiscard]] Result<Listen> parse_listen(std::string_view text);
+// The store's address as it may be shown: a password becomes ***.
+[[nodiscard]] std::string without_password(std::string_view url);
+[[nodiscard]] std::string sqlite_url(const std::filesystem::path& data);
+
+}  // namespace baton::server

@@ -1,0 +1,114 @@
+#include "server/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace baton::server {
+namespace {
+
+struct Configuration : testing::Test {
+  Values environment;
+  std::string file = testing::TempDir() + "baton-config-test.yaml";
+
+  std::expected<Config, ConfigErrors> load(Values command_line = {}) {
+    return load_config(command_line, [this](const std::string& name) -> std::optional<std::string> {
+      const auto found = environment.find(name);
+      if (found == environment.end()) return std::nullopt;
+      return found->second;
+    });
+  }
+  void write(std::string_view text) { std::ofstream(file) << text; }
+};
+
+TEST_F(Configuration, DefaultsServeLoopbackFromALocalDirectory) {
+  const auto config = load();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->store, "sqlite:baton-data/baton.db");
+  EXPECT_EQ(config->listen, (Listen{"127.0.0.1", 8080}));
+  EXPECT_TRUE(config->builtin);
+  EXPECT_FALSE(config->insecure);
+}
+
+TEST_F(Configuration, CommandLineBeatsEnvironmentBeatsFile) {
+  write("listen: 127.0.0.1:1\nlog_level: debug\nbody_max: 2m\nbuiltin: off\n");
+  environment = {{"BATON_LISTEN", "127.0.0.1:2"}, {"BATON_LOG_LEVEL", "warn"}};
+  const auto config = load({{"config", file}, {"listen", "[::1]:3"}});
+  ASSERT_TRUE(config) << config.error().front();
+  EXPECT_EQ(config->listen, (Listen{"::1", 3}));
+  EXPECT_EQ(config->log_level, "warn");
+  EXPECT_EQ(config->body_max, std::size_t{2} << 20);
+  EXPECT_FALSE(config->builtin);
+}
+
+TEST_F(Configuration, TheFileMayBeNamedByTheEnvironment) {
+  write("connections_max: 7\n");
+  environment = {{"BATON_CONFIG", file}, {"BATON_INBOX_MAX", ""}};
+  const auto config = load();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->connections_max, 7U);
+  EXPECT_EQ(config->inbox_max, 16'384U);
+}
+
+TEST_F(Configuration, TheStrongerOfDataAndStoreNamesTheDatabase) {
+  environment = {{"BATON_STORE", "postgres://h/db"}};
+  EXPECT_EQ(load()->store, "postgres://h/db");
+  EXPECT_EQ(load({{"data", "/d"}})->store, "sqlite:/d/baton.db");
+  EXPECT_EQ(load({{"data", "/d"}, {"store", "sqlite:/x.db"}})->store, "sqlite:/x.db");
+}
+
+TEST_F(Configuration, EveryErrorIsToldWithItsPlace) {
+  write("lisen: 127.0.0.1:1\nlog_format: jsn\nbody_max: [1]\n");
+  environment = {{"BATON_BUILTIN", "perhaps"}};
+  const auto config = load({{"config", file}, {"listen", "nowhere"}});
+  ASSERT_FALSE(config);
+  ASSERT_EQ(config.error().size(), 5U);
+  EXPECT_TRUE(config.error()[0].starts_with(file + ":1:1: error: unknown key 'lisen'")) << config.error()[0];
+  EXPECT_NE(config.error()[0].find("did you mean 'listen'?"), std::string::npos);
+  EXPECT_TRUE(config.error()[1].starts_with(file + ":2:13: error: log_format: 'jsn'")) << config.error()[1];
+  EXPECT_TRUE(config.error()[2].starts_with(file + ":3:11: error:")) << config.error()[2];
+  EXPECT_TRUE(config.error()[3].starts_with("BATON_BUILTIN: ")) << config.error()[3];
+  EXPECT_TRUE(config.error()[4].starts_with("--listen: ")) << config.error()[4];
+}
+
+TEST_F(Configuration, BrokenAndMissingFilesAreErrors) {
+  write("listen: [\n");
+  EXPECT_FALSE(load({{"config", file}}));
+  EXPECT_FALSE(load({{"config", "/does/not/exist.yaml"}}));
+  write("- a\n");
+  EXPECT_FALSE(load({{"config", file}}));
+  write("");
+  EXPECT_TRUE(load({{"config", file}}));
+}
+
+TEST_F(Configuration, AStoreOfAnotherKindIsRefusedWithoutShowingItsPassword) {
+  const auto config = load({{"store", "mysql://u:secret@h/db"}});
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error()[0].find("secret"), std::string::npos);
+}
+
+TEST(ListenAddress, TakesNamesAndBothKindsOfAddresses) {
+  EXPECT_EQ(*parse_listen("localhost:0"), (Listen{"localhost", 0}));
+  EXPECT_EQ(*parse_listen("[::]:8080"), (Listen{"::", 8080}));
+  for (const char* wrong : {"", "8080", ":8080", "::1:80", "[::1]", "h:65536", "h:", "h:8x", "h:-1"})
+    EXPECT_FALSE(parse_listen(wrong)) << wrong;
+}
+
+TEST(ListenAddress, OnlyLoopbackIsLoopback) {
+  for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"})
+    EXPECT_TRUE((Listen{host, 1}).is_loopback());
+  for (const char* host : {"0.0.0.0", "::", "127.example.org", "10.0.0.1", "example.org"})
+    EXPECT_FALSE((Listen{host, 1}).is_loopback()) << host;
+}
+
+TEST(StoreAddress, IsShownWithoutItsPassword) {
+  EXPECT_EQ(without_password("postgres://u:p@h:5432/db"), "postgres://u:***@h:5432/db");
+  EXPECT_EQ(without_password("postgres://u:p@ss/w@h/db"), "postgres://u:***@h/db");
+  EXPECT_EQ(without_password("postgres://u@h:5432/db"), "postgres://u@h:5432/db");
+  EXPECT_EQ(without_password("postgres://h/db?user=u&password=p&x=1"),
+            "postgres://h/db?user=u&password=***&x=1");
+  EXPECT_EQ(without_password("sqlite:/a/b.db"), "sqlite:/a/b.db");
+}
+
+}  // namespace
+}  // namespace baton::server

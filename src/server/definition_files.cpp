@@ -1,0 +1,75 @@
+#include "server/definition_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <future>
+#include <iterator>
+
+#include "server/ask.hpp"
+
+namespace baton::server {
+namespace fs = std::filesystem;
+
+DefinitionFile read_definition(const std::string& path) {
+  DefinitionFile file{.path = path, .text = {}, .definition = {}, .diagnostics = {}};
+  const auto unreadable = [&](std::string why) {
+    file.diagnostics.push_back(
+        {.at = {}, .code = "unreadable", .message = "cannot read the file: " + why, .hint = {}});
+    return std::move(file);
+  };
+  std::error_code error;
+  if (fs::is_directory(path, error)) return unreadable("it is a directory");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return unreadable(errno != 0 ? std::strerror(errno) : "unknown reason");
+  file.text.assign(std::istreambuf_iterator<char>(in), {});
+  workflow::Parsed parsed = workflow::parse(file.text);
+  file.definition = std::move(parsed.definition);
+  file.diagnostics = std::move(parsed.diagnostics);
+  return file;
+}
+
+Result<std::vector<DefinitionFile>> read_definitions(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const fs::path extension = it->path().extension();
+    if (extension == ".yaml" || extension == ".yml") paths.push_back(it->path());
+  }
+  if (error)
+    return fail(Code::invalid,
+                fmt::format("cannot read the definitions in {}: {}", directory.string(), error.message()));
+  std::ranges::sort(paths);
+  std::vector<DefinitionFile> files;
+  for (const fs::path& path : paths) files.push_back(read_definition(path.string()));
+  return files;
+}
+
+std::string render(const std::vector<DefinitionFile>& files) {
+  std::string text;
+  for (const DefinitionFile& file : files)
+    for (const Diagnostic& each : file.diagnostics) text += baton::render(file.path, each) + '\n';
+  return text;
+}
+
+Result<std::vector<WorkflowReply>> publish(Inbox& inbox, const workflow::Tenant& tenant,
+                                           const std::vector<DefinitionFile>& files) {
+  std::vector<std::future<Reply>> answers;
+  for (const DefinitionFile& file : files)
+    answers.push_back(
+        ask(inbox, PublishWorkflow{.tenant = tenant, .definition = file.definition, .text = file.text}));
+  std::vector<WorkflowReply> published;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Reply reply = answers[i].get();
+    if (const auto* refused = std::get_if<Refused>(&reply))
+      return fail(Code::conflict, fmt::format("{}: {}", files[i].path, refused->message));
+    if (const auto* done = std::get_if<WorkflowReply>(&reply)) published.push_back(*done);
+  }
+  return published;
+}
+
+}  // namespace baton::server

@@ -1,0 +1,36 @@
+// Workflow definitions on disk: read, check whole, publish.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+#include "base/result.hpp"
+#include "core/workflow/definition.hpp"
+#include "ports/commands.hpp"
+
+namespace baton::server {
+
+struct DefinitionFile {
+  std::string path;
+  std::string text;
+  std::shared_ptr<const workflow::Definition> definition;  // null when there is any error
+  std::vector<Diagnostic> diagnostics;
+};
+
+// An unreadable file is one diagnostic like any other, so that all problems of all files can be told at once.
+[[nodiscard]] DefinitionFile read_definition(const std::string& path);
+
+// Every *.yaml and *.yml of the directory, by name; not its subdirectories.
+[[nodiscard]] Result<std::vector<DefinitionFile>> read_definitions(const std::filesystem::path& directory);
+
+// Every diagnostic of every file, one a line, as compilers print them.
+[[nodiscard]] std::string render(const std::vector<DefinitionFile>& files);
+
+// All of them or the first refusal, in words for people.
+[[nodiscard]] Result<std::vector<WorkflowReply>> publish(Inbox& inbox, const workflow::Tenant& tenant,
+                                                         const std::vector<DefinitionFile>& files);
+
+}  // namespace baton::server

@@ -1,0 +1,94 @@
+// The life of the server's process.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include "server/logging.hpp"
+#include "server/server.hpp"
+
+namespace baton::server {
+namespace {
+
+enum Exit : int { ended = 0, cannot_start = 1, wrong_settings = 2, fenced = 3, second_signal = 130 };
+
+// What ends the wait of the main thread. A signal handler may touch only these.
+std::atomic<int> wake_fd{-1};
+std::atomic<int> signals{0};
+std::atomic<bool> fatal{false};
+
+void wake_main() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_fd, &one, sizeof one);
+}
+
+// Everything acknowledged is durable already, so leaving at once is safe; it is only impolite.
+void on_signal(int) {
+  if (signals.fetch_add(1) > 0) _exit(second_signal);
+  const int saved = errno;
+  wake_main();
+  errno = saved;
+}
+
+void watch_signals() {
+  wake_fd = eventfd(0, EFD_CLOEXEC);
+  struct sigaction action{};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+void wait_for_the_end() {
+  std::uint64_t count = 0;
+  while (signals == 0 && !fatal) {
+    [[maybe_unused]] const auto got = read(wake_fd, &count, sizeof count);
+  }
+}
+
+void raise_file_limit(std::size_t connections_max) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  constexpr std::size_t for_ourselves = 64;  // store, logs, listeners
+  if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < connections_max + for_ourselves)
+    spdlog::warn("the system allows {} open files, too few for connections_max {}", limit.rlim_max,
+                 connections_max);
+}
+
+int tell_why(const Error& error) {
+  // Several lines are for a person who starts the server by hand, whatever the form of the log.
+  fmt::print(stderr, "baton: {}\n", error.message);
+  if (error.code == Code::fenced) return fenced;
+  return error.code == Code::invalid ? wrong_settings : cannot_start;
+}
+
+}  // namespace
+
+int serve(const Config& config) {
+  set_up_logging(config.log_level, config.log_format);
+  raise_file_limit(config.connections_max);
+  watch_signals();
+  Server server(config, [](const Error& error) {
+    spdlog::error("the engine has stopped for good: {}", error.message);
+    fatal = true;
+    wake_main();
+  });
+  if (const auto started = server.start(); !started) return tell_why(started.error());
+  fmt::print("{}\n", server.url());
+  std::fflush(stdout);
+  wait_for_the_end();
+  if (!fatal) spdlog::info("stopping: answering what was accepted; a second signal ends at once");
+  server.stop();
+  spdlog::info("stopped");
+  return fatal ? fenced : ended;
+}
+
+}  // namespace baton::server

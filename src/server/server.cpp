@@ -1,0 +1,170 @@
+#include "server/server.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "base/metrics.hpp"
+#include "engine/service.hpp"
+#include "http/read_pool.hpp"
+#include "http/server.hpp"
+#include "server/definition_files.hpp"
+#include "server/system_clock.hpp"
+#include "store/open.hpp"
+#include "worker/builtin.hpp"
+
+namespace baton::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view sqlite_scheme = "sqlite:";
+
+Result<> make_directory_of(const std::string& store) {
+  if (!store.starts_with(sqlite_scheme)) return {};
+  const fs::path directory = fs::path(store.substr(sqlite_scheme.size())).parent_path();
+  std::error_code error;
+  if (!directory.empty()) fs::create_directories(directory, error);
+  if (error)
+    return fail(Code::unavailable,
+                fmt::format("cannot make the directory {}: {}", directory.string(), error.message()));
+  return {};
+}
+
+Result<std::vector<DefinitionFile>> checked_definitions(const fs::path& directory) {
+  if (directory.empty()) return {};
+  TRY_ASSIGN(auto files, read_definitions(directory));
+  const auto broken =
+      std::ranges::count_if(files, [](const DefinitionFile& file) { return !file.definition; });
+  if (broken > 0)
+    return fail(Code::invalid, fmt::format("{}{} of {} definitions in {} cannot be published", render(files),
+                                           broken, files.size(), directory.string()));
+  for (const DefinitionFile& file : files)
+    for (const Diagnostic& each : file.diagnostics) spdlog::warn("{}", baton::render(file.path, each));
+  return files;
+}
+
+// Revoked tokens count: ending the last one must not open the door to everybody.
+Result<http::Access> access_for(const Config& config) {
+  TRY_ASSIGN(const auto reads, store::make_reads(config.store));
+  TRY_ASSIGN(const auto tokens, reads->tokens());
+  if (!tokens.empty()) return http::Access::required;
+  if (config.listen.is_loopback()) return http::Access::open;
+  if (config.insecure) {
+    spdlog::warn("everybody who can reach {}:{} may do everything: there is no token, and insecure is on",
+                 config.listen.host, config.listen.port);
+    return http::Access::open;
+  }
+  const bool in_data = config.store == sqlite_url(config.data);
+  return fail(
+      Code::invalid,
+      fmt::format(
+          "refusing to listen on {} without any access token, because other hosts could reach it. Make "
+          "one with\n  baton token create --role admin {} {}\nor listen on 127.0.0.1, or say "
+          "--insecure if the network itself is trusted.",
+          config.listen.host, in_data ? "--data" : "--store",
+          in_data ? config.data.string() : without_password(config.store)));
+}
+
+}  // namespace
+
+struct Server::State {
+  State(Config config_in, std::function<void(const Error&)> on_fatal_in)
+      : config(std::move(config_in)), on_fatal(std::move(on_fatal_in)) {}
+
+  Result<> start_engine();
+  Result<> publish_all(const std::vector<DefinitionFile>& files);
+  Result<> start_http(http::Access access);
+
+  const Config config;
+  std::function<void(const Error&)> on_fatal;
+  SystemClock clock;
+  metrics::Registry metrics;
+  // In the order of their dependencies; destroyed in the reverse one.
+  std::unique_ptr<engine::Service> engine;
+  std::unique_ptr<http::ReadPool> reads;
+  std::unique_ptr<http::Server> http;
+  std::unique_ptr<worker::Builtin> builtin;
+  std::thread io;
+  std::uint16_t port = 0;
+};
+
+Result<> Server::State::start_engine() {
+  TRY(make_directory_of(config.store));
+  TRY_ASSIGN(auto store, store::make_store(config.store));
+  engine::Options options;
+  options.inbox_max = config.inbox_max;
+  options.builtin = config.builtin;
+  engine = std::make_unique<engine::Service>(std::move(store), clock, options, metrics, on_fatal);
+  return engine->start();
+}
+
+Result<> Server::State::publish_all(const std::vector<DefinitionFile>& files) {
+  TRY_ASSIGN(const auto published, publish(*engine, workflow::Tenant{"default"}, files));
+  for (const WorkflowReply& each : published)
+    spdlog::info("workflow {} version {} {}", each.workflow_id, each.version,
+                 each.created ? "is published" : "was published before");
+  return {};
+}
+
+Result<> Server::State::start_http(http::Access access) {
+  const unsigned readers = std::clamp(std::thread::hardware_concurrency(), 2U, 8U);
+  reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers);
+  http::Options options;
+  options.access = access;
+  options.body_bytes_max = config.body_max;
+  options.connections_max = config.connections_max;
+  http = std::make_unique<http::Server>(options, *engine, *reads, metrics, clock,
+                                        [engine = engine.get()] { return engine->ready(); });
+  TRY_ASSIGN(port, http->listen(config.listen.host, config.listen.port));
+  io = std::thread([this] { http->run(); });
+  return {};
+}
+
+Server::Server(Config config, std::function<void(const Error&)> on_fatal)
+    : state_(std::make_unique<State>(std::move(config), std::move(on_fatal))) {}
+
+Server::~Server() { stop(); }
+
+Result<> Server::start() {
+  State& s = *state_;
+  const auto started = [&]() -> Result<> {
+    // Definitions first: a wrong one is found before anything is touched.
+    TRY_ASSIGN(const auto files, checked_definitions(s.config.definitions));
+    TRY(s.start_engine());
+    TRY_ASSIGN(const auto access, access_for(s.config));
+    TRY(s.publish_all(files));
+    TRY(s.start_http(access));
+    if (s.config.builtin) {
+      s.builtin = std::make_unique<worker::Builtin>(*s.engine, s.clock);
+      s.builtin->start();
+    }
+    spdlog::info("ready at {}, store {}, {}", url(), without_password(s.config.store),
+                 access == http::Access::open ? "open: no token is needed" : "every request needs a token");
+    return {};
+  }();
+  if (!started) stop();
+  return started;
+}
+
+void Server::stop() {
+  State& s = *state_;
+  // The edge first, while there is an engine to answer what is in flight; then the worker; then the engine,
+  // which answers the rest.
+  if (s.http) s.http->stop();
+  if (s.io.joinable()) s.io.join();
+  if (s.builtin) s.builtin->stop();
+  if (s.engine) s.engine->stop();
+}
+
+std::string Server::url() const {
+  const Listen& listen = state_->config.listen;
+  const bool brackets = listen.host.find(':') != std::string::npos;
+  return fmt::format("http://{}{}{}:{}", brackets ? "[" : "", listen.host, brackets ? "]" : "", state_->port);
+}
+
+}  // namespace baton::server

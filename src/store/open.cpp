@@ -1,0 +1,85 @@
+#include "store/open.hpp"
+
+#include "store/postgres/connection.hpp"
+#include "store/sql_reads.hpp"
+#include "store/sql_store.hpp"
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/writer_lock.hpp"
+
+namespace baton::store {
+namespace {
+
+struct Target {
+  Dialect dialect{};
+  std::string where;  // a path, or the whole URL
+};
+
+Result<Target> parse(std::string_view url) {
+  if (url.starts_with("postgres://") || url.starts_with("postgresql://"))
+    return Target{Dialect::postgres, std::string(url)};
+  constexpr std::string_view sqlite_scheme = "sqlite:";
+  if (url.starts_with(sqlite_scheme)) {
+    const std::string_view path = url.substr(sqlite_scheme.size());
+    // A database in memory has no readers beside its writer.
+    if (path.empty() || path == ":memory:")
+      return fail(Code::invalid, "a SQLite database needs a file: sqlite:PATH");
+    return Target{Dialect::sqlite, std::string(path)};
+  }
+  // The URL may hold a password, so only its scheme is repeated.
+  return fail(Code::invalid, "cannot open a database of kind '" + std::string(url.substr(0, url.find(':'))) +
+                                 "': expected sqlite:PATH or postgres://USER@HOST/DATABASE");
+}
+
+Connect connector(const Target& target, sqlite::Access access) {
+  if (target.dialect == Dialect::postgres) return [url = target.where] { return postgres::connect(url); };
+  return [path = target.where, access] { return sqlite::connect(path, access); };
+}
+
+// PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
+// time between the death of a connection and its owner's noticing.
+Result<std::unique_ptr<Connection>> lock_postgres(const Connect& connect) {
+  TRY_ASSIGN(auto connection, connect());
+  const Statement try_lock{"SELECT pg_try_advisory_lock(7021952)", {}};  // the number is ours alone
+  bool taken = false;
+  const Call call{&try_lock,
+                  1,
+                  {},
+                  [&](const RowView& row) -> Result<> { return taken = row.boolean(0), Result<>{}; },
+                  {}};
+  TRY(connection->run({&call, 1}, Mode::read));
+  if (!taken) return fail(Code::conflict, "another baton server is writing to this PostgreSQL database");
+  return connection;
+}
+
+// The lock on a file is taken by the first open() and kept over the next ones, until the store goes.
+Connect locked_connector(const Target& target) {
+  Connect connect = connector(target, sqlite::Access::writer);
+  if (target.dialect == Dialect::postgres) return [connect] { return lock_postgres(connect); };
+  return [path = target.where, connect,
+          lock = std::shared_ptr<sqlite::WriterLock>()] mutable -> Result<std::unique_ptr<Connection>> {
+    if (!lock) {
+      TRY_ASSIGN(auto taken, sqlite::WriterLock::take(path));
+      lock = std::make_shared<sqlite::WriterLock>(std::move(taken));
+    }
+    return connect();
+  };
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> make_store(std::string_view url) {
+  TRY_ASSIGN(const auto target, parse(url));
+  return make_sql_store(target.dialect, locked_connector(target));
+}
+
+Result<std::unique_ptr<Reads>> make_reads(std::string_view url) {
+  TRY_ASSIGN(const auto target, parse(url));
+  return make_sql_reads(target.dialect, connector(target, sqlite::Access::reader));
+}
+
+Result<std::unique_ptr<TokenAdmin>> make_token_admin(std::string_view url) {
+  TRY_ASSIGN(const auto target, parse(url));
+  return make_sql_token_admin(target.dialect, connector(target, sqlite::Access::admin));
+}
+
+}  // namespace baton::store

@@ -1,0 +1,20 @@
+// The stores by URL: sqlite:PATH, postgres://… or postgresql://….
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "ports/reads.hpp"
+#include "ports/store.hpp"
+
+namespace baton::store {
+
+// Touches nothing before Store::open().
+[[nodiscard]] Result<std::unique_ptr<Store>> make_store(std::string_view url);
+// The database must have been opened by a store or by the token administration before: a reader creates and
+// migrates nothing.
+[[nodiscard]] Result<std::unique_ptr<Reads>> make_reads(std::string_view url);
+// Creates and migrates the database if need be, beside a running writer or without one.
+[[nodiscard]] Result<std::unique_ptr<TokenAdmin>> make_token_admin(std::string_view url);
+
+}  // namespace baton::store

@@ -1,0 +1,282 @@
+#include "store/postgres/connection.hpp"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "store/postgres/parameters.hpp"
+
+namespace baton::store::postgres {
+namespace {
+
+struct Finish {
+  void operator()(PGconn* connection) const { PQfinish(connection); }
+};
+struct Clear {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using Session = std::unique_ptr<PGconn, Finish>;
+using Answer = std::unique_ptr<PGresult, Clear>;
+
+std::string trimmed(const char* message) {
+  std::string text(message == nullptr ? "" : message);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+std::string_view field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string_view{} : text;
+}
+
+Code code_of(std::string_view sqlstate) {
+  if (sqlstate == "53100") return Code::full;
+  const std::string_view kind = sqlstate.substr(0, 2);
+  if (kind == "23") return Code::conflict;
+  // Connection, read-only server, rollback, resources, locks, operator intervention, system error: may work
+  // later.
+  for (const std::string_view passing : {"08", "25", "40", "53", "55", "57", "58"}) {
+    if (kind == passing) return Code::unavailable;
+  }
+  return Code::invalid;
+}
+
+Error error_of(const PGresult* result) {
+  return {code_of(field(result, PG_DIAG_SQLSTATE)),
+          "PostgreSQL: " + std::string(field(result, PG_DIAG_MESSAGE_PRIMARY))};
+}
+
+class Row final : public RowView {
+ public:
+  Row(const PGresult* result, int row) : result_(result), row_(row) {}
+  bool is_null(int column) const override { return PQgetisnull(result_, row_, column) != 0; }
+  std::int64_t integer(int column) const override {
+    std::int64_t number = 0;
+    const auto digits = text(column);
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return number;
+  }
+  bool boolean(int column) const override { return text(column) == "t"; }
+  std::string_view text(int column) const override {
+    return {PQgetvalue(result_, row_, column), static_cast<std::size_t>(PQgetlength(result_, row_, column))};
+  }
+
+ private:
+  const PGresult* result_;
+  int row_;
+};
+
+// Arrays are cut at this size: it bounds the memory of a run whose values are large, and keeps far below the
+// protocol's limit of 1 GiB.
+constexpr std::size_t array_bytes_max = 16 << 20;
+
+class PostgresConnection final : public Connection {
+ public:
+  explicit PostgresConnection(Session session) : session_(std::move(session)) {}
+
+  Result<> run(std::span<const Call> calls, Mode mode) override {
+    if (broken()) return fail(Code::unavailable, "PostgreSQL: the connection is lost");
+    const bool own = PQtransactionStatus(session_.get()) == PQTRANS_IDLE &&
+                     (mode == Mode::write || calls.size() > 1 || calls[0].sets > 1);
+    sent_.clear();
+    bool alive = PQenterPipelineMode(session_.get()) == 1;
+    if (own) {
+      alive = alive &&
+              send_plain(mode == Mode::write ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    }
+    for (const Call& call : calls) alive = alive && send_call(call);
+    if (own) alive = alive && send_plain("COMMIT");
+    alive = alive && PQpipelineSync(session_.get()) == 1;
+    return alive ? receive(mode, own) : lost(mode);
+  }
+
+  Result<> script(const std::string& sql) override {
+    const Answer answer(PQexec(session_.get(), sql.c_str()));
+    const auto status = PQresultStatus(answer.get());
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return {};
+    if (broken()) return lost(Mode::read);
+    return std::unexpected(error_of(answer.get()));
+  }
+
+  bool broken() const override { return broken_ || PQstatus(session_.get()) != CONNECTION_OK; }
+
+ private:
+  // What was sent and is to be answered, in order.
+  struct Sent {
+    const Call* call = nullptr;
+    const std::string* prepares = nullptr;  // the SQL, if this is its preparation
+    bool commits = false;
+  };
+
+  bool send_plain(const char* sql) {
+    sent_.push_back({nullptr, nullptr, std::string_view(sql) == "COMMIT"});
+    return PQsendQueryParams(session_.get(), sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+  }
+
+  bool send_call(const Call& call) {
+    const Statement& statement = *call.statement;
+    std::vector<Parameter> parameters;
+    parameters.reserve(statement.parameters.size());
+    for (const Type type : statement.parameters) parameters.emplace_back(type, statement.arrays);
+    if (!send_prepare(statement, parameters)) return false;
+
+    std::vector<Value> values(parameters.size());
+    for (std::size_t set = 0; set < call.sets; ++set) {
+      if (call.fill) call.fill(set, values);
+      std::size_t bytes = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        parameters[i].add(values[i]);
+        bytes += parameters[i].size();
+      }
+      const bool last = set + 1 == call.sets;
+      if (statement.arrays && !last && bytes < array_bytes_max) continue;
+      if (!send_execute(call, parameters)) return false;
+      for (Parameter& parameter : parameters) parameter.clear();
+    }
+    return true;
+  }
+
+  // A statement is known by its text: the server knows it by a number, which is given once per connection.
+  bool send_prepare(const Statement& statement, const std::vector<Parameter>& parameters) {
+    const auto [entry, is_new] = names_.try_emplace(statement.sql, "s" + std::to_string(names_.size()));
+    if (!is_new && prepared_.contains(entry->first)) return true;
+    if (std::ranges::any_of(sent_, [&](const Sent& sent) { return sent.prepares == &entry->first; }))
+      return true;
+    std::vector<Oid> types;
+    for (const Parameter& parameter : parameters) types.push_back(parameter.oid());
+    std::string sql = statement.sql;
+    std::ranges::replace(sql, '?', '$');
+    sent_.push_back({nullptr, &entry->first, false});
+    return PQsendPrepare(session_.get(), entry->second.c_str(), sql.c_str(), static_cast<int>(types.size()),
+                         types.data()) == 1;
+  }
+
+  bool send_execute(const Call& call, std::vector<Parameter>& parameters) {
+    std::vector<const char*> data;
+    std::vector<int> sizes;
+    for (Parameter& parameter : parameters) {
+      data.push_back(parameter.finish());
+      sizes.push_back(static_cast<int>(parameter.size()));
+    }
+    const std::vector<int> binary(parameters.size(), 1);
+    sent_.push_back({&call, nullptr, false});
+    return PQsendQueryPrepared(session_.get(), names_.at(call.statement->sql).c_str(),
+                               static_cast<int>(data.size()), data.data(), sizes.data(), binary.data(),
+                               0) == 1;
+  }
+
+  Result<> receive(Mode mode, bool own) {
+    Result<> outcome;
+    for (const Sent& sent : sent_) {
+      while (const Answer answer{PQgetResult(session_.get())}) {
+        auto done = take_answer(sent, answer.get());
+        if (!done && outcome) outcome = std::move(done);
+      }
+      if (PQstatus(session_.get()) != CONNECTION_OK) return lost(mode);
+    }
+    const Answer sync(PQgetResult(session_.get()));
+    if (PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC || PQexitPipelineMode(session_.get()) != 1)
+      return lost(mode);
+    // An error skips everything behind it, also the end of the transaction.
+    if (own && PQtransactionStatus(session_.get()) != PQTRANS_IDLE && !script("ROLLBACK")) broken_ = true;
+    return outcome;
+  }
+
+  Result<> take_answer(const Sent& sent, const PGresult* answer) {
+    switch (PQresultStatus(answer)) {
+      case PGRES_COMMAND_OK:
+        // A transaction that cannot commit says so by another word than COMMIT, not by an error.
+        if (sent.commits && std::string_view(PQcmdStatus(const_cast<PGresult*>(answer))) != "COMMIT") {
+          return fail(Code::unavailable, "PostgreSQL: the transaction was rolled back");
+        }
+        if (sent.prepares != nullptr) prepared_.insert(*sent.prepares);
+        return {};
+      case PGRES_TUPLES_OK:
+        if (sent.call != nullptr && sent.call->row) {
+          for (int row = 0; row < PQntuples(answer); ++row) TRY(sent.call->row(Row(answer, row)));
+        }
+        return {};
+      case PGRES_PIPELINE_ABORTED: return fail(Code::unavailable, "PostgreSQL: skipped after an error");
+      default:
+        if (sent.call != nullptr && sent.call->statement->exact &&
+            field(answer, PG_DIAG_SQLSTATE) == "22012") {
+          return std::unexpected(sent.call->missed);
+        }
+        return std::unexpected(error_of(answer));
+    }
+  }
+
+  // All of a transaction is on its way at once, so nobody can say whether the server has seen its end.
+  std::unexpected<Error> lost(Mode mode) {
+    broken_ = true;
+    return fail(mode == Mode::write ? Code::unknown : Code::unavailable,
+                "PostgreSQL: the connection was lost: " + trimmed(PQerrorMessage(session_.get())));
+  }
+
+  Session session_;
+  std::unordered_map<std::string, std::string> names_;
+  std::unordered_set<std::string> prepared_;  // those whose preparation was confirmed
+  std::vector<Sent> sent_;
+  bool broken_ = false;
+};
+
+// Every statement of ours finds rows by key or by the leading columns of an index, a few at a time or in
+// order. The planner, which guesses before the first statistics that a new table is small, would rather read
+// all of it, and keep that plan while the table grows. synchronous_commit is raised only if it is off: a
+// server whose commits wait for a standby shall keep doing so. The timeouts make a writer that hangs let go
+// of the row that its successor waits for.
+constexpr const char* session_settings = R"sql(
+SET timezone = 'UTC'; SET datestyle = 'ISO'; SET jit = off; SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+SET lock_timeout = '10s'; SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '30s';
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+)sql";
+
+Result<Session> open_session(const std::string& url) {
+  // A server that has vanished is noticed within about half a minute. What the URL says comes later and wins.
+  constexpr std::array<std::array<const char*, 2>, 8> defaults = {{{"fallback_application_name", "baton"},
+                                                                   {"client_encoding", "UTF8"},
+                                                                   {"connect_timeout", "10"},
+                                                                   {"keepalives_idle", "10"},
+                                                                   {"keepalives_interval", "5"},
+                                                                   {"keepalives_count", "3"},
+                                                                   {"tcp_user_timeout", "20000"},
+                                                                   {"target_session_attrs", "read-write"}}};
+  std::vector<const char*> names, values;
+  for (const auto& [name, value] : defaults) names.push_back(name), values.push_back(value);
+  names.insert(names.end(), {"dbname", nullptr});
+  values.insert(values.end(), {url.c_str(), nullptr});
+  Session session(PQconnectdbParams(names.data(), values.data(), 1));
+  if (PQstatus(session.get()) != CONNECTION_OK)
+    return fail(Code::unavailable, trimmed(PQerrorMessage(session.get())));
+  // Notices, such as that a table exists already, are for people at a prompt.
+  PQsetNoticeProcessor(session.get(), [](void*, const char*) {}, nullptr);
+  const char* encoding = PQparameterStatus(session.get(), "server_encoding");
+  if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
+    return fail(Code::invalid, "the database has encoding " + trimmed(encoding) + "; it must be UTF8");
+  }
+  return session;
+}
+
+Result<std::unique_ptr<Connection>> open_connection(const std::string& url) {
+  TRY_ASSIGN(auto session, open_session(url));
+  auto connection = std::make_unique<PostgresConnection>(std::move(session));
+  TRY(connection->script(session_settings));
+  return connection;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> connect(const std::string& url) {
+  // libpq's message names the server; the URL itself may hold a password.
+  auto connection = open_connection(url);
+  if (!connection)
+    return fail(connection.error().code,
+                "cannot open the PostgreSQL database: " + connection.error().message);
+  return connection;
+}
+
+}  // namespace baton::store::postgres

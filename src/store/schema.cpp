@@ -1,0 +1,232 @@
+#include "store/schema.hpp"
+
+#include <array>
+
+namespace baton::store {
+namespace {
+
+// Key and filter texts compare by bytes in both dialects ({text} is COLLATE "C" in PostgreSQL): pages are cut
+// at ids, and an order that depends on the locale of a server would cut them elsewhere. Columns that may be
+// large come last, so that SQLite does not walk through them to reach a status. JSON stays the text that it
+// was ({json} is json, not jsonb).
+//
+// {clustered} tables are stored in the order of their primary key in SQLite. Job ids and commit numbers grow
+// with time, so new rows go to the last pages, and one tree per table is written instead of two.
+//
+// Indexes are what a write costs, so dag_jobs has only the two that lists need. Both end in job_id, which is
+// the order of the pages; a list that does not ask for a status is the merge of the five ranges, one per
+// status (sql_reads.cpp). Thus every filter reads at most five times the rows that it returns, whatever the
+// shares of tenants, workflows and statuses are. A range of created_at is a range of job_id. A waiting node
+// is found by an index that holds waiting nodes only.
+constexpr std::string_view version_1 = R"sql(
+CREATE TABLE writer_state (
+  partition {int} PRIMARY KEY,
+  term {bigint} NOT NULL,
+  last_commit {bigint} NOT NULL,
+  owner {text} NOT NULL
+) {clustered};
+INSERT INTO writer_state(partition, term, last_commit, owner) VALUES (0, 0, 0, '');
+
+CREATE TABLE dag_workflows (
+  tenant {text} NOT NULL,
+  workflow_id {text} NOT NULL,
+  version {int} NOT NULL,
+  published_at {time} NOT NULL,
+  definition {text} NOT NULL,
+  PRIMARY KEY (tenant, workflow_id, version)
+) {heap};
+
+CREATE TABLE dag_jobs (
+  job_id {text} NOT NULL PRIMARY KEY,
+  tenant {text} NOT NULL,
+  workflow_id {text} NOT NULL,
+  workflow_version {int} NOT NULL,
+  status {text} NOT NULL,
+  error {text},
+  traceparent {text},
+  nodes_active {int} NOT NULL,
+  nodes_failed {int} NOT NULL,
+  created_at {time} NOT NULL,
+  started_at {time},
+  completed_at {time},
+  input_data {json} NOT NULL,
+  result_data {json}
+) {clustered};
+CREATE INDEX dag_jobs_by_status ON dag_jobs (tenant, status, job_id);
+CREATE INDEX dag_jobs_by_workflow ON dag_jobs (tenant, workflow_id, status, job_id);
+
+CREATE TABLE dag_node_states (
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  status {text} NOT NULL,
+  waiting_for {int} NOT NULL,
+  retry_count {int} NOT NULL,
+  delivery_count {int} NOT NULL,
+  task_id {text},
+  tenant {text} NOT NULL,
+  queue {text},
+  worker_id {text},
+  lease_until {time},
+  timer_due {time},
+  dispatched_at {time},
+  started_at {time},
+  completed_at {time},
+  error {text},
+  output {json},
+  PRIMARY KEY (job_id, node_id)
+) {clustered};
+CREATE INDEX dag_node_states_waiting ON dag_node_states (tenant, queue, dispatched_at, job_id, node_id)
+  WHERE status = 'DISPATCHED';
+
+CREATE TABLE dag_task_results (
+  task_id {text} NOT NULL PRIMARY KEY,
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  status {text} NOT NULL,
+  error {text},
+  worker_id {text},
+  lease {text},
+  execution_duration_ms {bigint},
+  processed {bool} NOT NULL,
+  received_at {time} NOT NULL,
+  output {json}
+) {clustered};
+
+CREATE TABLE dag_job_events (
+  job_id {text} NOT NULL,
+  event_id {bigint} NOT NULL,
+  event_type {text} NOT NULL,
+  node_id {text},
+  created_at {time} NOT NULL,
+  event_data {json},
+  PRIMARY KEY (job_id, event_id)
+) {clustered};
+
+CREATE TABLE dag_timers (
+  due {bigint} NOT NULL,
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  PRIMARY KEY (due, job_id, node_id)
+) {clustered};
+
+CREATE TABLE dag_idempotency_keys (
+  tenant {text} NOT NULL,
+  idempotency_key {text} NOT NULL,
+  job_id {text} NOT NULL,
+  request_hash {text} NOT NULL,
+  PRIMARY KEY (tenant, idempotency_key)
+) {clustered};
+
+CREATE TABLE access_tokens (
+  token_id {text} NOT NULL PRIMARY KEY,
+  token_hash {text} NOT NULL UNIQUE,
+  label {text} NOT NULL,
+  role {text} NOT NULL,
+  tenant {text},
+  created_at {time} NOT NULL,
+  revoked_at {time}
+) {clustered};
+)sql";
+
+constexpr std::array migrations = {version_1};  // version n is at n - 1; append only
+constexpr auto latest = static_cast<std::int64_t>(migrations.size());
+
+struct Word {
+  std::string_view placeholder, sqlite, postgres;
+};
+constexpr Word words[] = {
+    {"{text}", "TEXT", "text COLLATE \"C\""},
+    {"{json}", "TEXT", "json"},
+    {"{time}", "TEXT", "timestamptz"},
+    {"{int}", "INTEGER", "integer"},
+    {"{bigint}", "INTEGER", "bigint"},
+    {"{bool}", "INTEGER", "boolean"},
+    {"{clustered}", "STRICT, WITHOUT ROWID", ""},
+    {"{heap}", "STRICT", ""},
+    {"{now}", "strftime('%Y-%m-%dT%H:%M:%fZ','now')", "now()"},
+    {"{begin}", "BEGIN IMMEDIATE",
+     "BEGIN; SELECT pg_advisory_xact_lock(7021951)"},  // the number is ours alone
+    {"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name='schema_migrations')",
+     "(to_regclass('schema_migrations') IS NOT NULL)::int"},
+};
+
+std::string in_dialect(std::string_view text, Dialect dialect) {
+  std::string sql(text);
+  for (const Word& word : words) {
+    const std::string_view replacement = dialect == Dialect::sqlite ? word.sqlite : word.postgres;
+    for (std::size_t at = 0; (at = sql.find(word.placeholder, at)) != sql.npos; at += replacement.size()) {
+      sql.replace(at, word.placeholder.size(), replacement);
+    }
+  }
+  return sql;
+}
+
+Result<std::int64_t> query_number(Connection& connection, std::string sql) {
+  const Statement statement{std::move(sql), {}};
+  std::int64_t number = 0;
+  const Call call{&statement,
+                  1,
+                  {},
+                  [&](const RowView& row) -> Result<> { return number = row.integer(0), Result<>{}; },
+                  {}};
+  TRY(connection.run({&call, 1}, Mode::read));
+  return number;
+}
+
+// 0: an empty database.
+Result<std::int64_t> current_version(Connection& connection, Dialect dialect) {
+  TRY_ASSIGN(const auto migrated, query_number(connection, in_dialect("SELECT {migrated}", dialect)));
+  if (migrated == 0) return 0;
+  return query_number(connection, "SELECT coalesce(max(version), 0) FROM schema_migrations");
+}
+
+std::unexpected<Error> newer(std::int64_t version) {
+  return fail(Code::invalid, "the database has schema version " + std::to_string(version) +
+                                 ", but this program knows only up to " + std::to_string(latest) +
+                                 ": run a newer baton");
+}
+
+Result<> migrate_locked(Connection& connection, Dialect dialect) {
+  TRY(
+      connection.script(in_dialect("CREATE TABLE IF NOT EXISTS schema_migrations (version {int} PRIMARY KEY, "
+                                   "applied_at {time} NOT NULL) {heap}",
+                                   dialect)));
+  TRY_ASSIGN(auto version, current_version(connection, dialect));
+  if (version > latest) return newer(version);
+  while (version < latest) {
+    TRY(connection.script(in_dialect(migrations[static_cast<std::size_t>(version)], dialect)));
+    ++version;
+    TRY(connection.script(in_dialect(
+        "INSERT INTO schema_migrations(version, applied_at) VALUES (" + std::to_string(version) + ", {now})",
+        dialect)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> migrate(Connection& connection, Dialect dialect) {
+  // Most opens find nothing to do, and then need no lock.
+  TRY_ASSIGN(const auto version, current_version(connection, dialect));
+  if (version == latest) return {};
+  if (version > latest) return newer(version);
+  TRY(connection.script(in_dialect("{begin}", dialect)));
+  auto migrated = migrate_locked(connection, dialect);
+  if (migrated) migrated = connection.script("COMMIT");
+  // Some errors have ended the transaction already; the rollback is then refused, which changes nothing.
+  if (!migrated) std::ignore = connection.script("ROLLBACK");
+  return migrated;
+}
+
+Result<> check_version(Connection& connection, Dialect dialect) {
+  TRY_ASSIGN(const auto version, current_version(connection, dialect));
+  if (version > latest) return newer(version);
+  if (version < latest) {
+    return fail(Code::unavailable, "the database has schema version " + std::to_string(version) +
+                                       ", but this program needs " + std::to_string(latest) +
+                                       ": start the server once to migrate it");
+  }
+  return {};
+}
+
+}  // namespace baton::store

@@ -1,0 +1,15 @@
+// The tables, as numbered migrations that only go forward. They run when a writer or the token administration
+// opens a database, under a lock, so that two of them cannot migrate at once.
+#pragma once
+
+#include "store/connection.hpp"
+
+namespace baton::store {
+
+// Brings the database to the version of this program. A database that is newer is refused and not touched.
+[[nodiscard]] Result<> migrate(Connection& connection, Dialect dialect);
+
+// For readers, which never migrate: the database must have exactly this program's version.
+[[nodiscard]] Result<> check_version(Connection& connection, Dialect dialect);
+
+}  // namespace baton::store

@@ -1,0 +1,253 @@
+#include "store/sql_reads.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "store/schema.hpp"
+#include "store/statements.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+constexpr std::array statuses = {JobStatus::pending, JobStatus::running, JobStatus::completed,
+                                 JobStatus::failed, JobStatus::cancelled};
+
+// An id is made moments before or in the batch that writes created_at, so a range of created_at is a slightly
+// wider range of ids.
+constexpr std::chrono::seconds id_slack{30};
+
+// The smallest id of a moment: uuid7 without its random digits, which sorts before all that have them.
+std::string first_id(Time time) { return uuid7(std::max(time, Time{}), 0, 0).substr(0, 13); }
+
+// A connection that is lost is made anew once per question: reading twice does no harm.
+class Reader {
+ public:
+  Reader(Dialect dialect, Connect connect) : dialect_(dialect), connect_(std::move(connect)) {}
+
+  Result<> open() {
+    TRY_ASSIGN(auto connection, connect_());
+    TRY(check_version(*connection, dialect_));
+    connection_ = std::move(connection);
+    return {};
+  }
+
+  // `restart` forgets what a first try has collected.
+  template <class Restart>
+  Result<> run(const Call& call, Restart&& restart) {
+    if (connection_ && !connection_->broken()) {
+      auto outcome = connection_->run({&call, 1}, Mode::read);
+      if (outcome || !connection_->broken()) return outcome;
+    }
+    connection_.reset();
+    TRY(open());
+    restart();
+    return connection_->run({&call, 1}, Mode::read);
+  }
+
+ private:
+  Dialect dialect_;
+  Connect connect_;
+  std::unique_ptr<Connection> connection_;
+};
+
+template <class Row>
+std::string select(Columns columns = Columns::all) {
+  return "SELECT " + names<Row>(columns) + " FROM " + std::string(Table<Row>::name);
+}
+
+struct Statements {
+  Statement job{select<Job>() + " WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
+  Statement nodes{select<NodeState>() + " WHERE job_id=?1 ORDER BY node_id LIMIT ?2",
+                  {Type::text, Type::integer}};
+  Statement timeline{select<Event>() + " WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
+                     {Type::text, Type::integer, Type::integer}};
+  // Which version is the latest is answered by the key alone; only its row is then read.
+  Statement workflows{
+      "SELECT w.workflow_id,w.version,w.published_at FROM (SELECT workflow_id,max(version) AS version FROM "
+      "dag_workflows"
+      " WHERE tenant=?1 AND workflow_id>?2 GROUP BY workflow_id ORDER BY workflow_id LIMIT ?3) AS latest"
+      " JOIN dag_workflows AS w ON w.tenant=?1 AND w.workflow_id=latest.workflow_id AND "
+      "w.version=latest.version"
+      " ORDER BY w.workflow_id",
+      {Type::text, Type::text, Type::integer}};
+  Statement workflow{select<Workflow>() + " WHERE tenant=?1 AND workflow_id=?2 AND version=?3",
+                     {Type::text, Type::text, Type::integer}};
+  Statement latest_workflow{
+      select<Workflow>() + " WHERE tenant=?1 AND workflow_id=?2 ORDER BY version DESC LIMIT 1",
+      {Type::text, Type::text}};
+  Statement token_by_hash{select<Token>() + " WHERE token_hash=?1", {Type::text}};
+  Statement tokens{select<Token>() + " ORDER BY created_at,token_id", {}};
+};
+
+class SqlReads final : public Reads {
+ public:
+  SqlReads(Dialect dialect, Connect connect) : reader_(dialect, std::move(connect)) {}
+
+  Result<> open() { return reader_.open(); }
+
+  Result<std::optional<Job>> job(const Tenant& tenant, const JobId& id) override {
+    return first<Job>(sql_.job, {encode(id), encode(tenant)});
+  }
+
+  Result<std::vector<NodeState>> nodes(const JobId& id, std::size_t limit) override {
+    return all<NodeState>(sql_.nodes, {encode(id), number(limit)});
+  }
+
+  Result<JobPage> jobs(const JobFilter& filter, const std::optional<JobId>& before,
+                       std::size_t limit) override {
+    const Statement statement = jobs_statement(filter, before.has_value());
+    const std::string from = filter.created_from ? first_id(*filter.created_from - id_slack) : "";
+    const std::string until = filter.created_until ? first_id(*filter.created_until + id_slack) : "";
+    const std::span<const JobStatus> asked =
+        filter.status ? std::span(&*filter.status, 1) : std::span(statuses);
+    const auto fill_range = [&](std::size_t set, std::span<Value> out) {
+      std::vector<Value> values = {encode(filter.tenant), encode(asked[set]), number(limit + 1)};
+      if (filter.workflow_id) values.push_back(encode(*filter.workflow_id));
+      if (before) values.push_back(encode(*before));
+      if (filter.created_from) values.insert(values.end(), {encode(*filter.created_from), encode(from)});
+      if (filter.created_until) values.insert(values.end(), {encode(*filter.created_until), encode(until)});
+      std::ranges::copy(values, out.begin());
+    };
+    JobPage page;
+    const Call call{&statement, asked.size(), fill_range, collect(page.jobs, Columns::summary), {}};
+    TRY(reader_.run(call, [&] { page.jobs.clear(); }));
+    std::ranges::sort(page.jobs, std::greater{}, &Job::job_id);
+    if (page.jobs.size() > limit) {
+      page.jobs.resize(limit);
+      if (limit > 0) page.next_before = page.jobs.back().job_id;
+    }
+    return page;
+  }
+
+  Result<std::vector<Event>> timeline(const JobId& id, std::int64_t after, std::size_t limit) override {
+    return all<Event>(sql_.timeline, {encode(id), after, number(limit)});
+  }
+
+  Result<std::vector<WorkflowSummary>> workflows(const Tenant& tenant, const std::string& after,
+                                                 std::size_t limit) override {
+    std::vector<WorkflowSummary> found;
+    const auto take = [&](const RowView& row) -> Result<> {
+      WorkflowSummary summary;
+      if (!(decode(row, 0, summary.workflow_id) && decode(row, 1, summary.version) &&
+            decode(row, 2, summary.published_at))) {
+        return fail(Code::invalid, "table dag_workflows holds a row that this version cannot read");
+      }
+      found.push_back(std::move(summary));
+      return {};
+    };
+    const Call call{&sql_.workflows, 1, constant({encode(tenant), encode(after), number(limit)}), take, {}};
+    TRY(reader_.run(call, [&] { found.clear(); }));
+    return found;
+  }
+
+  Result<std::optional<Workflow>> workflow(const Tenant& tenant, const std::string& workflow_id,
+                                           std::int32_t version) override {
+    if (version == 0) return first<Workflow>(sql_.latest_workflow, {encode(tenant), encode(workflow_id)});
+    return first<Workflow>(sql_.workflow, {encode(tenant), encode(workflow_id), encode(version)});
+  }
+
+  Result<std::optional<Token>> token_by_hash(const std::string& token_hash) override {
+    return first<Token>(sql_.token_by_hash, {encode(token_hash)});
+  }
+
+  Result<std::vector<Token>> tokens() override { return all<Token>(sql_.tokens, {}); }
+
+ private:
+  static Value number(std::size_t value) { return static_cast<std::int64_t>(value); }
+
+  template <class Row>
+  Result<std::vector<Row>> all(const Statement& statement, std::vector<Value> values) {
+    std::vector<Row> rows;
+    const Call call{&statement, 1, constant(std::move(values)), collect(rows), {}};
+    TRY(reader_.run(call, [&] { rows.clear(); }));
+    return rows;
+  }
+
+  template <class Row>
+  Result<std::optional<Row>> first(const Statement& statement, std::vector<Value> values) {
+    TRY_ASSIGN(auto rows, all<Row>(statement, std::move(values)));
+    if (rows.empty()) return std::nullopt;
+    return std::move(rows.front());
+  }
+
+  Reader reader_;
+  Statements sql_;
+};
+
+class SqlTokenAdmin final : public TokenAdmin {
+ public:
+  SqlTokenAdmin(Dialect dialect, Connect connect)
+      : dialect_(dialect), connect_(std::move(connect)), insert_(insert_statement<Token>(dialect)) {}
+
+  Result<> open() {
+    if (connection_ && !connection_->broken()) return {};
+    connection_.reset();
+    TRY_ASSIGN(auto connection, connect_());
+    TRY(migrate(*connection, dialect_));
+    connection_ = std::move(connection);
+    return {};
+  }
+
+  Result<> add(const Token& token) override {
+    TRY(open());
+    const Call call{
+        &insert_, 1, [&](std::size_t, std::span<Value> out) { fill(token, Columns::all, out); }, {}, {}};
+    return connection_->run({&call, 1}, Mode::write);
+  }
+
+  Result<bool> revoke(const std::string& token_id, Time now) override {
+    TRY(open());
+    bool hit = false;
+    const Call call{&revoke_,
+                    1,
+                    constant({encode(token_id), now}),
+                    [&](const RowView&) -> Result<> { return hit = true, Result<>{}; },
+                    {}};
+    TRY(connection_->run({&call, 1}, Mode::write));
+    return hit;
+  }
+
+ private:
+  Dialect dialect_;
+  Connect connect_;
+  Statement insert_;
+  Statement revoke_{
+      "UPDATE access_tokens SET revoked_at=?2 WHERE token_id=?1 AND revoked_at IS NULL RETURNING token_id",
+      {Type::text, Type::time}};
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace
+
+// Each status is a range of its own in an index that ends in the order of the page, so a page costs the rows
+// that it shows.
+Statement jobs_statement(const JobFilter& filter, bool has_before) {
+  Statement s{select<Job>(Columns::summary) + " WHERE tenant=?1 AND status=?2",
+              {Type::text, Type::text, Type::integer}};
+  const auto add = [&](std::string_view condition, Type type) {
+    s.parameters.push_back(type);
+    s.sql.append(" AND ").append(condition).append("?").append(std::to_string(s.parameters.size()));
+  };
+  if (filter.workflow_id) add("workflow_id=", Type::text);
+  if (has_before) add("job_id<", Type::text);
+  if (filter.created_from) add("created_at>=", Type::time), add("job_id>=", Type::text);
+  if (filter.created_until) add("created_at<", Type::time), add("job_id<", Type::text);
+  s.sql += " ORDER BY job_id DESC LIMIT ?3";
+  return s;
+}
+
+Result<std::unique_ptr<Reads>> make_sql_reads(Dialect dialect, Connect connect) {
+  auto reads = std::make_unique<SqlReads>(dialect, std::move(connect));
+  TRY(reads->open());
+  return reads;
+}
+
+Result<std::unique_ptr<TokenAdmin>> make_sql_token_admin(Dialect dialect, Connect connect) {
+  auto admin = std::make_unique<SqlTokenAdmin>(dialect, std::move(connect));
+  TRY(admin->open());
+  return admin;
+}
+
+}  // namespace baton::store

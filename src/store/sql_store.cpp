@@ -1,0 +1,283 @@
+#include "store/sql_store.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "store/schema.hpp"
+#include "store/statements.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+struct Statements {
+  explicit Statements(Dialect d)
+      : job_insert(insert_statement<Job>(d)),
+        job_update(update_statement<Job>(d)),
+        job_select(select_statement<Job>(d)),
+        node_insert(insert_statement<NodeState>(d)),
+        node_update(update_statement<NodeState>(d)),
+        node_select(select_statement<NodeState>(d)),
+        result_insert(insert_statement<TaskResult>(d)),
+        result_select(select_statement<TaskResult>(d)),
+        event_insert(insert_statement<Event>(d)),
+        timer_insert(insert_statement<Timer>(d)),
+        timer_delete(delete_statement<Timer>(d)),
+        workflow_insert(insert_statement<Workflow>(d)),
+        workflow_select(select_statement<Workflow>(d)),
+        key_insert(insert_statement<IdempotencyKey>(d)),
+        key_select(select_statement<IdempotencyKey>(d)) {
+    nodes_of = {
+        "SELECT " + names<NodeState>(Columns::all) + " FROM dag_node_states WHERE job_id=?1 ORDER BY node_id",
+        {Type::text}};
+    latest_workflow = {
+        "SELECT " + names<Workflow>(Columns::all) +
+            " FROM dag_workflows WHERE tenant=?1 AND workflow_id=?2 ORDER BY version DESC LIMIT 1",
+        {Type::text, Type::text}};
+    waiting = {
+        "SELECT job_id,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant=?1 AND queue=?2"
+        " ORDER BY dispatched_at,job_id,node_id LIMIT ?3",
+        {Type::text, Type::text, Type::integer}};
+    due = {"SELECT " + names<Timer>(Columns::all) +
+               " FROM dag_timers WHERE due<=?1 ORDER BY due,job_id,node_id LIMIT ?2",
+           {Type::integer, Type::integer}};
+    next_due = {"SELECT due FROM dag_timers ORDER BY due,job_id,node_id LIMIT 1", {}};
+    take_term = {
+        "UPDATE writer_state SET term=term+1,owner=?1 WHERE partition=0 AND (owner=?1 OR ?2=1) RETURNING "
+        "term,last_commit",
+        {Type::text, Type::integer}};
+    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?1 WHERE partition=0 AND term=?2", "1"),
+                    {Type::integer, Type::integer},
+                    false,
+                    true};
+  }
+  Statement job_insert, job_update, job_select;
+  Statement node_insert, node_update, node_select;
+  Statement result_insert, result_select;
+  Statement event_insert;
+  Statement timer_insert, timer_delete;
+  Statement workflow_insert, workflow_select;
+  Statement key_insert, key_select;
+  Statement nodes_of, latest_workflow, waiting, due, next_due, take_term, count_commit;
+};
+
+// Each key once, in order: an answer holds no row twice, and neighbours are read together.
+template <class Key>
+std::vector<Key> unique(std::vector<Key> keys) {
+  std::ranges::sort(keys);
+  const auto rest = std::ranges::unique(keys);
+  keys.erase(rest.begin(), rest.end());
+  return keys;
+}
+
+using KeyText = std::string_view;
+using KeyPair = std::pair<std::string_view, std::string_view>;
+
+template <class Row>
+void add_select(std::vector<Call>& calls, const Statement& statement, const std::vector<KeyText>& keys,
+                std::vector<Row>& out) {
+  if (keys.empty()) return;
+  calls.push_back({&statement,
+                   keys.size(),
+                   [&keys](std::size_t i, std::span<Value> to) { to[0] = keys[i]; },
+                   collect(out),
+                   {}});
+}
+
+template <class Row>
+void add_select(std::vector<Call>& calls, const Statement& statement, const std::vector<KeyPair>& keys,
+                std::vector<Row>& out) {
+  if (keys.empty()) return;
+  const auto fill_pair = [&keys](std::size_t i, std::span<Value> to) {
+    to[0] = keys[i].first, to[1] = keys[i].second;
+  };
+  calls.push_back({&statement, keys.size(), fill_pair, collect(out), {}});
+}
+
+// The keys of a load request, borrowed from it, each once.
+struct Keys {
+  explicit Keys(const LoadRequest& request) {
+    for (const auto& id : request.jobs) jobs.emplace_back(id.value);
+    for (const auto& id : request.all_nodes_of) all_nodes_of.emplace_back(id.value);
+    for (const auto& id : request.task_results) task_results.emplace_back(id);
+    for (const auto& key : request.idempotency_keys)
+      idempotency_keys.emplace_back(key.tenant.value, key.idempotency_key);
+    jobs = unique(std::move(jobs));
+    all_nodes_of = unique(std::move(all_nodes_of));
+    task_results = unique(std::move(task_results));
+    idempotency_keys = unique(std::move(idempotency_keys));
+    for (const auto& key : request.nodes) {
+      if (!std::ranges::binary_search(all_nodes_of, KeyText(key.job_id.value)))
+        nodes.emplace_back(key.job_id.value, key.node_id);
+    }
+    nodes = unique(std::move(nodes));
+    for (const auto& key : request.workflows) {
+      if (key.version == 0)
+        latest_workflows.emplace_back(key.tenant.value, key.workflow_id);
+      else
+        workflows.push_back(key);
+    }
+    latest_workflows = unique(std::move(latest_workflows));
+    workflows = unique(std::move(workflows));
+  }
+  std::vector<KeyText> jobs, all_nodes_of, task_results;
+  std::vector<KeyPair> nodes, idempotency_keys, latest_workflows;
+  std::vector<WorkflowKey> workflows;
+};
+
+// The latest version may also have been asked for by its number.
+void drop_repeated(std::vector<Workflow>& workflows) {
+  const auto key = [](const Workflow& w) { return std::tie(w.tenant, w.workflow_id, w.version); };
+  std::ranges::sort(workflows, {}, key);
+  const auto rest = std::ranges::unique(workflows, {}, key);
+  workflows.erase(rest.begin(), rest.end());
+}
+
+// One writer's name among all that ever were.
+std::string random_name() {
+  std::random_device chance;
+  return uuid7(Time{}, chance(), (std::uint64_t{chance()} << 32) | chance());
+}
+
+class SqlStore final : public Store {
+ public:
+  SqlStore(Dialect dialect, Connect connect)
+      : dialect_(dialect), connect_(std::move(connect)), sql_(dialect) {}
+
+  Result<WriterState> open() override {
+    connection_.reset();
+    TRY_ASSIGN(auto connection, connect_());
+    TRY(migrate(*connection, dialect_));
+    WriterState state;
+    const bool first = term_ == 0;
+    const Call call{&sql_.take_term,
+                    1,
+                    constant({encode(owner_), std::int64_t{first}}),
+                    [&](const RowView& row) -> Result<> {
+                      state = {row.integer(0), row.integer(1)};
+                      return {};
+                    },
+                    {}};
+    if (auto taken = connection->run({&call, 1}, Mode::write); !taken) {
+      // Whether the term was taken does not matter to a caller who does not have it.
+      return fail(taken.error().code == Code::unknown ? Code::unavailable : taken.error().code,
+                  taken.error().message);
+    }
+    // Who has written before and finds another's name must not go on with what he believed: the other may
+    // have changed it.
+    if (state.term == 0 && !first) return fail(Code::fenced, "another writer has taken over");
+    if (state.term == 0) return fail(Code::invalid, "table writer_state has lost its row");
+    term_ = state.term;
+    connection_ = std::move(connection);
+    return state;
+  }
+
+  Result<Loaded> load(const LoadRequest& request) override {
+    const Keys keys(request);
+    Loaded loaded;
+    std::vector<Call> calls;
+    add_select(calls, sql_.job_select, keys.jobs, loaded.jobs);
+    add_select(calls, sql_.node_select, keys.nodes, loaded.nodes);
+    add_select(calls, sql_.nodes_of, keys.all_nodes_of, loaded.nodes);
+    add_select(calls, sql_.result_select, keys.task_results, loaded.task_results);
+    add_select(calls, sql_.latest_workflow, keys.latest_workflows, loaded.workflows);
+    add_select(calls, sql_.key_select, keys.idempotency_keys, loaded.idempotency_keys);
+    if (!keys.workflows.empty()) {
+      const auto fill_key = [&](std::size_t i, std::span<Value> to) {
+        const WorkflowKey& key = keys.workflows[i];
+        to[0] = std::string_view(key.tenant.value), to[1] = std::string_view(key.workflow_id),
+        to[2] = std::int64_t{key.version};
+      };
+      calls.push_back(
+          {&sql_.workflow_select, keys.workflows.size(), fill_key, collect(loaded.workflows), {}});
+    }
+    if (!calls.empty()) TRY(run(calls, Mode::read));
+    drop_repeated(loaded.workflows);
+    return loaded;
+  }
+
+  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
+    std::vector<NodeKey> found;
+    const Call call{&sql_.waiting,
+                    1,
+                    constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
+                    [&](const RowView& row) -> Result<> {
+                      found.push_back({JobId{std::string(row.text(0))}, std::string(row.text(1))});
+                      return {};
+                    },
+                    {}};
+    TRY(run({&call, 1}, Mode::read));
+    return found;
+  }
+
+  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
+    std::vector<Timer> found;
+    const Call call{
+        &sql_.due, 1, constant({to_millis(until), static_cast<std::int64_t>(limit)}), collect(found), {}};
+    TRY(run({&call, 1}, Mode::read));
+    return found;
+  }
+
+  Result<std::optional<Time>> next_timer() override {
+    std::optional<Time> next;
+    const Call call{&sql_.next_due,
+                    1,
+                    {},
+                    [&](const RowView& row) -> Result<> {
+                      next = from_millis(row.integer(0));
+                      return {};
+                    },
+                    {}};
+    TRY(run({&call, 1}, Mode::read));
+    return next;
+  }
+
+  Result<> commit(const WriteSet& writes, std::int64_t commit_number) override {
+    std::vector<Call> calls;
+    calls.push_back({&sql_.count_commit,
+                     1,
+                     constant({commit_number, term_}),
+                     {},
+                     {Code::fenced, "another writer has taken over"}});
+    add_write(calls, sql_.job_insert, writes.jobs_new, Columns::all);
+    add_write(calls, sql_.job_update, writes.jobs_changed, Columns::update);
+    add_write(calls, sql_.node_insert, writes.nodes_new, Columns::all);
+    add_write(calls, sql_.node_update, writes.nodes_changed, Columns::update);
+    add_write(calls, sql_.result_insert, writes.task_results_new, Columns::all);
+    add_write(calls, sql_.event_insert, writes.events_new, Columns::all);
+    add_write(calls, sql_.timer_delete, writes.timers_gone, Columns::keys);
+    add_write(calls, sql_.timer_insert, writes.timers_new, Columns::all);
+    add_write(calls, sql_.workflow_insert, writes.workflows_new, Columns::all);
+    add_write(calls, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
+    return run(calls, Mode::write);
+  }
+
+ private:
+  Result<> run(std::span<const Call> calls, Mode mode) {
+    if (!connection_) return fail(Code::unavailable, "the store is not open");
+    auto outcome = connection_->run(calls, mode);
+    // After an unknown commit nothing may be read or written on the strength of what was believed before;
+    // only open() helps.
+    if (!outcome && (connection_->broken() || outcome.error().code == Code::unknown ||
+                     outcome.error().code == Code::fenced)) {
+      connection_.reset();
+    }
+    return outcome;
+  }
+
+  Dialect dialect_;
+  Connect connect_;
+  Statements sql_;
+  std::unique_ptr<Connection> connection_;  // none: open() is needed
+  const std::string owner_ = random_name();
+  std::int64_t term_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_sql_store(Dialect dialect, Connect connect) {
+  return std::make_unique<SqlStore>(dialect, std::move(connect));
+}
+
+}  // namespace baton::store

@@ -1,0 +1,245 @@
+#include "store/sqlite/connection.hpp"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <tuple>
+#include <unordered_map>
+
+namespace baton::store::sqlite {
+namespace {
+
+struct CloseDatabase {
+  void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+};
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Database = std::unique_ptr<sqlite3, CloseDatabase>;
+using Prepared = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+// A statement that is not reset keeps its read transaction open, which would stop every checkpoint.
+class ResetOnExit {
+ public:
+  explicit ResetOnExit(sqlite3_stmt* statement) : statement_(statement) {}
+  ~ResetOnExit() { sqlite3_reset(statement_); }
+  ResetOnExit(const ResetOnExit&) = delete;
+  ResetOnExit& operator=(const ResetOnExit&) = delete;
+
+ private:
+  sqlite3_stmt* statement_;
+};
+
+Code code_of(int result) {
+  switch (result & 0xff) {
+    case SQLITE_FULL: return Code::full;
+    case SQLITE_CONSTRAINT: return Code::conflict;
+    case SQLITE_ERROR:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+    case SQLITE_RANGE: return Code::invalid;
+    default: return Code::unavailable;  // busy, I/O error, no memory: rolled back, may work later
+  }
+}
+
+class Row final : public RowView {
+ public:
+  explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
+  bool is_null(int column) const override { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+  std::int64_t integer(int column) const override { return sqlite3_column_int64(statement_, column); }
+  bool boolean(int column) const override { return integer(column) != 0; }
+  std::string_view text(int column) const override {
+    const auto* data = sqlite3_column_text(statement_, column);  // before the size: it may convert
+    if (data == nullptr) return {};
+    return {reinterpret_cast<const char*>(data),
+            static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  }
+
+ private:
+  sqlite3_stmt* statement_;
+};
+
+// The text of a parameter that is an instant. The rows of a batch mostly carry the same one.
+class TimeText {
+ public:
+  std::string_view text(Time time) {
+    if (time != time_) {
+      time_ = time;
+      text_ = to_iso(time);
+    }
+    return text_;
+  }
+
+ private:
+  Time time_{};
+  std::string text_ = to_iso(Time{});
+};
+
+class SqliteConnection final : public Connection {
+ public:
+  explicit SqliteConnection(Database db) : db_(std::move(db)) {}
+
+  Result<> run(std::span<const Call> calls, Mode mode) override {
+    const bool own = sqlite3_get_autocommit(db_.get()) != 0;
+    if (own) TRY(script(mode == Mode::write ? "BEGIN IMMEDIATE" : "BEGIN"));
+    for (const Call& call : calls) {
+      if (auto done = run_call(call); !done) return own ? roll_back(std::move(done).error()) : done;
+    }
+    if (own) TRY(commit(mode));
+    return {};
+  }
+
+  Result<> script(const std::string& sql) override {
+    const int result = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+    return result == SQLITE_OK ? Result<>{} : error(result);
+  }
+
+  bool broken() const override { return broken_; }
+
+ private:
+  std::unexpected<Error> error(int result) const {
+    return fail(code_of(result), std::string("SQLite: ") + sqlite3_errmsg(db_.get()));
+  }
+
+  Result<> roll_back(Error error) {
+    // Some errors (a full disk, an I/O error) have rolled back already.
+    if (sqlite3_get_autocommit(db_.get()) == 0 && !script("ROLLBACK")) broken_ = true;
+    return std::unexpected(std::move(error));
+  }
+
+  // Only here can an I/O error leave it open whether the transaction is in the file.
+  Result<> commit(Mode mode) {
+    const int result = sqlite3_exec(db_.get(), "COMMIT", nullptr, nullptr, nullptr);
+    if (result == SQLITE_OK) return {};
+    Error failure = error(result).error();
+    if (mode == Mode::write && (result & 0xff) != SQLITE_FULL && (result & 0xff) != SQLITE_BUSY) {
+      failure.code = Code::unknown;
+      broken_ = true;
+    }
+    return roll_back(std::move(failure));
+  }
+
+  Result<> run_call(const Call& call) {
+    TRY_ASSIGN(sqlite3_stmt* const statement, prepare(call.statement->sql));
+    values_.resize(call.statement->parameters.size());
+    times_.resize(std::max(times_.size(), values_.size()));
+    const Row view(statement);
+    for (std::size_t set = 0; set < call.sets; ++set) {
+      const ResetOnExit guard(statement);
+      if (call.fill) call.fill(set, values_);
+      TRY(bind(statement));
+      int result = sqlite3_step(statement);
+      for (; result == SQLITE_ROW; result = sqlite3_step(statement)) {
+        if (call.row) TRY(call.row(view));
+      }
+      if (result != SQLITE_DONE) return error(result);
+      if (call.statement->exact && sqlite3_changes(db_.get()) != 1) return std::unexpected(call.missed);
+    }
+    return {};
+  }
+
+  Result<sqlite3_stmt*> prepare(const std::string& sql) {
+    Prepared& prepared = prepared_[sql];
+    if (!prepared) {
+      sqlite3_stmt* raw = nullptr;
+      const int result = sqlite3_prepare_v3(db_.get(), sql.data(), static_cast<int>(sql.size()),
+                                            SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
+      if (result != SQLITE_OK) return error(result);
+      prepared.reset(raw);
+    }
+    return prepared.get();
+  }
+
+  Result<> bind(sqlite3_stmt* statement) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const int at = static_cast<int>(i) + 1;
+      const int result =
+          std::visit(overloaded{
+                         [&](std::monostate) { return sqlite3_bind_null(statement, at); },
+                         [&](std::int64_t number) { return sqlite3_bind_int64(statement, at, number); },
+                         [&](bool truth) { return sqlite3_bind_int(statement, at, truth ? 1 : 0); },
+                         [&](Time time) { return bind_text(statement, at, times_[i].text(time)); },
+                         [&](std::string_view text) { return bind_text(statement, at, text); },
+                     },
+                     values_[i]);
+      if (result != SQLITE_OK) return error(result);
+    }
+    return {};
+  }
+
+  // Nothing is copied: the text outlives the step, and each step binds all parameters anew. An empty view may
+  // have no address, which SQLite would take for NULL.
+  static int bind_text(sqlite3_stmt* statement, int at, std::string_view text) {
+    return sqlite3_bind_text64(statement, at, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC,
+                               SQLITE_UTF8);
+  }
+
+  Database db_;
+  std::unordered_map<std::string, Prepared> prepared_;  // destroyed before db_
+  std::vector<Value> values_;
+  std::vector<TimeText> times_;  // by parameter
+  bool broken_ = false;
+};
+
+// What the file holds is nobody else's business; the WAL takes its mode from the file.
+Result<> create_file(const std::string& path) {
+  std::error_code failure;
+  if (const auto parent = std::filesystem::path(path).parent_path(); !parent.empty()) {
+    std::filesystem::create_directories(parent, failure);
+    if (failure) return fail(Code::unavailable, failure.message());
+  }
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return fail(Code::unavailable, std::strerror(errno));
+  ::close(file);
+  return {};
+}
+
+// The writer checkpoints by itself when the WAL has wal_autocheckpoint pages. A longer WAL saves writing
+// pages that change again soon, but readers search it and a start replays it: 4000 pages were faster than
+// 1000 in transactions of thousands of rows, 16000 were not clearly faster than 4000.
+std::string settings(Access access) {
+  std::string sql =
+      "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA wal_autocheckpoint=4000;PRAGMA mmap_size=0;";
+  sql += access == Access::writer ? "PRAGMA cache_size=-65536;" : "PRAGMA cache_size=-8192;";
+  if (access == Access::reader) sql = "PRAGMA cache_size=-8192;PRAGMA mmap_size=0;PRAGMA query_only=1;";
+  return sql;
+}
+
+// Statistics of memory cost a mutex in every allocation, and nobody reads them.
+void configure_library() {
+  static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  std::ignore = once;  // refused if somebody else has used the library before us: slower, not wrong
+}
+
+Result<std::unique_ptr<Connection>> open_database(const std::string& path, Access access) {
+  configure_library();
+  if (access != Access::reader) TRY(create_file(path));
+  sqlite3* raw = nullptr;
+  const int result = sqlite3_open_v2(
+      path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  Database db(raw);
+  if (result != SQLITE_OK) return fail(Code::unavailable, sqlite3_errmsg(raw));
+  sqlite3_busy_timeout(raw, 5000);
+  auto connection = std::make_unique<SqliteConnection>(std::move(db));
+  TRY(connection->script(settings(access)));
+  // After a failed sync the system may hold pages in memory that are not on disk and will not be written
+  // again. Copying the WAL into the database writes what the next commits will build on anew.
+  if (access == Access::writer) TRY(connection->script("PRAGMA wal_checkpoint(TRUNCATE)"));
+  return connection;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> connect(const std::string& path, Access access) {
+  auto connection = open_database(path, access);
+  if (!connection)
+    return fail(connection.error().code,
+                "cannot open the SQLite database " + path + ": " + connection.error().message);
+  return connection;
+}
+
+}  // namespace baton::store::sqlite

@@ -1,0 +1,173 @@
+// Which member of which row struct is which column. Everything that is said about columns is said here; SQL,
+// parameters and decoding of both dialects are generated from it (statements.hpp). The DDL is in schema.cpp.
+#pragma once
+
+#include <string_view>
+#include <tuple>
+
+#include "core/workflow/rows.hpp"
+#include "ports/reads.hpp"
+
+namespace baton::store {
+
+// key: names the row. fixed: written once, with the row. live: written again by each update.
+enum class Kind { key, fixed, live };
+
+template <class Row, class Member>
+struct Column {
+  std::string_view name;
+  Member Row::* member;
+  Kind kind;
+  bool millis = false;  // an instant as Unix milliseconds instead of a timestamp
+};
+
+template <class Row, class Member>
+constexpr Column<Row, Member> key(std::string_view name, Member Row::* member) {
+  return {name, member, Kind::key};
+}
+template <class Row, class Member>
+constexpr Column<Row, Member> key_millis(std::string_view name, Member Row::* member) {
+  return {name, member, Kind::key, true};
+}
+template <class Row, class Member>
+constexpr Column<Row, Member> fixed(std::string_view name, Member Row::* member) {
+  return {name, member, Kind::fixed};
+}
+template <class Row, class Member>
+constexpr Column<Row, Member> live(std::string_view name, Member Row::* member) {
+  return {name, member, Kind::live};
+}
+
+// Key columns come first, in the order of the primary key.
+template <class Row>
+struct Table;
+
+template <>
+struct Table<workflow::Job> {
+  using Row = workflow::Job;
+  static constexpr std::string_view name = "dag_jobs";
+  static constexpr auto columns = std::tuple{
+      key("job_id", &Row::job_id),
+      fixed("tenant", &Row::tenant),
+      fixed("workflow_id", &Row::workflow_id),
+      fixed("workflow_version", &Row::workflow_version),
+      live("status", &Row::status),
+      live("error", &Row::error),
+      fixed("traceparent", &Row::traceparent),
+      live("nodes_active", &Row::nodes_active),
+      live("nodes_failed", &Row::nodes_failed),
+      fixed("created_at", &Row::created_at),
+      live("started_at", &Row::started_at),
+      live("completed_at", &Row::completed_at),
+      fixed("input_data", &Row::input_data),
+      live("result_data", &Row::result_data),
+  };
+};
+
+template <>
+struct Table<workflow::NodeState> {
+  using Row = workflow::NodeState;
+  static constexpr std::string_view name = "dag_node_states";
+  static constexpr auto columns = std::tuple{
+      key("job_id", &Row::job_id),
+      key("node_id", &Row::node_id),
+      live("status", &Row::status),
+      live("waiting_for", &Row::waiting_for),
+      live("retry_count", &Row::retry_count),
+      live("delivery_count", &Row::delivery_count),
+      live("task_id", &Row::task_id),
+      fixed("tenant", &Row::tenant),
+      live("queue", &Row::queue),
+      live("worker_id", &Row::worker_id),
+      live("lease_until", &Row::lease_until),
+      live("timer_due", &Row::timer_due),
+      live("dispatched_at", &Row::dispatched_at),
+      live("started_at", &Row::started_at),
+      live("completed_at", &Row::completed_at),
+      live("error", &Row::error),
+      live("output", &Row::output),
+  };
+};
+
+template <>
+struct Table<workflow::TaskResult> {
+  using Row = workflow::TaskResult;
+  static constexpr std::string_view name = "dag_task_results";
+  static constexpr auto columns = std::tuple{
+      key("task_id", &Row::task_id),       fixed("job_id", &Row::job_id),
+      fixed("node_id", &Row::node_id),     fixed("status", &Row::status),
+      fixed("error", &Row::error),         fixed("worker_id", &Row::worker_id),
+      fixed("lease", &Row::lease),         fixed("execution_duration_ms", &Row::execution_duration_ms),
+      fixed("processed", &Row::processed), fixed("received_at", &Row::received_at),
+      fixed("output", &Row::output),
+  };
+};
+
+template <>
+struct Table<workflow::Event> {
+  using Row = workflow::Event;
+  static constexpr std::string_view name = "dag_job_events";
+  static constexpr auto columns = std::tuple{
+      key("job_id", &Row::job_id),           key("event_id", &Row::event_id),
+      fixed("event_type", &Row::event_type), fixed("node_id", &Row::node_id),
+      fixed("created_at", &Row::created_at), fixed("event_data", &Row::event_data),
+  };
+};
+
+template <>
+struct Table<workflow::Timer> {
+  using Row = workflow::Timer;
+  static constexpr std::string_view name = "dag_timers";
+  static constexpr auto columns =
+      std::tuple{key_millis("due", &Row::due), key("job_id", &Row::job_id), key("node_id", &Row::node_id)};
+};
+
+template <>
+struct Table<workflow::Workflow> {
+  using Row = workflow::Workflow;
+  static constexpr std::string_view name = "dag_workflows";
+  static constexpr auto columns = std::tuple{
+      key("tenant", &Row::tenant),           key("workflow_id", &Row::workflow_id),
+      key("version", &Row::version),         fixed("published_at", &Row::published_at),
+      fixed("definition", &Row::definition),
+  };
+};
+
+template <>
+struct Table<workflow::IdempotencyKey> {
+  using Row = workflow::IdempotencyKey;
+  static constexpr std::string_view name = "dag_idempotency_keys";
+  static constexpr auto columns = std::tuple{
+      key("tenant", &Row::tenant),
+      key("idempotency_key", &Row::idempotency_key),
+      fixed("job_id", &Row::job_id),
+      fixed("request_hash", &Row::request_hash),
+  };
+};
+
+template <>
+struct Table<Token> {
+  using Row = Token;
+  static constexpr std::string_view name = "access_tokens";
+  static constexpr auto columns = std::tuple{
+      key("token_id", &Row::token_id),      fixed("token_hash", &Row::token_hash),
+      fixed("label", &Row::label),          fixed("role", &Row::role),
+      fixed("tenant", &Row::tenant),        fixed("created_at", &Row::created_at),
+      live("revoked_at", &Row::revoked_at),
+  };
+};
+
+template <class Row, class F>
+constexpr void for_each_column(F&& f) {
+  std::apply([&](const auto&... column) { (f(column), ...); }, Table<Row>::columns);
+}
+
+// What an update does to a row: its live columns and nothing else.
+template <class Row>
+void copy_live(const Row& from, Row& to) {
+  for_each_column<Row>([&](const auto& column) {
+    if (column.kind == Kind::live) to.*column.member = from.*column.member;
+  });
+}
+
+}  // namespace baton::store

@@ -1,0 +1,242 @@
+// What only one of the adapters can show: files, locks, full disks, lost connections, query plans.
+#include <sys/stat.h>
+
+#include <fstream>
+#include <thread>
+
+#include "store/open.hpp"
+#include "store/postgres/connection.hpp"
+#include "store/sql_reads.hpp"
+#include "store/sql_store.hpp"
+#include "store/sqlite/connection.hpp"
+#include "tests/contract/store/fixture.hpp"
+#include "tests/support/postgres_server.hpp"
+
+namespace baton::contract {
+namespace {
+
+using namespace workflow;
+
+TEST(Urls, ThatNobodyUnderstandsAreRefusedWithoutTheirSecrets) {
+  const auto refused = store::make_store("mysql://root:secret@host/db");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::invalid);
+  EXPECT_FALSE(refused.error().message.contains("secret"));
+  EXPECT_FALSE(store::make_store("sqlite:"));
+  EXPECT_FALSE(store::make_store("sqlite::memory:"));
+  const auto away = store::make_store("postgres://u:secret@127.0.0.1:1/db").value()->open();
+  ASSERT_FALSE(away);
+  EXPECT_EQ(away.error().code, Code::unavailable);
+  EXPECT_TRUE(away.error().message.starts_with("cannot open the PostgreSQL database"))
+      << away.error().message;
+  EXPECT_FALSE(away.error().message.contains("secret"));
+}
+
+TEST(Sqlite, MakesItsDirectoryAndKeepsTheFilePrivate) {
+  Database database(Kind::sqlite);
+  const std::string path = std::filesystem::path(database.path()).parent_path() / "a" / "b" / "c.db";
+  auto store = store::make_store("sqlite:" + path).value();
+  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->commit({}, 1));
+  for (const std::string& file : {path, path + "-wal", path + ".lock"}) {
+    struct stat status{};
+    ASSERT_EQ(::stat(file.c_str(), &status), 0) << file;
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << file;
+  }
+}
+
+TEST(Sqlite, SaysWhichFileItCannotOpen) {
+  Database database(Kind::sqlite);
+  std::ofstream(database.path())
+      << "This is no database, and is long enough to be seen as none, whatever comes next.";
+  const auto opened = database.store()->open();
+  ASSERT_FALSE(opened);
+  EXPECT_TRUE(opened.error().message.starts_with("cannot open the SQLite database " + database.path()))
+      << opened.error().message;
+  const auto missing = store::make_reads("sqlite:/nonexistent/x.db");
+  ASSERT_FALSE(missing);
+  EXPECT_TRUE(missing.error().message.contains("/nonexistent/x.db"));
+}
+
+TEST(Sqlite, AFullDiskChangesNothingAndTheWriterGoesOn) {
+  Database database(Kind::sqlite);
+  ASSERT_TRUE(database.store()->open());
+  store::Connection* inside = nullptr;
+  auto store =
+      store::make_sql_store(store::Dialect::sqlite, [&]() -> Result<std::unique_ptr<store::Connection>> {
+        auto connection = store::sqlite::connect(database.path(), store::sqlite::Access::writer);
+        inside = connection->get();
+        return connection;
+      });
+  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(inside->script("PRAGMA max_page_count=100"));
+  WriteSet w;
+  w.jobs_new = {job(1), job(2)};
+  w.jobs_new[1].input_data.text = "\"" + std::string(1 << 20, 'x') + "\"";
+  const auto done = store->commit(w, 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::full) << done.error().message;
+  EXPECT_TRUE(store->load(for_jobs({job_id(1)}))->jobs.empty());
+  w.jobs_new.pop_back();
+  EXPECT_TRUE(store->commit(w, 1));
+}
+
+TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
+  Database database(Kind::sqlite);
+  auto store = database.store();
+  ASSERT_TRUE(store->open());
+  auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
+  ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
+  const auto done = store->commit({}, 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::unavailable) << done.error().message;
+  ASSERT_TRUE(other->script("ROLLBACK"));
+  EXPECT_TRUE(store->commit({}, 1));
+}
+
+TEST(Sqlite, ReadersCannotWrite) {
+  Database database(Kind::sqlite);
+  ASSERT_TRUE(database.store()->open());
+  auto reader = store::sqlite::connect(database.path(), store::sqlite::Access::reader).value();
+  EXPECT_FALSE(reader->script("UPDATE writer_state SET term=0"));
+}
+
+// The plan of a statement, one line per step.
+std::string plan(const std::string& path, const store::Statement& statement) {
+  auto connection = store::sqlite::connect(path, store::sqlite::Access::reader).value();
+  store::Statement explain = statement;
+  explain.sql = "EXPLAIN QUERY PLAN " + statement.sql;
+  std::string lines;
+  const store::Call call{&explain,
+                         1,
+                         {},
+                         [&](const store::RowView& row) -> Result<> {
+                           return lines.append(row.text(3)).append("\n"), Result<>{};
+                         },
+                         {}};
+  const auto done = connection->run({&call, 1}, store::Mode::read);
+  return done ? lines : done.error().message;
+}
+
+TEST(Sqlite, ListsUseAnIndexAndNeverSort) {
+  Database database(Kind::sqlite);
+  ASSERT_TRUE(database.store()->open());
+  for (int mask = 0; mask < 16; ++mask) {
+    JobFilter filter{.tenant = {"default"},
+                     .status = JobStatus::failed,
+                     .workflow_id = {},
+                     .created_from = {},
+                     .created_until = {}};
+    if (mask & 2) filter.workflow_id = "w";
+    if (mask & 4) filter.created_from = at(1);
+    if (mask & 8) filter.created_until = at(2);
+    const std::string steps = plan(database.path(), store::jobs_statement(filter, (mask & 1) != 0));
+    EXPECT_TRUE(
+        steps.contains(mask & 2 ? "USING INDEX dag_jobs_by_workflow (tenant=? AND workflow_id=? AND status=?"
+                                : "USING INDEX dag_jobs_by_status (tenant=? AND status=?"))
+        << steps;
+    EXPECT_FALSE(steps.contains("SCAN") || steps.contains("TEMP B-TREE")) << steps;
+  }
+}
+
+TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
+  Database database(Kind::sqlite);
+  ASSERT_TRUE(database.store()->open());
+  for (const char* sql :
+       {"SELECT job_id,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant='t' AND queue='q'"
+        " ORDER BY dispatched_at,job_id,node_id LIMIT 9",
+        "SELECT due FROM dag_timers WHERE due<=1 ORDER BY due,job_id,node_id LIMIT 9",
+        "SELECT job_id FROM dag_job_events WHERE job_id='j' AND event_id>1 ORDER BY event_id LIMIT 9",
+        "SELECT workflow_id,max(version) FROM dag_workflows WHERE tenant='t' AND workflow_id>'' GROUP BY "
+        "workflow_id LIMIT 9"}) {
+    const std::string steps = plan(database.path(), {sql, {}});
+    EXPECT_TRUE(steps.starts_with("SEARCH dag_")) << steps;
+    EXPECT_FALSE(steps.contains("SCAN dag_") || steps.contains("TEMP B-TREE")) << steps;
+  }
+}
+
+TEST(Postgres, ListsUseAnIndexAndNeverSort) {
+  Database database(Kind::postgres);
+  ASSERT_TRUE(database.store()->open());
+  auto connection = store::postgres::connect(database.url()).value();
+  const store::Statement explain{
+      "EXPLAIN SELECT job_id FROM dag_jobs WHERE tenant='t' AND status='FAILED' AND job_id<'x' ORDER BY "
+      "job_id DESC LIMIT 9",
+      {}};
+  std::string steps;
+  const store::Call call{
+      &explain,
+      1,
+      {},
+      [&](const store::RowView& row) -> Result<> { return steps.append(row.text(0)), Result<>{}; },
+      {}};
+  ASSERT_TRUE(connection->run({&call, 1}, store::Mode::read));
+  EXPECT_TRUE(steps.contains("dag_jobs_by_status")) << steps;
+  EXPECT_FALSE(steps.contains("Seq Scan") || steps.contains("Sort")) << steps;
+}
+
+// A server of its own, which may be stopped.
+class PostgresAway : public ::testing::Test {
+ protected:
+  support::PostgresServer server;
+  std::string url = server.create_database("away");
+};
+
+TEST_F(PostgresAway, ALostConnectionIsUnknownInACommitAndUnavailableElsewhere) {
+  auto store = store::make_store(url).value();
+  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->commit({}, 1));
+  auto reads = store::make_reads(url).value();
+  server.crash();
+  const auto lost = store->commit({}, 2);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, Code::unknown) << lost.error().message;
+  EXPECT_EQ(store->commit({}, 2).error().code, Code::unavailable);
+  EXPECT_EQ(store->open().error().code, Code::unavailable);
+  EXPECT_EQ(reads->tokens().error().code, Code::unavailable);
+  server.start();
+  const auto state = store->open();
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->last_commit, 1);
+  EXPECT_TRUE(store->commit({}, 2));
+  EXPECT_TRUE(reads->tokens());
+  server.restart();
+  EXPECT_TRUE(reads->tokens());  // a reader finds its way back by itself
+  EXPECT_EQ(store->load(for_jobs({job_id(1)})).error().code, Code::unavailable);
+  EXPECT_EQ(store->open()->last_commit, 2);
+  EXPECT_TRUE(store::make_reads(server.socket_url("away")));
+}
+
+// Those who migrate are a writer, of which there is one, and the token administration, of which there may be
+// many.
+TEST(Postgres, ManyWhoMigrateAtOnceAllSucceed) {
+  Database database(Kind::postgres);
+  std::array<Result<>, 4> outcomes;
+  {
+    std::vector<std::jthread> threads;
+    for (auto& outcome : outcomes) {
+      threads.emplace_back([&] {
+        if (auto admin = store::make_token_admin(database.url()); !admin)
+          outcome = std::unexpected(admin.error());
+      });
+    }
+  }
+  for (const auto& outcome : outcomes) EXPECT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(database.store()->open());
+}
+
+TEST(Postgres, AStatementThatFailedOnceIsStillUsable) {
+  Database database(Kind::postgres);
+  auto store = database.store();
+  ASSERT_TRUE(store->open());
+  WriteSet w;
+  w.jobs_changed = {job(1)};  // fails, before the statements behind it were prepared
+  w.task_results_new = {task_result(1)};
+  EXPECT_EQ(store->commit(w, 1).error().code, Code::conflict);
+  w.jobs_changed.clear();
+  EXPECT_TRUE(store->commit(w, 1));
+  EXPECT_EQ(store->load({{}, {}, {}, {"task-1"}, {}, {}})->task_results.size(), 1u);
+}
+
+}  // namespace
+}  // namespace baton::contract

@@ -1,0 +1,133 @@
+#include "tests/contract/store/fixture.hpp"
+
+#include <unistd.h>
+
+#include "store/open.hpp"
+#include "store/postgres/connection.hpp"
+#include "store/sqlite/connection.hpp"
+#include "tests/support/postgres_server.hpp"
+
+namespace baton::contract {
+namespace {
+
+// One server for all tests: starting it costs a second.
+support::PostgresServer& server() {
+  static support::PostgresServer instance;
+  return instance;
+}
+
+std::filesystem::path make_directory() {
+  std::string path = (std::filesystem::temp_directory_path() / "baton-contract-XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
+  return path;
+}
+
+}  // namespace
+
+std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
+  constexpr const char* names[] = {"Memory", "Sqlite", "Postgres"};
+  return names[static_cast<int>(info.param)];
+}
+
+Database::Database(Kind kind) : kind_(kind), directory_(make_directory()) {
+  static int count = 0;
+  if (kind == Kind::sqlite) url_ = "sqlite:" + path();
+  if (kind == Kind::postgres) url_ = server().create_database("contract_" + std::to_string(++count));
+}
+
+Database::~Database() {
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+std::unique_ptr<Store> Database::store() {
+  if (kind_ == Kind::memory) return std::make_unique<support::MemoryStore>(memory_);
+  return store::make_store(url_).value();
+}
+
+void Database::execute(const std::string& sql) const {
+  auto connection = kind_ == Kind::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin)
+                                          : store::postgres::connect(url_);
+  ASSERT_TRUE(connection) << connection.error().message;
+  const auto done = (*connection)->script(sql);
+  ASSERT_TRUE(done) << done.error().message;
+}
+
+void Database::take_term() {
+  if (kind_ == Kind::memory)
+    ++memory_.term, memory_.owner = -1;
+  else
+    execute("UPDATE writer_state SET term=term+1, owner='another'");
+}
+
+Time at(std::int64_t millis) { return from_millis(1'770'000'000'000 + millis); }
+
+workflow::JobId job_id(int n) { return {uuid7(at(n), 0x123, static_cast<std::uint64_t>(n))}; }
+
+LoadRequest for_jobs(std::vector<workflow::JobId> ids) {
+  LoadRequest request;
+  request.jobs = std::move(ids);
+  return request;
+}
+
+workflow::Job job(int n) {
+  workflow::Job row;
+  row.job_id = job_id(n);
+  row.tenant = {"default"};
+  row.workflow_id = "order-flow";
+  row.workflow_version = 3;
+  row.status = workflow::JobStatus::running;
+  row.input_data = {R"({"n": )" + std::to_string(n) + "}"};
+  row.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  row.nodes_active = 2;
+  row.nodes_failed = 1;
+  row.created_at = at(n);
+  row.started_at = at(n + 1);
+  return row;
+}
+
+workflow::NodeState node(int n, const std::string& node_id) {
+  workflow::NodeState row;
+  row.job_id = job_id(n);
+  row.node_id = node_id;
+  row.status = workflow::NodeStatus::dispatched;
+  row.waiting_for = 1;
+  row.retry_count = 2;
+  row.delivery_count = 3;
+  row.task_id = "task-" + std::to_string(n) + node_id;
+  row.tenant = {"default"};
+  row.queue = "worker";
+  row.worker_id = "w-1";
+  row.lease_until = at(n + 30'000);
+  row.timer_due = at(n + 30'001);
+  row.dispatched_at = at(n);
+  return row;
+}
+
+workflow::TaskResult task_result(int n) {
+  workflow::TaskResult row;
+  row.task_id = "task-" + std::to_string(n);
+  row.job_id = job_id(n);
+  row.node_id = "a";
+  row.status = "completed";
+  row.output = Json{R"({"ok":true})"};
+  row.worker_id = "w-1";
+  row.lease = "lease";
+  row.execution_duration_ms = 123'456'789'012;
+  row.processed = true;
+  row.received_at = at(n);
+  return row;
+}
+
+workflow::Event event(int n, std::int64_t event_id) {
+  workflow::Event row;
+  row.job_id = job_id(n);
+  row.event_id = event_id;
+  row.event_type = workflow::EventType::node_retry;
+  row.node_id = "a";
+  row.event_data = Json{R"({"attempt":1})"};
+  row.created_at = at(n);
+  return row;
+}
+
+}  // namespace baton::contract

@@ -1,0 +1,66 @@
+// What the contract runs on: an empty database of each kind, and rows with every column filled.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "ports/reads.hpp"
+#include "ports/store.hpp"
+#include "tests/support/memory_store.hpp"
+
+namespace baton::contract {
+
+enum class Kind { memory, sqlite, postgres };
+
+std::string name_of(const ::testing::TestParamInfo<Kind>& info);
+
+// Each test has a database of its own.
+class Database {
+ public:
+  explicit Database(Kind kind);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  [[nodiscard]] std::unique_ptr<Store> store();
+  [[nodiscard]] const std::string& url() const { return url_; }
+  [[nodiscard]] std::string path() const { return directory_ / "store.db"; }  // of the SQLite file
+  void execute(const std::string& sql) const;                                 // beside all adapters
+  void take_term();                                                           // as another writer would
+
+ private:
+  Kind kind_;
+  std::filesystem::path directory_;
+  std::string url_;
+  support::MemoryDatabase memory_;
+};
+
+// With rows that differ by `n`; ids grow with it.
+workflow::JobId job_id(int n);
+workflow::Job job(int n);
+workflow::NodeState node(int n, const std::string& node_id);
+workflow::TaskResult task_result(int n);
+workflow::Event event(int n, std::int64_t event_id);
+Time at(std::int64_t millis);  // after the start of the test's time
+LoadRequest for_jobs(std::vector<workflow::JobId> ids);
+
+// Compares all columns and names the first that differs.
+template <class Row>
+::testing::AssertionResult same(const Row& expected, const Row& actual);
+
+}  // namespace baton::contract
+
+#include "store/tables.hpp"
+
+template <class Row>
+::testing::AssertionResult baton::contract::same(const Row& expected, const Row& actual) {
+  std::string different;
+  store::for_each_column<Row>([&](const auto& column) {
+    if (different.empty() && !(expected.*column.member == actual.*column.member)) different = column.name;
+  });
+  if (different.empty()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "column " << different << " differs";
+}

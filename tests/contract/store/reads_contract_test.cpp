@@ -1,0 +1,222 @@
+// The contract of ports/reads.hpp, on the databases that have readers.
+#include <algorithm>
+
+#include "store/open.hpp"
+#include "tests/contract/store/fixture.hpp"
+
+namespace baton::contract {
+namespace {
+
+using namespace workflow;
+
+class ReadsContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    store = database.store();
+    ASSERT_TRUE(store->open());
+    auto made = store::make_reads(database.url());
+    ASSERT_TRUE(made) << made.error().message;
+    reads = std::move(*made);
+  }
+
+  void commit(const WriteSet& writes) {
+    const auto done = store->commit(writes, ++number);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+
+  std::vector<JobId> list(const JobFilter& filter, std::size_t page_size) {
+    std::vector<JobId> ids;
+    std::optional<JobId> before;
+    do {
+      const auto page = reads->jobs(filter, before, page_size);
+      EXPECT_TRUE(page) << page.error().message;
+      if (!page) break;
+      EXPECT_LE(page->jobs.size(), page_size);
+      for (const Job& row : page->jobs) ids.push_back(row.job_id);
+      before = page->next_before;
+    } while (before);
+    return ids;
+  }
+
+  Database database{GetParam()};
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Reads> reads;
+  std::int64_t number = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ReadsContract, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+
+TEST_P(ReadsContract, AJobIsSeenByItsTenantOnly) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  commit(w);
+  const auto found = reads->job({"default"}, job_id(1));
+  ASSERT_TRUE(found && *found);
+  EXPECT_TRUE(same(job(1), **found));
+  EXPECT_EQ(reads->job({"other"}, job_id(1))->has_value(), false);
+  EXPECT_EQ(reads->job({"default"}, job_id(2))->has_value(), false);
+}
+
+TEST_P(ReadsContract, NodesComeByIdUpToTheLimit) {
+  WriteSet w;
+  w.nodes_new = {node(1, "b"), node(1, "a"), node(1, "C"), node(2, "a")};
+  commit(w);
+  const auto nodes = reads->nodes(job_id(1), 10).value();
+  ASSERT_EQ(nodes.size(), 3u);
+  EXPECT_EQ(nodes[0].node_id, "C");  // by bytes, whatever the locale of the server
+  EXPECT_EQ(nodes[1].node_id, "a");
+  EXPECT_TRUE(same(node(1, "b"), nodes[2]));
+  EXPECT_EQ(reads->nodes(job_id(1), 2)->size(), 2u);
+}
+
+TEST_P(ReadsContract, TheTimelineGoesOnAfterAnEvent) {
+  WriteSet w;
+  w.events_new = {event(1, 30), event(1, 10), event(1, 20), event(2, 15)};
+  w.events_new[0].node_id = std::nullopt;
+  w.events_new[0].event_data = std::nullopt;
+  commit(w);
+  const auto all = reads->timeline(job_id(1), 0, 100).value();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_TRUE(same(event(1, 10), all[0]));
+  EXPECT_TRUE(same(w.events_new[0], all[2]));
+  const auto rest = reads->timeline(job_id(1), 10, 1).value();
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].event_id, 20);
+}
+
+TEST_P(ReadsContract, EveryFilterOfTheListGivesTheMatchingJobsNewestFirst) {
+  WriteSet w;
+  for (int i = 0; i < 60; ++i) {
+    Job row = job(i);
+    row.tenant = {i % 7 == 0 ? "other" : "default"};
+    row.status = static_cast<JobStatus>(i % 5);
+    row.workflow_id = i % 3 == 0 ? "w0" : "w1";
+    row.created_at = at(i);
+    w.jobs_new.push_back(row);
+  }
+  commit(w);
+  for (int mask = 0; mask < 16; ++mask) {
+    JobFilter filter{
+        .tenant = {"default"}, .status = {}, .workflow_id = {}, .created_from = {}, .created_until = {}};
+    if (mask & 1) filter.status = JobStatus::failed;
+    if (mask & 2) filter.workflow_id = "w1";
+    if (mask & 4) filter.created_from = at(10);
+    if (mask & 8) filter.created_until = at(41);
+    std::vector<JobId> expected;
+    for (const Job& row : w.jobs_new) {
+      if (row.tenant.value == "default" && (!filter.status || row.status == *filter.status) &&
+          (!filter.workflow_id || row.workflow_id == *filter.workflow_id) &&
+          (!filter.created_from || row.created_at >= *filter.created_from) &&
+          (!filter.created_until || row.created_at < *filter.created_until)) {
+        expected.insert(expected.begin(), row.job_id);
+      }
+    }
+    for (const std::size_t page_size : {1u, 4u, 1000u}) EXPECT_EQ(list(filter, page_size), expected) << mask;
+  }
+}
+
+TEST_P(ReadsContract, AListLeavesDocumentsOut) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.jobs_new[0].result_data = Json{"1"};
+  commit(w);
+  const auto page = reads->jobs(
+      {.tenant = {"default"}, .status = {}, .workflow_id = {}, .created_from = {}, .created_until = {}}, {},
+      10);
+  ASSERT_TRUE(page);
+  Job expected = job(1);
+  expected.input_data = {};
+  EXPECT_TRUE(same(expected, page->jobs.at(0)));
+  EXPECT_FALSE(page->next_before);
+}
+
+TEST_P(ReadsContract, PagesHaveNoGapsAndNoRepetitionsWhileJobsArriveAndChange) {
+  WriteSet w;
+  for (int i = 0; i < 50; ++i) w.jobs_new.push_back(job(i));
+  commit(w);
+  JobFilter filter{
+      .tenant = {"default"}, .status = {}, .workflow_id = {}, .created_from = {}, .created_until = {}};
+  std::vector<JobId> seen;
+  std::optional<JobId> before;
+  for (int page = 0; page == 0 || before; ++page) {
+    const auto answer = reads->jobs(filter, before, 7);
+    ASSERT_TRUE(answer);
+    for (const Job& row : answer->jobs) seen.push_back(row.job_id);
+    before = answer->next_before;
+    WriteSet more;
+    more.jobs_new = {job(100 + page)};
+    more.jobs_changed = {job(49 - page * 7), job(page)};
+    more.jobs_changed[0].status = more.jobs_changed[1].status = JobStatus::completed;
+    if (page < 8) commit(more);
+  }
+  std::vector<JobId> expected;
+  for (int i = 49; i >= 0; --i) expected.push_back(job_id(i));
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_P(ReadsContract, WorkflowsAreListedByIdWithTheirLatestVersion) {
+  WriteSet w;
+  const Tenant t{"default"};
+  w.workflows_new = {{t, "b", 1, "b1", at(1)}, {t, "b", 10, "b10", at(10)}, {t, "b", 9, "b9", at(9)},
+                     {t, "a", 1, "a1", at(2)}, {t, "c", 1, "c1", at(3)},    {{"other"}, "a", 5, "x", at(4)}};
+  commit(w);
+  const auto page = reads->workflows(t, "", 2).value();
+  ASSERT_EQ(page.size(), 2u);
+  EXPECT_EQ(page[0].workflow_id, "a");
+  EXPECT_EQ(page[1].workflow_id, "b");
+  EXPECT_EQ(page[1].version, 10);
+  EXPECT_EQ(page[1].published_at, at(10));
+  const auto rest = reads->workflows(t, "b", 2).value();
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].workflow_id, "c");
+  EXPECT_EQ(reads->workflow(t, "b", 0).value()->definition, "b10");
+  EXPECT_TRUE(same(w.workflows_new[2], *reads->workflow(t, "b", 9).value()));
+  EXPECT_FALSE(reads->workflow(t, "b", 2).value());
+  EXPECT_FALSE(reads->workflow(t, "d", 0).value());
+}
+
+TEST_P(ReadsContract, TokensAreAddedFoundByHashAndRevokedOnce) {
+  auto admin = store::make_token_admin(database.url()).value();
+  const Token operate{"t1", "aa", "it's \"mine\"", Role::operator_, Tenant{"acme"}, at(1), std::nullopt};
+  const Token all{"t2", "bb", "", Role::admin, std::nullopt, at(2), std::nullopt};
+  ASSERT_TRUE(admin->add(all));
+  ASSERT_TRUE(admin->add(operate));
+  EXPECT_EQ(admin->add(operate).error().code, Code::conflict);
+  EXPECT_TRUE(same(operate, *reads->token_by_hash("aa").value()));
+  EXPECT_TRUE(same(all, *reads->token_by_hash("bb").value()));
+  EXPECT_FALSE(reads->token_by_hash("cc").value());
+  EXPECT_EQ(admin->revoke("t1", at(5)).value(), true);
+  EXPECT_EQ(admin->revoke("t1", at(6)).value(), false);
+  EXPECT_EQ(admin->revoke("t9", at(6)).value(), false);
+  const auto tokens = reads->tokens().value();
+  ASSERT_EQ(tokens.size(), 2u);
+  EXPECT_EQ(tokens[0].token_id, "t1");
+  EXPECT_EQ(tokens[0].revoked_at, at(5));
+  commit({});  // the writer's term was not touched
+}
+
+TEST_P(ReadsContract, TokenAdministrationMigratesAFreshDatabaseAndReadersRefuseOne) {
+  Database fresh(GetParam());
+  const auto refused = store::make_reads(fresh.url());
+  ASSERT_FALSE(refused);
+  const auto admin = store::make_token_admin(fresh.url());
+  ASSERT_TRUE(admin) << admin.error().message;
+  EXPECT_TRUE((*admin)->add({"t", "hash", "", Role::viewer, {}, at(1), {}}));
+  EXPECT_TRUE(store::make_reads(fresh.url()));
+  EXPECT_TRUE(fresh.store()->open());
+}
+
+TEST_P(ReadsContract, ANewerDatabaseIsRefusedByAll) {
+  store.reset();
+  database.execute(
+      "INSERT INTO schema_migrations(version, applied_at) VALUES (9999, '2026-01-01T00:00:00.000Z')");
+  const auto opened = database.store()->open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::invalid);
+  EXPECT_TRUE(opened.error().message.contains("9999")) << opened.error().message;
+  EXPECT_FALSE(store::make_reads(database.url()));
+  EXPECT_FALSE(store::make_token_admin(database.url()));
+}
+
+}  // namespace
+}  // namespace baton::contract

@@ -1,0 +1,406 @@
+// The contract of ports/store.hpp, on every adapter.
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/contract/store/fixture.hpp"
+
+namespace baton::contract {
+namespace {
+
+using namespace workflow;
+
+class StoreContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    store = database.store();
+    const auto state = store->open();
+    ASSERT_TRUE(state) << state.error().message;
+    first = *state;
+  }
+
+  void commit(const WriteSet& writes) {
+    const auto done = store->commit(writes, ++number);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+
+  Loaded load(const LoadRequest& request) {
+    auto loaded = store->load(request);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return loaded ? std::move(*loaded) : Loaded{};
+  }
+
+  Database database{GetParam()};
+  std::unique_ptr<Store> store;
+  WriterState first;
+  std::int64_t number = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, StoreContract, ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres),
+                         name_of);
+
+TEST_P(StoreContract, ANewDatabaseHasCommittedNothing) {
+  EXPECT_EQ(first.last_commit, 0);
+  EXPECT_GT(first.term, 0);
+  EXPECT_EQ(store->next_timer().value(), std::nullopt);
+  EXPECT_TRUE(store->timers_due(at(1'000'000), 10)->empty());
+  EXPECT_TRUE(store->waiting({{"default"}, "worker"}, 10)->empty());
+}
+
+TEST_P(StoreContract, EveryColumnComesBackAsItWasWritten) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.jobs_new[0].result_data = Json{"[1, 2]"};
+  w.jobs_new[0].error = "went wrong";
+  w.jobs_new[0].completed_at = at(99);
+  w.nodes_new = {node(1, "a")};
+  w.nodes_new[0].output = Json{"null"};
+  w.nodes_new[0].error = "no";
+  w.nodes_new[0].started_at = at(7);
+  w.nodes_new[0].completed_at = at(8);
+  w.task_results_new = {task_result(1)};
+  w.task_results_new[0].error = "late";
+  w.task_results_new[0].processed = false;
+  w.workflows_new = {{{"default"}, "order-flow", 3, "name: x\n", at(5)}};
+  w.idempotency_keys_new = {{{"default"}, "key", job_id(1), "hash"}};
+  commit(w);
+  const auto l = load({{job_id(1)},
+                       {{job_id(1), "a"}},
+                       {},
+                       {"task-1"},
+                       {{{"default"}, "order-flow", 3}},
+                       {{{"default"}, "key", {}, ""}}});
+  ASSERT_EQ(l.jobs.size(), 1u);
+  EXPECT_TRUE(same(w.jobs_new[0], l.jobs[0]));
+  ASSERT_EQ(l.nodes.size(), 1u);
+  EXPECT_TRUE(same(w.nodes_new[0], l.nodes[0]));
+  ASSERT_EQ(l.task_results.size(), 1u);
+  EXPECT_TRUE(same(w.task_results_new[0], l.task_results[0]));
+  ASSERT_EQ(l.workflows.size(), 1u);
+  EXPECT_TRUE(same(w.workflows_new[0], l.workflows[0]));
+  ASSERT_EQ(l.idempotency_keys.size(), 1u);
+  EXPECT_TRUE(same(w.idempotency_keys_new[0], l.idempotency_keys[0]));
+}
+
+TEST_P(StoreContract, AbsentValuesStayAbsentAndEmptyOnesEmpty) {
+  WriteSet w;
+  Job bare;
+  bare.job_id = job_id(1);
+  bare.input_data = {"{}"};
+  bare.error = "";
+  NodeState absent;
+  absent.job_id = job_id(1);
+  NodeState empty = absent;
+  empty.node_id = "b";
+  empty.error = empty.queue = empty.task_id = "";
+  empty.output = Json{"null"};
+  w.jobs_new = {bare};
+  w.nodes_new = {absent, empty};
+  commit(w);
+  const auto l = load({{job_id(1)}, {}, {job_id(1)}, {}, {}, {}});
+  EXPECT_TRUE(same(bare, l.jobs.at(0)));
+  EXPECT_TRUE(same(absent, l.nodes.at(0)));
+  EXPECT_TRUE(same(empty, l.nodes.at(1)));
+}
+
+TEST_P(StoreContract, AwkwardTextIsKeptByteForByte) {
+  const std::string texts[] = {"'",           "\"",
+                               "\\",          "\\\\'\"",
+                               "{}",          "{\"a\",NULL}",
+                               "NULL",        "null",
+                               "a\nb\r\n",    "\t\b\x01",
+                               "äöü €  𝄞 字", "%s ?1 $1 :x",
+                               "--;/*",       " ",
+                               ",",           std::string(1 << 20, 'x')};
+  WriteSet w;
+  LoadRequest request;
+  for (int i = 0; const std::string& text : texts) {
+    Job row = job(i);
+    row.error = text;
+    row.workflow_id = text.substr(0, 100);
+    row.tenant = {text.substr(0, 100)};
+    row.input_data = {"{\"a\" :  \"\\u00e4\\\\ \\\" 'x'\", \"a\":1e400}"};  // not normalised
+    w.jobs_new.push_back(row);
+    w.nodes_new.push_back(node(i, text.substr(0, 100)));
+    request.jobs.push_back(job_id(i));
+    request.nodes.push_back({job_id(i), text.substr(0, 100)});
+    w.idempotency_keys_new.push_back({{"t"}, text.substr(0, 1000), job_id(i), text});
+    request.idempotency_keys.push_back(w.idempotency_keys_new.back());
+    ++i;
+  }
+  commit(w);
+  const auto l = load(request);
+  ASSERT_EQ(l.jobs.size(), std::size(texts));
+  ASSERT_EQ(l.nodes.size(), std::size(texts));
+  EXPECT_EQ(l.idempotency_keys.size(), std::size(texts));
+  for (const Job& row : l.jobs) {
+    const auto expected = std::ranges::find(w.jobs_new, row.job_id, &Job::job_id);
+    ASSERT_NE(expected, w.jobs_new.end());
+    EXPECT_TRUE(same(*expected, row));
+  }
+}
+
+TEST_P(StoreContract, ManyMegabytesFitInOneCommit) {
+  WriteSet w;
+  for (int i = 0; i < 40; ++i) {
+    w.jobs_new.push_back(job(i));
+    w.jobs_new.back().input_data.text = "\"" + std::string(1'000'000, static_cast<char>('a' + i % 26)) + "\"";
+  }
+  commit(w);
+  LoadRequest request;
+  for (const Job& row : w.jobs_new) request.jobs.push_back(row.job_id);
+  const auto l = load(request);
+  ASSERT_EQ(l.jobs.size(), 40u);
+  for (const Job& row : l.jobs) EXPECT_EQ(row.input_data.text.size(), 1'000'002u);
+}
+
+TEST_P(StoreContract, AnUpdateWritesTheChangeableColumnsOfItsRowOnly) {
+  WriteSet w;
+  w.jobs_new = {job(1), job(2)};
+  w.nodes_new = {node(1, "a"), node(1, "b")};
+  commit(w);
+  Job changed = job(1);
+  changed.status = JobStatus::failed;
+  changed.error = "x";
+  changed.result_data = Json{"{}"};
+  changed.nodes_active = 0;
+  changed.nodes_failed = 9;
+  changed.started_at = std::nullopt;
+  changed.completed_at = at(50);
+  Job asked = changed;
+  asked.tenant = {"other"};  // fixed: not written
+  asked.input_data = {"[]"};
+  asked.created_at = at(77);
+  NodeState done;
+  done.job_id = job_id(1);
+  done.node_id = "b";
+  done.tenant = {"default"};
+  done.status = NodeStatus::skipped;
+  WriteSet u;
+  u.jobs_changed = {asked};
+  u.nodes_changed = {done};
+  commit(u);
+  const auto l = load({{job_id(1), job_id(2)}, {{job_id(1), "b"}, {job_id(1), "a"}}, {}, {}, {}, {}});
+  EXPECT_TRUE(same(changed, l.jobs.at(0)));
+  EXPECT_TRUE(same(job(2), l.jobs.at(1)));
+  const auto find = [&](const char* id) { return *std::ranges::find(l.nodes, id, &NodeState::node_id); };
+  EXPECT_TRUE(same(node(1, "a"), find("a")));
+  EXPECT_TRUE(same(done, find("b")));
+}
+
+TEST_P(StoreContract, UnknownKeysAreAbsentAndRepeatedKeysGiveOneRow) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.nodes_new = {node(1, "a"), node(1, "b")};
+  w.workflows_new = {
+      {{"t"}, "w", 1, "one", at(1)}, {{"t"}, "w", 2, "two", at(2)}, {{"t"}, "w2", 9, "other", at(2)}};
+  commit(w);
+  LoadRequest r;
+  r.jobs = {job_id(1), job_id(2), job_id(1)};
+  r.nodes = {{job_id(1), "a"}, {job_id(1), "zz"}, {job_id(3), "a"}, {job_id(1), "a"}};
+  r.all_nodes_of = {job_id(1), job_id(1), job_id(9)};
+  r.task_results = {"none"};
+  r.workflows = {{{"t"}, "w", 0}, {{"t"}, "w", 2}, {{"t"}, "w", 1}, {{"t"}, "w", 7}, {{"u"}, "w", 0}};
+  const auto l = load(r);
+  EXPECT_EQ(l.jobs.size(), 1u);
+  EXPECT_EQ(l.nodes.size(), 2u);
+  EXPECT_TRUE(l.task_results.empty());
+  ASSERT_EQ(l.workflows.size(), 2u);
+  const auto latest = load({{}, {}, {}, {}, {{{"t"}, "w", 0}}, {}});
+  ASSERT_EQ(latest.workflows.size(), 1u);
+  EXPECT_EQ(latest.workflows[0].definition, "two");
+  EXPECT_TRUE(load({}).jobs.empty());
+}
+
+TEST_P(StoreContract, ACommitThatFailsChangesNothing) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.idempotency_keys_new = {{{"t"}, "key", job_id(1), "h"}};
+  commit(w);
+  WriteSet twice;
+  twice.jobs_new = {job(2)};
+  twice.events_new = {event(2, 1)};
+  twice.timers_new = {{at(5), job_id(2), "a"}};
+  twice.idempotency_keys_new = {{{"t"}, "key", job_id(2), "h"}};
+  auto done = store->commit(twice, number + 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
+  WriteSet missing;
+  missing.jobs_new = {job(2)};
+  missing.nodes_changed = {node(2, "a")};
+  done = store->commit(missing, number + 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
+  EXPECT_TRUE(load(for_jobs({job_id(2)})).jobs.empty());
+  EXPECT_EQ(store->next_timer().value(), std::nullopt);
+  w = {};
+  w.jobs_new = {job(2)};
+  commit(w);  // the writer goes on with the same number
+  EXPECT_EQ(store->open()->last_commit, number);
+}
+
+TEST_P(StoreContract, AnEmptyWriteSetOnlyCountsTheCommit) {
+  ASSERT_TRUE(WriteSet{}.empty());
+  commit({});
+  commit({});
+  EXPECT_EQ(store->open()->last_commit, 2);
+}
+
+TEST_P(StoreContract, ReopeningTakesANewTermAndTellsTheLastCommit) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  EXPECT_FALSE(w.empty());
+  commit(w);
+  const auto again = store->open();
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_GT(again->term, first.term);
+  EXPECT_EQ(again->last_commit, 1);
+  EXPECT_EQ(load(for_jobs({job_id(1)})).jobs.size(), 1u);
+  commit({});
+  store.reset();
+  store = database.store();
+  EXPECT_EQ(store->open()->last_commit, 2);
+  EXPECT_EQ(load(for_jobs({job_id(1)})).jobs.size(), 1u);
+}
+
+TEST_P(StoreContract, AWriterWhoseTermWasTakenIsFencedAndHasChangedNothing) {
+  database.take_term();
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  const auto done = store->commit(w, 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::fenced);
+  EXPECT_EQ(store->open().error().code, Code::fenced);  // for good: what it believes may be wrong by now
+  store.reset();
+  store = database.store();
+  ASSERT_TRUE(store->open());
+  EXPECT_TRUE(load(for_jobs({job_id(1)})).jobs.empty());
+}
+
+TEST_P(StoreContract, ASecondOpenFencesTheFirstWriterOrIsRefused) {
+  auto second = database.store();
+  const auto opened = second->open();
+  if (GetParam() != Kind::memory) {  // the lock comes first
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, Code::conflict);
+    const std::string who =
+        GetParam() == Kind::sqlite ? "process " + std::to_string(::getpid()) : "another baton";
+    EXPECT_TRUE(opened.error().message.contains(who)) << opened.error().message;
+    commit({});
+    store.reset();
+    EXPECT_TRUE(second->open());
+    return;
+  }
+  ASSERT_TRUE(opened);
+  EXPECT_GT(opened->term, first.term);
+  const auto done = store->commit({}, 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::fenced);
+  EXPECT_TRUE(second->commit({}, 1));
+}
+
+TEST_P(StoreContract, NothingWorksBeforeOpen) {
+  store.reset();
+  store = database.store();
+  EXPECT_EQ(store->commit({}, 1).error().code, Code::unavailable);
+  EXPECT_EQ(store->load(for_jobs({job_id(1)})).error().code, Code::unavailable);
+}
+
+TEST_P(StoreContract, WaitingNodesComeOldestFirstAndOnlyFromTheirQueue) {
+  WriteSet w;
+  std::vector<NodeKey> expected;
+  for (int i = 0; i < 20; ++i) {
+    NodeState row = node(i % 5, "n" + std::to_string(i));
+    row.dispatched_at = at(1000 - i / 4 * 100);
+    w.nodes_new.push_back(row);
+  }
+  auto sorted = w.nodes_new;
+  std::ranges::sort(sorted, {},
+                    [](const NodeState& n) { return std::tie(n.dispatched_at, n.job_id, n.node_id); });
+  for (const auto& row : sorted) expected.push_back({row.job_id, row.node_id});
+  NodeState other = node(1, "x");
+  other.queue = "another";
+  NodeState foreign = node(1, "y");
+  foreign.tenant = {"t2"};
+  NodeState running = node(1, "z");
+  running.status = NodeStatus::running;
+  w.nodes_new.insert(w.nodes_new.end(), {other, foreign, running});
+  commit(w);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 100).value(), expected);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 3).value(),
+            std::vector(expected.begin(), expected.begin() + 3));
+  WriteSet taken;
+  taken.nodes_changed = {sorted[0]};
+  taken.nodes_changed[0].status = NodeStatus::running;
+  commit(taken);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 1).value().at(0), expected[1]);
+  EXPECT_EQ(store->waiting({{"t2"}, "worker"}, 9)->size(), 1u);
+}
+
+TEST_P(StoreContract, TimersComeEarliestFirstUntilTheyAreGone) {
+  const Timer early{at(10), job_id(2), "a"}, same_due{at(10), job_id(3), "a"}, late{at(20), job_id(1), "a"};
+  WriteSet w;
+  w.timers_new = {late, same_due, early};
+  commit(w);
+  EXPECT_EQ(store->next_timer().value(), at(10));
+  EXPECT_TRUE(store->timers_due(at(9), 10)->empty());
+  EXPECT_EQ(store->timers_due(at(10), 10).value(), (std::vector{early, same_due}));
+  EXPECT_EQ(store->timers_due(at(20), 10).value(), (std::vector{early, same_due, late}));
+  EXPECT_EQ(store->timers_due(at(20), 1).value(), (std::vector{early}));
+  WriteSet gone;
+  gone.timers_gone = {early, same_due, {at(99), job_id(1), "never"}};
+  gone.timers_new = {early};  // moved away and back within a commit
+  commit(gone);
+  EXPECT_EQ(store->timers_due(at(20), 10).value(), (std::vector{early, late}));
+}
+
+TEST_P(StoreContract, RowsInsertedAndUpdatedInOneCommitEndUpdated) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.jobs_changed = {job(1)};
+  w.jobs_changed[0].status = JobStatus::completed;
+  commit(w);
+  EXPECT_EQ(load(for_jobs({job_id(1)})).jobs.at(0).status, JobStatus::completed);
+}
+
+TEST_P(StoreContract, ThousandsOfRowsInRandomOrderAllArrive) {
+  WriteSet w;
+  LoadRequest r;
+  for (int i = 0; i < 3000; ++i) {
+    w.jobs_new.push_back(job(i));
+    w.nodes_new.push_back(node(i, "a"));
+    w.events_new.push_back(event(i, i));
+    r.jobs.push_back(job_id(i));
+    r.nodes.push_back({job_id(i), "a"});
+  }
+  std::ranges::shuffle(w.jobs_new, std::mt19937(1));
+  std::ranges::shuffle(w.nodes_new, std::mt19937(2));
+  commit(w);
+  const auto l = load(r);
+  EXPECT_EQ(l.jobs.size(), 3000u);
+  EXPECT_EQ(l.nodes.size(), 3000u);
+}
+
+TEST(MemoryStoreFaults, DoWhatTheirNamesSay) {
+  support::MemoryDatabase database;
+  support::CommitFault fault = support::CommitFault::none;
+  support::MemoryStore store(database, [&] { return fault; });
+  ASSERT_TRUE(store.open());
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  fault = support::CommitFault::fail_before;
+  EXPECT_EQ(store.commit(w, 1).error().code, Code::unavailable);
+  fault = support::CommitFault::unknown_lost;
+  EXPECT_EQ(store.commit(w, 1).error().code, Code::unknown);
+  EXPECT_EQ(store.load({}).error().code, Code::unavailable);
+  EXPECT_EQ(store.open()->last_commit, 0);
+  fault = support::CommitFault::unknown_applied;
+  EXPECT_EQ(store.commit(w, 1).error().code, Code::unknown);
+  support::MemoryStore next(database);
+  EXPECT_EQ(next.open()->last_commit, 1);
+  EXPECT_EQ(next.database().jobs.size(), 1u);
+}
+
+}  // namespace
+}  // namespace baton::contract

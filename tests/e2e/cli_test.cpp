@@ -1,0 +1,111 @@
+// The command line, as its users type it.
+#include <fstream>
+#include <thread>
+
+#include "tests/e2e/server.hpp"
+
+namespace baton::e2e {
+namespace {
+
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+Ran baton(std::vector<std::string> arguments, std::vector<std::string> variables = {}) {
+  arguments.insert(arguments.begin(), BATON_BINARY);
+  support::Process process(std::move(arguments), std::move(variables));
+  const auto code = process.wait(60s);
+  return {code.value_or(-1), process.out(), process.err()};
+}
+
+std::string example(const std::string& name) { return std::string(BATON_SOURCE_DIR) + "/examples/workflows/" + name; }
+
+class CommandLine : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    const auto path = directory_.path() / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  support::TemporaryDirectory directory_;
+};
+
+TEST_F(CommandLine, RunsAWorkflowWithoutAServer) {
+  const Ran ran = baton({"run", example("echo_test.yaml"), "--input", R"({"message":"hello"})"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(R"("message":"hello")"), std::string::npos) << ran.out;
+}
+
+TEST_F(CommandLine, TellsByTheExitCodeThatAJobFailed) {
+  const auto file = write("f.yaml", "workflow_id: f\nnodes:\n  start: {type: start, next: a}\n  a: {type: task, handler: fail, next: end}\n  end: {type: end}\n");
+  EXPECT_EQ(baton({"run", file}).code, 1);
+}
+
+TEST_F(CommandLine, DoesNotHangWhereNoWorkerServesTheQueue) {
+  const auto file = write("q.yaml", queued_yaml);
+  const Ran ran = baton({"run", file});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_NE(ran.err.find("images"), std::string::npos) << ran.err;
+}
+
+TEST_F(CommandLine, ValidatesWithLineAndColumnAndAllErrorsAtOnce) {
+  const auto file = write("bad.yaml", "workflow_id: bad\nnodes:\n  start: {type: start, next: [a]}\n  a: {type: task, handlr: echo, next: [ned]}\n  end: {type: end}\n");
+  const Ran ran = baton({"validate", file});
+  EXPECT_EQ(ran.code, 2);
+  const std::string text = ran.out + ran.err;
+  EXPECT_NE(text.find(":4:"), std::string::npos) << text;
+  EXPECT_NE(text.find("handler"), std::string::npos) << text;
+  EXPECT_NE(text.find("did you mean 'end'"), std::string::npos) << text;
+  EXPECT_EQ(baton({"validate", example("echo_test.yaml"), example("flaky.yaml")}).code, 0);
+}
+
+TEST_F(CommandLine, TalksToAServer) {
+  Server server({"--data", directory_.path() / "data"});
+  const std::vector<std::string> at{"BATON_SERVER=" + server.url()};
+  EXPECT_EQ(baton({"workflow", "publish", example("echo_test.yaml")}, at).code, 0);
+  const Ran submitted = baton({"job", "submit", "echo_test", "--input", R"({"message":"hi"})", "--wait", "--json"}, at);
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  const json::value job = json::parse(submitted.out);
+  EXPECT_EQ(job.at("status").as_string(), "COMPLETED");
+  const std::string id(job.at("job_id").as_string());
+  EXPECT_EQ(baton({"job", "show", id}, at).code, 0);
+  EXPECT_EQ(baton({"job", "watch", id}, at).code, 0);
+  EXPECT_NE(baton({"job", "list"}, at).out.find(id), std::string::npos);
+  EXPECT_NE(baton({"workflow", "list"}, at).out.find("echo_test"), std::string::npos);
+  EXPECT_EQ(baton({"job", "cancel", id}, at).code, 1);
+  const Ran typo = baton({"job", "submit", "ecko_test"}, at);
+  EXPECT_EQ(typo.code, 1);
+  EXPECT_NE(typo.err.find("echo_test"), std::string::npos) << typo.err;
+}
+
+TEST_F(CommandLine, TokensOpenTheDoorAndRevokedOnesDoNot) {
+  const std::string data = directory_.path() / "data";
+  const Ran created = baton({"token", "create", "--role", "viewer", "--tenant", "acme", "--data", data, "--json"});
+  ASSERT_EQ(created.code, 0) << created.err;
+  const json::value token = json::parse(created.out);
+  const std::string secret(token.at("token").as_string());
+  Server server({"--data", data});
+  http::Client nobody(server.url());
+  EXPECT_EQ(ask(nobody, "GET", "/jobs").status, 401);
+  http::Client viewer(server.url(), secret);
+  EXPECT_EQ(ask(viewer, "GET", "/jobs").status, 200);
+  EXPECT_EQ(ask(viewer, "POST", "/jobs", R"({"workflow_id":"x"})").status, 403);
+  EXPECT_EQ(ask(viewer, "GET", "/jobs", "", "application/json", {{"Baton-Tenant", "other"}}).status, 403);
+  EXPECT_EQ(baton({"token", "revoke", std::string(token.at("token_id").as_string()), "--data", data}).code, 0);
+  int status = 200;
+  for (int i = 0; i < 100 && status == 200; ++i) {
+    status = ask(viewer, "GET", "/jobs").status;
+    if (status == 200) std::this_thread::sleep_for(100ms);
+  }
+  EXPECT_EQ(status, 401);
+}
+
+TEST_F(CommandLine, RefusesToListenToTheWorldWithoutTokens) {
+  const Ran ran = baton({"serve", "--data", directory_.path() / "data", "--listen", "0.0.0.0:0"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("token"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace baton::e2e

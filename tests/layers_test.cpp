@@ -1,0 +1,63 @@
+// The rules of the house that a compiler does not check.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+template <class Visit>
+void each_source(const std::string& folder, Visit visit) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(BATON_SOURCE_DIR) / folder)) {
+    const std::string extension = entry.path().extension();
+    if (extension == ".cpp" || extension == ".hpp") visit(entry.path(), read(entry.path()));
+  }
+}
+
+TEST(Layers, EachFolderIncludesOnlyTheLayersBelowIt) {
+  const std::map<std::string, std::set<std::string>> may_see{
+      {"base", {"base"}},
+      {"core", {"base", "core"}},
+      {"ports", {"base", "core", "ports"}},
+      {"engine", {"base", "core", "ports", "engine"}},
+      {"store", {"base", "core", "ports", "store"}},
+      {"http", {"base", "core", "ports", "http"}},
+      {"worker", {"base", "core", "ports", "worker"}},
+      {"server", {"base", "core", "ports", "engine", "store", "http", "worker", "server"}},
+      {"cli", {"base", "core", "ports", "engine", "store", "http", "worker", "server", "cli"}},
+  };
+  const std::regex include("#include \"([a-z_]+)/");
+  for (const auto& [folder, allowed] : may_see) {
+    each_source("src/" + folder, [&](const fs::path& path, const std::string& text) {
+      if (path.stem().string().ends_with("_test")) return;
+      for (std::sregex_iterator it(text.begin(), text.end(), include), end; it != end; ++it)
+        EXPECT_TRUE(allowed.contains((*it)[1])) << path << " includes " << (*it)[0];
+    });
+  }
+}
+
+TEST(Layers, CoreHasNoClocksNoChanceNoThreadsAndNoFiles) {
+  const std::regex forbidden(
+      "system_clock::now|steady_clock|random_device|mt19937|std::thread|std::mutex|<thread>|<mutex>|<fstream>|<filesystem>|"
+      "<random>|sys/socket|getenv|std::ifstream|fopen|::time\\(");
+  each_source("src/core", [&](const fs::path& path, const std::string& text) {
+    if (path.stem().string().ends_with("_test")) return;
+    std::smatch found;
+    EXPECT_FALSE(std::regex_search(text, found, forbidden)) << path << " says " << found.str();
+  });
+}
+
+}  // namespace

@@ -1,0 +1,143 @@
+#include "tests/simulation/actors.hpp"
+
+#include "tests/simulation/definitions.hpp"
+
+namespace baton::simulation {
+
+using namespace std::chrono_literals;
+using workflow::JobId;
+
+void Client::start() {
+  world_.at(Duration{world_.random_.between(0, 3'000)}, [this] { next_job(); });
+}
+
+void Client::next_job() {
+  if (submitted_ == jobs_) return;
+  const int n = submitted_++;
+  const auto parsed = workflow::parse(definitions[world_.random_.below(definitions.size())]);
+  const std::string key = "client-" + std::to_string(number_) + "-" + std::to_string(n);
+  submit(world_.random_.chance(0.8) ? key : "", parsed.definition->workflow_id, Json{"{\"who\":" + quoted(key) + "}"});
+  world_.at(Duration{world_.random_.between(1, 8'000)}, [this] { next_job(); });
+}
+
+void Client::submit(const std::string& key, const std::string& workflow_id, const Json& input) {
+  if (!key.empty() && answered_[key]) return;
+  SubmitJob command{.job_id = {uuid7(world_.clock_.now(), world_.random_.next(), world_.random_.next())},
+                    .tenant = {"default"},
+                    .workflow_id = workflow_id,
+                    .input_data = input,
+                    .request_hash = input.text};
+  if (!key.empty()) command.idempotency_key = key;
+  if (world_.random_.chance(0.3)) command.wait_until = world_.clock_.now() + Duration{world_.random_.between(1, 20'000)};
+  world_.send(command, [this, key](const Reply& reply) {
+    const auto* job = std::get_if<JobReply>(&reply);
+    if (!job) return;
+    if (!key.empty()) answered_[key] = true;
+    maybe_cancel(job->job.job_id);
+  });
+  // No answer within this time: ask again. Only a submit with a key may be repeated.
+  if (!key.empty())
+    world_.at(Duration{world_.random_.between(2'000, 30'000)}, [this, key, workflow_id, input] { submit(key, workflow_id, input); });
+}
+
+void Client::maybe_cancel(const JobId& job_id) {
+  if (!world_.random_.chance(0.08)) return;
+  world_.at(Duration{world_.random_.between(0, 10'000)}, [this, job_id] {
+    world_.send(CancelJob{{"default"}, job_id, "changed my mind"}, [](const Reply&) {});
+  });
+}
+
+void Worker::poll() {
+  const std::uint64_t this_poll = ++polls_;
+  const Duration wait{world_.random_.between(0, 20'000)};
+  Poll command{.tenant = {"default"},
+               .queue = queue_,
+               .worker = name_,
+               .max = static_cast<std::uint32_t>(world_.random_.between(1, 3)),
+               .heartbeats = modern_,
+               .wait_until = world_.clock_.now() + wait};
+  const std::uint64_t life = life_;
+  world_.send(command, [this, life, this_poll](const Reply& reply) {
+    if (life != life_) return;
+    if (const auto* tasks = std::get_if<PollReply>(&reply)) on_tasks(*tasks);
+    if (this_poll == polls_) world_.at(Duration{world_.random_.between(0, 500)}, [this, this_poll] { if (this_poll == polls_) poll(); });
+  });
+  // The answer may have been lost on the way.
+  world_.at(wait + Duration{world_.random_.between(1'000, 10'000)}, [this, this_poll] { if (this_poll == polls_) poll(); });
+}
+
+void Worker::on_tasks(const PollReply& reply) {
+  for (const Handout& task : reply.jobs) {
+    running_[task.task_id] = task.lease;
+    work_on(task);
+  }
+  if (modern_ && !beating_) {
+    beating_ = true;
+    beat();
+  }
+}
+
+void Worker::work_on(const Handout& task) {
+  if (task.handler == "poison" || world_.random_.chance(world_.calm_ ? 0 : world_.faults_.worker_dies)) {
+    world_.at(Duration{world_.random_.between(0, 2'000)}, [this, life = life_] { if (life == life_) die(); });
+    return;
+  }
+  // The output tells which delivery of which attempt made it, so that a zombie's word can be told from its successor's.
+  ReportResult result{.tenant = workflow::Tenant{"default"},
+                      .task_id = task.task_id,
+                      .job_id = task.job_id,
+                      .node_id = task.node_id,
+                      .completed = task.handler != "flaky" || world_.random_.chance(0.6),
+                      .worker = name_};
+  if (result.completed)
+    result.output = Json{"{\"attempt\":" + std::to_string(task.retry_count) + ",\"lease\":" + quoted(task.lease) + "}"};
+  else
+    result.error = "bad luck";
+  if (modern_) result.lease = task.lease;
+  Duration takes{world_.random_.between(0, 3'000)};
+  const bool stalls = !world_.calm_ && world_.random_.chance(world_.faults_.worker_stalls);
+  if (stalls) {  // goes silent, and reports when nobody expects it any more
+    takes += Duration{world_.random_.between(20'000, 90'000)};
+    running_.erase(task.task_id);
+  }
+  world_.at(takes, [this, task, result, stalls, life = life_] {
+    if (life == life_ || stalls) report(task, result);
+  });
+}
+
+void Worker::report(const Handout& task, const ReportResult& result) {
+  auto answered = std::make_shared<bool>(false);
+  world_.send(result, [this, answered, id = task.task_id](const Reply& reply) {
+    const auto* refused = std::get_if<Refused>(&reply);
+    if (refused && refused->refusal == Refusal::store_unavailable) return;
+    *answered = true;
+    running_.erase(id);
+  });
+  world_.at(Duration{world_.random_.between(500, 9'000)}, [this, task, result, answered, life = life_] {
+    if (!*answered && life == life_) report(task, result);
+  });
+}
+
+void Worker::beat() {
+  if (running_.empty()) {
+    beating_ = false;
+    return;
+  }
+  Heartbeat command{.tenant = workflow::Tenant{"default"}, .worker = name_, .tasks = {}};
+  for (const auto& [task, lease] : running_) command.tasks.push_back({task, lease});
+  world_.send(command, [this](const Reply& reply) {
+    if (const auto* beat = std::get_if<HeartbeatReply>(&reply))
+      for (const std::string& id : beat->cancelled) running_.erase(id);
+  });
+  world_.at(9s, [this, life = life_] { if (life == life_) beat(); });
+}
+
+void Worker::die() {
+  ++life_;
+  ++polls_;
+  running_.clear();
+  beating_ = false;
+  world_.at(Duration{world_.random_.between(100, 5'000)}, [this] { poll(); });
+}
+
+}  // namespace baton::simulation

@@ -1,0 +1,118 @@
+// baton_simulation [--seeds N] [--from SEED] [--seed SEED] [--minutes M] [--mutants]
+//   --seeds N    runs N seeds (2,000 when nothing is said)
+//   --seed S     replays one, exactly
+//   --minutes M  goes on with new seeds for that long
+//   --mutants    plants each known bug in turn and checks that some seed finds it
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tests/simulation/world.hpp"
+
+namespace {
+
+using namespace baton;
+using simulation::Violation;
+using simulation::World;
+
+struct Totals {
+  std::size_t seeds = 0, steps = 0, jobs = 0, restarts = 0;
+};
+
+// The broken invariant, or nothing.
+std::string run_seed(std::uint64_t seed, Totals& totals) {
+  World world(seed);
+  std::string broken;
+  try {
+    world.run();
+  } catch (const Violation& violation) {
+    broken = violation.what;
+  } catch (const BrokenInvariant& invariant) {
+    broken = "an ENSURE failed: " + invariant.what;
+  }
+  ++totals.seeds;
+  totals.steps += world.steps();
+  totals.jobs += world.jobs();
+  totals.restarts += world.restarts();
+  return broken;
+}
+
+struct NamedMutant {
+  Mutant mutant;
+  std::string_view name;
+};
+constexpr std::array mutants{
+    NamedMutant{Mutant::accept_stale_lease, "accept_stale_lease"},
+    NamedMutant{Mutant::accept_old_attempt, "accept_old_attempt"},
+    NamedMutant{Mutant::skip_duplicate_guard, "skip_duplicate_guard"},
+    NamedMutant{Mutant::reply_before_commit, "reply_before_commit"},
+    NamedMutant{Mutant::forget_lease_timer, "forget_lease_timer"},
+    NamedMutant{Mutant::lease_not_persisted, "lease_not_persisted"},
+    NamedMutant{Mutant::ignore_idempotency_key, "ignore_idempotency_key"},
+    NamedMutant{Mutant::release_unknown_as_done, "release_unknown_as_done"},
+    NamedMutant{Mutant::redo_unknown_blindly, "redo_unknown_blindly"},
+    NamedMutant{Mutant::deliveries_never_counted, "deliveries_never_counted"},
+    NamedMutant{Mutant::fire_timer_early, "fire_timer_early"},
+    NamedMutant{Mutant::keep_running_after_failure, "keep_running_after_failure"},
+    NamedMutant{Mutant::lose_queue_on_restart, "lose_queue_on_restart"},
+    NamedMutant{Mutant::join_does_not_wait, "join_does_not_wait"},
+};
+
+int find_mutants() {
+  int missed = 0;
+  for (const auto& [mutant, name] : mutants) {
+    active_mutant = mutant;
+    Totals totals;
+    std::string broken;
+    std::uint64_t seed = 0;
+    while (broken.empty() && seed < 500) broken = run_seed(++seed, totals);
+    if (broken.empty()) ++missed;
+    std::printf("%-28s %s\n", std::string(name).c_str(),
+                broken.empty() ? "NOT FOUND" : ("found by seed " + std::to_string(seed) + ": " + broken).c_str());
+    std::fflush(stdout);
+  }
+  active_mutant = Mutant::none;
+  std::printf("%zu passed, %d failed\n", mutants.size() - static_cast<std::size_t>(missed), missed);
+  return missed == 0 ? 0 : 1;
+}
+
+int run_seeds(std::uint64_t from, std::uint64_t count, double minutes) {
+  using clock = std::chrono::steady_clock;
+  const auto started = clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(clock::now() - started).count(); };
+  Totals totals;
+  for (std::uint64_t i = 0; minutes > 0 ? elapsed() < minutes * 60 : i < count; ++i) {
+    const std::string broken = run_seed(from + i, totals);
+    if (!broken.empty()) {
+      std::printf("seed %llu: %s\nreplay it with --seed %llu\n", static_cast<unsigned long long>(from + i), broken.c_str(),
+                  static_cast<unsigned long long>(from + i));
+      return 1;
+    }
+    if ((i + 1) % 500 == 0) std::fprintf(stderr, "%llu seeds, %.0f s\n", static_cast<unsigned long long>(i + 1), elapsed());
+  }
+  std::printf("%zu seeds from %llu: %zu steps, %zu jobs, %zu restarts, %.1f s\n%zu passed, 0 failed\n", totals.seeds,
+              static_cast<unsigned long long>(from), totals.steps, totals.jobs, totals.restarts, elapsed(), totals.seeds);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t from = 1, count = 2'000;
+  double minutes = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (option == "--mutants") return find_mutants();
+    if (option == "--seeds") count = std::strtoull(value, nullptr, 10);
+    else if (option == "--from") from = std::strtoull(value, nullptr, 10);
+    else if (option == "--seed") from = std::strtoull(value, nullptr, 10), count = 1;
+    else if (option == "--minutes") minutes = std::strtod(value, nullptr);
+    else return std::fprintf(stderr, "unknown option %s; see the head of tests/simulation/main.cpp\n", argv[i]), 2;
+    ++i;
+  }
+  return run_seeds(from, count, minutes);
+}

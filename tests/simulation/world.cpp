@@ -1,0 +1,218 @@
+#include "tests/simulation/world.hpp"
+
+#include <algorithm>
+
+#include "tests/simulation/actors.hpp"
+#include "tests/simulation/definitions.hpp"
+
+namespace baton::simulation {
+
+using namespace workflow;
+using namespace std::chrono_literals;
+
+// Between the engine and its store: fails, loses the answer, dies before or after; and notes which jobs a commit touched.
+class World::FaultyStore final : public Store {
+ public:
+  explicit FaultyStore(World& world) : world_(world), store_(world.database_) {}
+
+  Result<WriterState> open() override { return store_.open(); }
+  Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
+  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override { return store_.waiting(queue, limit); }
+  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override { return store_.timers_due(until, limit); }
+  Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }
+
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    const bool faults = !world_.calm_;
+    Random& random = world_.random_;
+    world_.maybe_die();
+    if (faults && random.chance(world_.faults_.commit_fails)) return fail(Code::unavailable, "the store is away");
+    const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
+    if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
+    const auto done = store_.commit(writes, number);
+    if (done) note(writes);
+    world_.maybe_die();
+    if (unknown) return fail(Code::unknown, "lost on the way back from the store");
+    return done;
+  }
+
+ private:
+  void note(const WriteSet& writes) {
+    for (const Job& job : writes.jobs_new) world_.touched_.insert(job.job_id);
+    for (const Job& job : writes.jobs_changed) world_.touched_.insert(job.job_id);
+    for (const NodeState& node : writes.nodes_changed) world_.touched_.insert(node.job_id);
+    for (const Event& event : writes.events_new) world_.touched_.insert(event.job_id);
+  }
+
+  World& world_;
+  support::MemoryStore store_;
+};
+
+struct World::Engine {
+  explicit Engine(World& world) : store(world), writer(store, world.clock_, {.timers_max = 20, .handouts_max = 50}) {}
+  FaultyStore store;
+  engine::Writer writer;
+  std::vector<engine::Item> inbox;
+};
+
+// Answers travel back over the network. The engine may die before each of them leaves.
+class World::ReplyTo final : public Waiter {
+ public:
+  ReplyTo(World& world, Command command, std::function<void(Reply)> on_reply)
+      : world_(world), command_(std::move(command)), on_reply_(std::move(on_reply)), generation_(world.generation_) {}
+
+  void deliver(Reply reply) override {
+    world_.expect(!answered_, "a command is answered once", "");
+    answered_ = true;
+    if (generation_ != world_.generation_) return;
+    world_.maybe_die();
+    world_.on_deliver(reply, command_);
+    if (!world_.calm_ && world_.random_.chance(world_.faults_.message_lost)) return lost(reply);
+    world_.at(world_.network_delay(), [on_reply = on_reply_, reply] { on_reply(reply); });
+  }
+
+ private:
+  // A server that notices that nobody took the tasks gives them back; often it does not notice.
+  void lost(const Reply& reply) {
+    const auto* poll = std::get_if<PollReply>(&reply);
+    if (!poll || poll->jobs.empty() || !world_.random_.chance(0.3)) return;
+    ReturnTasks back;
+    for (const Handout& task : poll->jobs) {
+      back.tasks.push_back({task.task_id, task.lease});
+      world_.lease_promised_.erase({task.task_id, task.lease});
+    }
+    world_.send(back, [](const Reply&) {});
+  }
+
+  World& world_;
+  const Command command_;
+  const std::function<void(Reply)> on_reply_;
+  const std::uint64_t generation_;
+  bool answered_ = false;
+};
+
+World::World(std::uint64_t seed) : random_(seed) {
+  // Some seeds are kind, some are cruel in one way, some in all.
+  const auto draw = [&](double most) { return random_.chance(0.5) ? 0.0 : most * static_cast<double>(random_.below(1'000)) / 1'000.0; };
+  faults_ = {.message_lost = draw(0.2),
+             .message_repeated = draw(0.2),
+             .commit_fails = draw(0.05),
+             .commit_unknown = draw(0.1),
+             .engine_dies = draw(0.02),
+             .worker_dies = draw(0.15),
+             .worker_stalls = draw(0.2),
+             .delay_max = Duration{random_.between(1, 400)}};
+  for (const std::string_view text : definitions) {
+    const auto parsed = parse(text);
+    ENSURE(parsed.definition);
+    definitions_[parsed.definition->workflow_id] = parsed.definition;
+  }
+  const auto clients = random_.between(1, 5);
+  for (int i = 0; i < clients; ++i) clients_.push_back(std::make_unique<Client>(*this, i, static_cast<int>(random_.between(1, 8))));
+  const auto workers = random_.between(2, 6);
+  for (int i = 0; i < workers; ++i)
+    workers_.push_back(std::make_unique<Worker>(*this, i, i % 2 == 0 ? "q1" : "q2", i < 2 || random_.chance(0.7)));
+}
+
+World::~World() = default;
+
+void World::at(Duration after, std::function<void()> what) { agenda_.emplace(clock_.time + after, std::move(what)); }
+
+Duration World::network_delay() { return Duration{random_.between(0, faults_.delay_max.count())}; }
+
+void World::send(Command command, std::function<void(Reply)> on_reply) {
+  const int copies = calm_ ? 1 : random_.chance(faults_.message_lost) ? 0 : random_.chance(faults_.message_repeated) ? 2 : 1;
+  for (int i = 0; i < copies; ++i) at(network_delay(), [this, command, on_reply] { arrive(command, on_reply); });
+}
+
+void World::arrive(const Command& command, const std::function<void(Reply)>& on_reply) {
+  if (!engine_) return;  // connection refused
+  Command received = command;
+  // The edge makes the id of a job, for every request anew: a repeated request is not a repeated id.
+  if (auto* submit = std::get_if<SubmitJob>(&received)) submit->job_id.value = uuid7(clock_.now(), random_.next(), random_.next());
+  engine_->inbox.push_back({received, std::make_shared<ReplyTo>(*this, received, on_reply)});
+  schedule_engine();
+}
+
+void World::start_engine() {
+  ++generation_;
+  engine_ = std::make_unique<Engine>(*this);
+  try {
+    expect(engine_->writer.open().has_value(), "a healthy store opens", "");
+    check_touched();
+  } catch (const EngineDies&) {
+    return kill_engine();
+  }
+  for (const std::string_view text : definitions)
+    engine_->inbox.push_back({PublishWorkflow{{"default"}, parse(text).definition, std::string(text)},
+                              std::make_shared<ReplyTo>(*this, Poll{}, [](const Reply&) {})});
+  scheduled_.reset();
+  schedule_engine();
+}
+
+void World::kill_engine() {
+  check_touched();
+  engine_.reset();
+  ++restarts_;
+  ++generation_;
+  scheduled_.reset();
+  at(Duration{random_.between(1, 3'000)}, [this] { start_engine(); });
+}
+
+void World::maybe_die() {
+  if (!calm_ && random_.chance(faults_.engine_dies)) throw EngineDies{};
+}
+
+void World::schedule_engine() {
+  if (!engine_) return;
+  std::optional<Time> when;
+  if (!engine_->inbox.empty() || engine_->writer.away())
+    when = clock_.time + Duration{random_.between(0, 5)};
+  else if (const auto wake = engine_->writer.next_wake())
+    when = std::max(*wake, clock_.time);
+  if (!when || (scheduled_ && *scheduled_ <= *when)) return;
+  scheduled_ = when;
+  agenda_.emplace(*when, [this, generation = generation_, t = *when] {
+    if (generation != generation_ || scheduled_ != t) return;
+    scheduled_.reset();
+    engine_step();
+  });
+}
+
+void World::engine_step() {
+  try {
+    engine::Writer& writer = engine_->writer;
+    if (writer.away()) {
+      expect(writer.open().has_value() || writer.away(), "a healthy store opens", "");
+    } else {
+      writer.run(std::exchange(engine_->inbox, {}));
+    }
+    check_touched();
+  } catch (const EngineDies&) {
+    return kill_engine();
+  }
+  schedule_engine();
+}
+
+void World::run() {
+  start_engine();
+  for (auto& client : clients_) client->start();
+  for (auto& worker : workers_) worker->start();
+  const Time storm_ends = clock_.time + 4min;
+  const Time all_ends = storm_ends + 12h;
+  while (!agenda_.empty() && clock_.time < all_ends) {
+    const auto next = agenda_.begin();
+    clock_.time = std::max(clock_.time, next->first);
+    const auto what = std::move(next->second);
+    agenda_.erase(next);
+    if (clock_.time >= storm_ends) calm_ = true;
+    what();
+    expect(++steps_ < 400'000, "the world comes to rest", "");
+    if (calm_ && steps_ % 512 == 0 &&
+        std::ranges::all_of(database_.jobs, [](const auto& entry) { return is_terminal(entry.second.status); }) &&
+        clock_.time > storm_ends + 2min)
+      break;
+  }
+  check_all();
+}
+
+}  // namespace baton::simulation

@@ -1,0 +1,200 @@
+#include "tests/support/memory_store.hpp"
+
+#include <iterator>
+#include <limits>
+
+#include "store/tables.hpp"
+
+namespace baton::support {
+namespace {
+
+using namespace workflow;
+
+NodeKey key_of(const NodeState& node) { return {node.job_id, node.node_id}; }
+MemoryDatabase::WorkflowId key_of(const Workflow& w) { return {w.tenant, w.workflow_id, w.version}; }
+std::pair<Tenant, std::string> key_of(const IdempotencyKey& key) { return {key.tenant, key.idempotency_key}; }
+std::pair<JobId, std::int64_t> key_of(const Event& event) { return {event.job_id, event.event_id}; }
+JobId key_of(const Job& job) { return job.job_id; }
+std::string key_of(const TaskResult& result) { return result.task_id; }
+
+// All rows must be new, also among themselves.
+template <class Map, class Row>
+bool all_new(const Map& map, const std::vector<Row>& rows) {
+  std::set<typename Map::key_type> seen;
+  for (const Row& row : rows) {
+    if (map.contains(key_of(row)) || !seen.insert(key_of(row)).second) return false;
+  }
+  return true;
+}
+
+template <class Map, class Row>
+bool all_known(const Map& map, const std::vector<Row>& rows_new, const std::vector<Row>& rows) {
+  std::set<typename Map::key_type> inserted;
+  for (const Row& row : rows_new) inserted.insert(key_of(row));
+  for (const Row& row : rows) {
+    if (!map.contains(key_of(row)) && !inserted.contains(key_of(row))) return false;
+  }
+  return true;
+}
+
+template <class Map, class Row>
+void insert_all(Map& map, const std::vector<Row>& rows) {
+  for (const Row& row : rows) map.emplace(key_of(row), row);
+}
+
+template <class Map, class Key, class Row>
+void take(const Map& map, const std::set<Key>& keys, std::vector<Row>& out) {
+  for (const Key& key : keys) {
+    if (const auto found = map.find(key); found != map.end()) out.push_back(found->second);
+  }
+}
+
+bool is_waiting(const NodeState& node) {
+  return node.status == NodeStatus::dispatched && node.queue && node.dispatched_at;
+}
+MemoryDatabase::WaitingKey waiting_key(const NodeState& node) {
+  return {QueueKey{node.tenant, *node.queue}, *node.dispatched_at, key_of(node)};
+}
+
+std::unexpected<Error> not_open() { return fail(Code::unavailable, "the store is not open"); }
+
+}  // namespace
+
+MemoryStore::MemoryStore(MemoryDatabase& database, std::function<CommitFault()> fault)
+    : database_(database), fault_(std::move(fault)), owner_(++database.stores) {}
+
+Result<WriterState> MemoryStore::open() {
+  // Who has written before and finds another's name must not go on with what he believed.
+  if (term_ != 0 && database_.owner != owner_) return fail(Code::fenced, "another writer has taken over");
+  database_.owner = owner_;
+  term_ = ++database_.term;
+  open_ = true;
+  return WriterState{term_, database_.last_commit};
+}
+
+Result<Loaded> MemoryStore::load(const LoadRequest& request) {
+  if (!open_) return not_open();
+  Loaded loaded;
+  take(database_.jobs, std::set(request.jobs.begin(), request.jobs.end()), loaded.jobs);
+  std::set<NodeKey> nodes(request.nodes.begin(), request.nodes.end());
+  for (const JobId& job : request.all_nodes_of) {
+    for (auto it = database_.nodes.lower_bound({job, ""});
+         it != database_.nodes.end() && it->first.job_id == job; ++it) {
+      nodes.insert(it->first);
+    }
+  }
+  take(database_.nodes, nodes, loaded.nodes);
+  take(database_.task_results, std::set(request.task_results.begin(), request.task_results.end()),
+       loaded.task_results);
+  std::set<MemoryDatabase::WorkflowId> workflows;
+  for (const WorkflowKey& key : request.workflows) {
+    if (key.version != 0) {
+      workflows.emplace(key.tenant, key.workflow_id, key.version);
+      continue;
+    }
+    const auto after = database_.workflows.upper_bound(
+        {key.tenant, key.workflow_id, std::numeric_limits<std::int32_t>::max()});
+    if (after != database_.workflows.begin()) {
+      const auto& [tenant, workflow_id, version] = std::prev(after)->first;
+      if (tenant == key.tenant && workflow_id == key.workflow_id)
+        workflows.emplace(tenant, workflow_id, version);
+    }
+  }
+  take(database_.workflows, workflows, loaded.workflows);
+  std::set<std::pair<Tenant, std::string>> keys;
+  for (const IdempotencyKey& key : request.idempotency_keys) keys.insert(key_of(key));
+  take(database_.idempotency_keys, keys, loaded.idempotency_keys);
+  return loaded;
+}
+
+Result<std::vector<NodeKey>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {
+  if (!open_) return not_open();
+  std::vector<NodeKey> found;
+  auto it = database_.waiting.lower_bound({queue, Time::min(), NodeKey{}});
+  for (; it != database_.waiting.end() && std::get<QueueKey>(*it) == queue && found.size() < limit; ++it) {
+    found.push_back(std::get<NodeKey>(*it));
+  }
+  return found;
+}
+
+Result<std::vector<Timer>> MemoryStore::timers_due(Time until, std::size_t limit) {
+  if (!open_) return not_open();
+  std::vector<Timer> found;
+  for (auto it = database_.timers.begin();
+       it != database_.timers.end() && it->due <= until && found.size() < limit; ++it) {
+    found.push_back(*it);
+  }
+  return found;
+}
+
+Result<std::optional<Time>> MemoryStore::next_timer() {
+  if (!open_) return not_open();
+  if (database_.timers.empty()) return std::nullopt;
+  return database_.timers.begin()->due;
+}
+
+Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number) {
+  if (!open_) return not_open();
+  const CommitFault fault = fault_ ? fault_() : CommitFault::none;
+  if (fault == CommitFault::fail_before) return fail(Code::unavailable, "the commit failed on purpose");
+  if (fault == CommitFault::unknown_lost) {
+    open_ = false;
+    return fail(Code::unknown, "the connection was lost on purpose");
+  }
+  if (term_ != database_.term) {
+    open_ = false;
+    return fail(Code::fenced, "another writer has taken over");
+  }
+  TRY(check(writes));
+  apply(writes, commit_number);
+  if (fault == CommitFault::unknown_applied) {
+    open_ = false;
+    return fail(Code::unknown, "the connection was lost on purpose");
+  }
+  return {};
+}
+
+Result<> MemoryStore::check(const WriteSet& w) const {
+  const MemoryDatabase& db = database_;
+  const bool inserts = all_new(db.jobs, w.jobs_new) && all_new(db.nodes, w.nodes_new) &&
+                       all_new(db.task_results, w.task_results_new) && all_new(db.events, w.events_new) &&
+                       all_new(db.workflows, w.workflows_new) &&
+                       all_new(db.idempotency_keys, w.idempotency_keys_new);
+  if (!inserts) return fail(Code::conflict, "a row that was to be inserted exists already");
+  if (!all_known(db.jobs, w.jobs_new, w.jobs_changed) || !all_known(db.nodes, w.nodes_new, w.nodes_changed)) {
+    return fail(Code::conflict, "a row that was to be updated does not exist");
+  }
+  std::set<Timer> gone(w.timers_gone.begin(), w.timers_gone.end());
+  std::set<Timer> seen;
+  for (const Timer& timer : w.timers_new) {
+    if ((db.timers.contains(timer) && !gone.contains(timer)) || !seen.insert(timer).second) {
+      return fail(Code::conflict, "a timer that was to be inserted exists already");
+    }
+  }
+  return {};
+}
+
+void MemoryStore::apply(const WriteSet& writes, std::int64_t commit_number) {
+  MemoryDatabase& db = database_;
+  insert_all(db.jobs, writes.jobs_new);
+  for (const Job& job : writes.jobs_changed) store::copy_live(job, db.jobs.at(job.job_id));
+  insert_all(db.nodes, writes.nodes_new);
+  for (const NodeState& node : writes.nodes_new) {
+    if (is_waiting(node)) db.waiting.insert(waiting_key(node));
+  }
+  for (const NodeState& node : writes.nodes_changed) {
+    NodeState& row = db.nodes.at(key_of(node));
+    if (is_waiting(row)) db.waiting.erase(waiting_key(row));
+    store::copy_live(node, row);
+    if (is_waiting(row)) db.waiting.insert(waiting_key(row));
+  }
+  insert_all(db.task_results, writes.task_results_new);
+  insert_all(db.events, writes.events_new);
+  for (const Timer& timer : writes.timers_gone) db.timers.erase(timer);
+  db.timers.insert(writes.timers_new.begin(), writes.timers_new.end());
+  insert_all(db.workflows, writes.workflows_new);
+  insert_all(db.idempotency_keys, writes.idempotency_keys_new);
+  db.last_commit = commit_number;
+}
+
+}  // namespace baton::support

@@ -1,0 +1,50 @@
+// Child processes and temporary directories that a test cannot leave behind.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::support {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Runs a program; dies with its parent, and is killed by the destructor.
+class Process {
+ public:
+  // Variables are added to the environment: "NAME=value".
+  explicit Process(std::vector<std::string> command, std::vector<std::string> variables = {});
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void signal(int number) const;
+  // The first line of its standard output; none when it ends or the time is over before there is one.
+  [[nodiscard]] std::optional<std::string> first_line(std::chrono::milliseconds within);
+  // The exit code, 128 + signal when killed; none while it still runs after that time.
+  [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds within);
+  [[nodiscard]] std::string out() const;  // what it has written so far
+  [[nodiscard]] std::string err() const;
+
+ private:
+  TemporaryDirectory directory_;
+  pid_t pid_ = -1;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace baton::support
