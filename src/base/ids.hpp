@@ -1,5 +1,5 @@
-// Ids of different things are different types, all of them text. UUIDv7 is the form of the ids that we make: it sorts by
-// time, which keeps the rows of one moment on neighbouring pages.
+// Ids of different things are different types, all of them text. UUIDv7 is the form of the ids that we make:
+// it sorts by time, which keeps the rows of one moment on neighbouring pages.
 #pragma once
 
 #include <array>
@@ -27,5 +27,7 @@ struct Id {
 
 template <class Tag>
 struct std::hash<baton::Id<Tag>> {
-  std::size_t operator()(const baton::Id<Tag>& id) const noexcept { return std::hash<std::string>{}(id.value); }
+  std::size_t operator()(const baton::Id<Tag>& id) const noexcept {
+    return std::hash<std::string>{}(id.value);
+  }
 };

@@ -1,4 +1,5 @@
-// JSON that passes through is kept as text that has been checked once, at the edge; what is looked into is a boost::json::value.
+// JSON that passes through is kept as text that has been checked once, at the edge; what is looked into is a
+// boost::json::value.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,8 @@ struct Json {
 
 using OptionalJson = std::optional<Json>;
 
-void append_quoted(std::string& out, std::string_view text);  // a JSON string, quotes included; invalid UTF-8 becomes U+FFFD
+void append_quoted(std::string& out,
+                   std::string_view text);  // a JSON string, quotes included; invalid UTF-8 becomes U+FFFD
 [[nodiscard]] std::string quoted(std::string_view text);
 
 }  // namespace baton

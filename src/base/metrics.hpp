@@ -43,7 +43,8 @@ class Histogram {
   std::atomic<std::uint64_t> nanos_{0};
 };
 
-// Owns its metrics; references stay valid for its life. Asking again for the same name and labels gives the same object.
+// Owns its metrics; references stay valid for its life. Asking again for the same name and labels gives the
+// same object.
 class Registry {
  public:
   Counter& counter(std::string name, std::string help, std::string labels = {});

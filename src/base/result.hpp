@@ -41,7 +41,9 @@ struct overloaded : Fs... {
 struct BrokenInvariant {
   std::string what;
 };
-[[noreturn]] inline void ensure_failed(const char* condition, const char*, int) { throw BrokenInvariant{condition}; }
+[[noreturn]] inline void ensure_failed(const char* condition, const char*, int) {
+  throw BrokenInvariant{condition};
+}
 #else
 [[noreturn]] inline void ensure_failed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "baton: broken invariant: %s (%s:%d)\n", condition, file, line);
@@ -58,13 +60,15 @@ struct BrokenInvariant {
 // Passes an error on to the caller: TRY(step()) for Result<>, TRY_ASSIGN(value, step()) for Result<T>.
 #define BATON_CONCAT_(a, b) a##b
 #define BATON_CONCAT(a, b) BATON_CONCAT_(a, b)
-#define TRY(expression)                                              \
-  do {                                                               \
-    if (auto result_ = (expression); !result_) [[unlikely]]          \
-      return std::unexpected(std::move(result_).error());            \
+#define TRY(expression)                                     \
+  do {                                                      \
+    if (auto result_ = (expression); !result_) [[unlikely]] \
+      return std::unexpected(std::move(result_).error());   \
   } while (false)
-#define TRY_ASSIGN(declaration, expression) TRY_ASSIGN_(BATON_CONCAT(result_, __LINE__), declaration, expression)
-#define TRY_ASSIGN_(result, declaration, expression)                        \
-  auto result = (expression);                                               \
-  if (!result) [[unlikely]] return std::unexpected(std::move(result).error()); \
+#define TRY_ASSIGN(declaration, expression) \
+  TRY_ASSIGN_(BATON_CONCAT(result_, __LINE__), declaration, expression)
+#define TRY_ASSIGN_(result, declaration, expression)   \
+  auto result = (expression);                          \
+  if (!result) [[unlikely]]                            \
+    return std::unexpected(std::move(result).error()); \
   declaration = *std::move(result)

@@ -100,7 +100,8 @@ std::optional<Time> from_iso(std::string_view text) {
   if (!offset || !text.empty()) return std::nullopt;
   const year_month_day date{year{*y}, month{static_cast<unsigned>(*m)}, day{static_cast<unsigned>(*d)}};
   if (!date.ok()) return std::nullopt;
-  const Time time{sys_days{date} + hours{*hour} + minutes{*minute} + seconds{*second} + milliseconds{millis} - *offset};
+  const Time time{sys_days{date} + hours{*hour} + minutes{*minute} + seconds{*second} + milliseconds{millis} -
+                  *offset};
   // The offset may have carried it over an edge of what can be written.
   if (time < Time{} || time >= Time{sys_days{year{10'000} / 1 / 1}}) return std::nullopt;
   return time;

@@ -13,8 +13,8 @@ using Time = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
 // Writes 2026-02-02T22:30:53.123Z.
 [[nodiscard]] std::string to_iso(Time time);
-// Reads what to_iso writes, and also a blank for the T, 0 to 9 fraction digits (rounded down to milliseconds), and an offset
-// (Z, +00, +02:00) which is required. Years 1970 to 9999.
+// Reads what to_iso writes, and also a blank for the T, 0 to 9 fraction digits (rounded down to
+// milliseconds), and an offset (Z, +00, +02:00) which is required. Years 1970 to 9999.
 [[nodiscard]] std::optional<Time> from_iso(std::string_view text);
 
 [[nodiscard]] inline std::int64_t to_millis(Time time) { return time.time_since_epoch().count(); }

@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/token_text.hpp"
 #include "http/auth.hpp"
+#include "http/text.hpp"
 #include "ports/reads.hpp"
 #include "server/config.hpp"
 #include "server/system_clock.hpp"
@@ -68,7 +69,13 @@ int create(const Options& options) {
               .tenant = std::nullopt,
               .created_at = server::SystemClock{}.now(),
               .revoked_at = std::nullopt};
-  if (!options.tenant.empty()) token.tenant = workflow::Tenant{options.tenant};
+  if (!options.tenant.empty()) {
+    if (!http::is_name(options.tenant, 100)) {
+      complain("--tenant must match [A-Za-z0-9_.-]{1,100}");
+      return exit_usage;
+    }
+    token.tenant = workflow::Tenant{options.tenant};
+  }
   if (const auto added = (*admin)->add(token); !added) return give_up(added.error());
   if (options.as_json) {
     std::string shown = to_json(token);

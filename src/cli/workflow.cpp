@@ -23,15 +23,16 @@ struct Options {
 using Shared = std::shared_ptr<Options>;
 
 // The server's answer to a wrong definition knows lines and columns: print them as compilers do.
-void print_diagnostics(const std::string& file, const Fields& body) {
-  for (const Fields& each : body.items("errors")) {
+void print_diagnostics(const std::string& file, const Fields& body, Diagnostic::Level level) {
+  for (const Fields& each : body.items(level == Diagnostic::Level::error ? "errors" : "warnings")) {
     if (each.number("line") == 0) {
       fmt::print(stderr, "{}: error: {}\n", file, each.text("message"));
       continue;
     }
     fmt::print(
         stderr, "{}\n",
-        render(file, {.at = {static_cast<int>(each.number("line")), static_cast<int>(each.number("column"))},
+        render(file, {.level = level,
+                      .at = {static_cast<int>(each.number("line")), static_cast<int>(each.number("column"))},
                       .code = each.text("code"),
                       .message = each.text("message"),
                       .hint = each.text("hint")}));
@@ -52,8 +53,9 @@ int publish_one(Remote& remote, const Options& options, const std::string& file)
   } else if (answer->ok()) {
     fmt::print("{}: {} version {} {}\n", file, body.text("workflow_id"), body.number("version"),
                answer->status == 201 ? "is published" : "was published before");
+    print_diagnostics(file, body, Diagnostic::Level::warning);
   } else if (body.text("code") == "invalid_definition") {
-    print_diagnostics(file, body);
+    print_diagnostics(file, body, Diagnostic::Level::error);
   } else {
     return refuse(options.remote, *answer);
   }

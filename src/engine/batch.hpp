@@ -1,5 +1,5 @@
-// One batch on its way through the writer: load, decide, hand out, commit, release. Lives for one transaction; holds everything that must
-// not be seen by anybody before the commit.
+// One batch on its way through the writer: load, decide, hand out, commit, release. Lives for one
+// transaction; holds everything that must not be seen by anybody before the commit.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@ class Writer::Batch {
  public:
   Batch(Writer& writer, Time now, std::vector<Item> items);
 
-  [[nodiscard]] Result<> prepare();               // loads and decides; nothing is written yet
+  [[nodiscard]] Result<> prepare();  // loads and decides; nothing is written yet
   [[nodiscard]] WriteSet writes(std::int64_t commit_number);
-  void release();                                 // after the commit: memory follows, everybody is answered
+  void release();  // after the commit: memory follows, everybody is answered
   void refuse(Refusal refusal, const std::string& message);
   [[nodiscard]] std::vector<Item> take_items() { return std::move(items_); }
 
@@ -26,7 +26,7 @@ class Writer::Batch {
     std::optional<Reply> reply;  // none: how the job is then
     workflow::JobId job_id;
     bool created = false;
-    Time wait_until{};           // later than now: only once the job has ended
+    Time wait_until{};  // later than now: only once the job has ended
     workflow::Tenant tenant;
   };
   struct Service {  // what one queue's polls get
@@ -62,9 +62,11 @@ class Writer::Batch {
   [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
   [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
   [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id);
-  [[nodiscard]] std::optional<Task> task(const std::string& task_id, const std::optional<workflow::Tenant>& tenant);
+  [[nodiscard]] std::optional<Task> task(const std::string& task_id,
+                                         const std::optional<workflow::Tenant>& tenant);
   void answer(const std::shared_ptr<Waiter>& waiter, Reply reply);
-  void answer_job(const std::shared_ptr<Waiter>& waiter, const workflow::Job& job, bool created, Time wait_until);
+  void answer_job(const std::shared_ptr<Waiter>& waiter, const workflow::Job& job, bool created,
+                  Time wait_until);
 
   // hand out
   [[nodiscard]] Result<> hand_out();

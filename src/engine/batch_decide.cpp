@@ -1,4 +1,5 @@
-// Deciding: each command and each due timer, in order, against the rows at hand. Pure but for the batch that it fills.
+// Deciding: each command and each due timer, in order, against the rows at hand. Pure but for the batch that
+// it fills.
 #include "base/mutant.hpp"
 #include "core/workflow/input.hpp"
 #include "engine/batch.hpp"
@@ -12,10 +13,14 @@ void Writer::Batch::answer(const std::shared_ptr<Waiter>& waiter, Reply reply) {
   answers_.push_back({.waiter = waiter, .reply = std::move(reply)});
 }
 
-void Writer::Batch::answer_job(const std::shared_ptr<Waiter>& waiter, const Job& job, bool created, Time wait_until) {
+void Writer::Batch::answer_job(const std::shared_ptr<Waiter>& waiter, const Job& job, bool created,
+                               Time wait_until) {
   if (MUTANT(reply_before_commit) && wait_until <= now_) return waiter->deliver(JobReply{job, created});
-  answers_.push_back(
-      {.waiter = waiter, .job_id = job.job_id, .created = created, .wait_until = wait_until, .tenant = job.tenant});
+  answers_.push_back({.waiter = waiter,
+                      .job_id = job.job_id,
+                      .created = created,
+                      .wait_until = wait_until,
+                      .tenant = job.tenant});
 }
 
 void Writer::Batch::decide_timers() {
@@ -50,7 +55,8 @@ void Writer::Batch::decide(const SubmitJob& c, const std::shared_ptr<Waiter>& wa
     if (const auto it = keys_.find({c.tenant, *c.idempotency_key}); it != keys_.end()) {
       if (it->second.request_hash != c.request_hash)
         return answer(waiter, Refused{Refusal::idempotency_key_reused,
-                                      "this idempotency key was used before, for a different request", {}});
+                                      "this idempotency key was used before, for a different request",
+                                      {}});
       return answer_job(waiter, run(it->second.job_id)->job, false, c.wait_until);
     }
   }
@@ -67,7 +73,8 @@ std::optional<Refused> Writer::Batch::create_job(const SubmitJob& c) {
   }
   auto input = check_input(*known->definition, c.input_data);
   if (!input)
-    return Refused{Refusal::invalid_input, "the input does not fit workflow '" + c.workflow_id + "'", std::move(input).error()};
+    return Refused{Refusal::invalid_input, "the input does not fit workflow '" + c.workflow_id + "'",
+                   std::move(input).error()};
   Run created = create({c.job_id, c.tenant, known->definition->version, *std::move(input), c.traceparent},
                        known->definition, writer_.options_.policy, now_, journal_);
   runs_.try_emplace(c.job_id, std::move(created));
@@ -92,7 +99,9 @@ void Writer::Batch::decide(const CancelJob& c, const std::shared_ptr<Waiter>& wa
     return answer(waiter, Refused{Refusal::job_not_found, "there is no job '" + c.job_id.value + "'", {}});
   // Cancelling what is cancelled already is what a client does that did not hear the first answer.
   if (!cancel(*found, c.reason, now_, journal_) && found->job.status != JobStatus::cancelled)
-    return answer(waiter, Refused{Refusal::job_ended, "the job has ended as " + std::string(name(found->job.status)), {}});
+    return answer(
+        waiter,
+        Refused{Refusal::job_ended, "the job has ended as " + std::string(name(found->job.status)), {}});
   answer_job(waiter, found->job, false, now_);
 }
 
@@ -104,7 +113,10 @@ Reply Writer::Batch::decide(const PublishWorkflow& c) {
     if (const auto* same = definition({c.tenant, id, c.definition->version})) {
       if (same->text == c.text) return WorkflowReply{id, c.definition->version, false};
       return Refused{Refusal::version_exists,
-                     "version " + std::to_string(c.definition->version) + " of workflow '" + id + "' was published with another text; the next free one is " + std::to_string(newest + 1), {}};
+                     "version " + std::to_string(c.definition->version) + " of workflow '" + id +
+                         "' was published with another text; the next free one is " +
+                         std::to_string(newest + 1),
+                     {}};
     }
   } else if (latest && latest->text == c.text) {
     return WorkflowReply{id, newest, false};
@@ -121,18 +133,28 @@ Reply Writer::Batch::decide(const PublishWorkflow& c) {
 
 Reply Writer::Batch::decide(const ReportResult& c) {
   const auto found = task(c.task_id, c.tenant);
+  const auto name_given = parse_task_id(c.task_id);
+  // The body names the task twice; when the two disagree nobody knows which is meant.
+  if (found && ((!c.job_id.empty() && c.job_id != name_given->job_id) ||
+                (!c.node_id.empty() && c.node_id != name_given->node_id)))
+    return Refused{
+        Refusal::invalid_input, "job_id and node_id are not those of task '" + c.task_id + "'", {}};
   if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
   const auto earlier = stored_results_.find(c.task_id);
-  const Report said{found->retry_count, c.completed, c.output, c.error, c.lease, c.worker, c.execution_duration_ms};
-  switch (report(*found->run, found->node, said, earlier == stored_results_.end() ? nullptr : &earlier->second,
-                 writer_.options_.policy, now_, journal_)) {
+  const Report said{found->retry_count,     c.completed, c.output, c.error, c.lease, c.worker,
+                    c.execution_duration_ms};
+  switch (report(*found->run, found->node, said,
+                 earlier == stored_results_.end() ? nullptr : &earlier->second, writer_.options_.policy, now_,
+                 journal_)) {
     case Verdict::accepted: return ResultReply{false};
     case Verdict::duplicate: return ResultReply{true};
     case Verdict::stale: break;
   }
   return Refused{Refusal::stale_result,
-                 "task '" + c.task_id + "' is " + std::string(name(found->run->at(found->node).state.status)) +
-                     " and not waiting for this result: its lease or its attempt is over", {}};
+                 "task '" + c.task_id + "' is " +
+                     std::string(name(found->run->at(found->node).state.status)) +
+                     " and not waiting for this result: its lease or its attempt is over",
+                 {}};
 }
 
 Reply Writer::Batch::decide(const Heartbeat& c) {
@@ -148,7 +170,8 @@ Reply Writer::Batch::decide(const Heartbeat& c) {
 Reply Writer::Batch::decide(const ReturnTasks& c) {
   for (const TaskLease& lease : c.tasks)
     if (const auto found = task(lease.task_id, std::nullopt))
-      (void)give_back(*found->run, found->node, lease.lease, writer_.options_.policy, now_, journal_);
+      (void)give_back(*found->run, found->node, lease.lease, c.reason, writer_.options_.policy, now_,
+                      journal_);
   return ReturnReply{};
 }
 

@@ -1,4 +1,5 @@
-// Handing out: work that waits meets workers who wait, in the same transaction that dispatched it where both are there already.
+// Handing out: work that waits meets workers who wait, in the same transaction that dispatched it where both
+// are there already.
 #include "base/mutant.hpp"
 #include "engine/batch.hpp"
 
@@ -20,7 +21,8 @@ Result<> Writer::Batch::hand_out() {
   return {};
 }
 
-// The next of a queue, oldest first: what is known to wait, then what the store has beyond that, then what this batch dispatched.
+// The next of a queue, oldest first: what is known to wait, then what the store has beyond that, then what
+// this batch dispatched.
 Result<std::vector<NodeKey>> Writer::Batch::candidates(Service& service, std::size_t limit, bool& refilled) {
   Queue& queue = *writer_.queues_.find(service.key);
   std::vector<NodeKey> next;
@@ -60,7 +62,8 @@ Result<> Writer::Batch::serve(Service& service) {
     }
     const std::size_t room = writer_.options_.handouts_max - handouts_;
     if (room == 0) break;
-    TRY_ASSIGN(const std::vector<NodeKey> keys, candidates(service, std::min(room, poll->poll.max - reply.jobs.size()), refilled));
+    TRY_ASSIGN(const std::vector<NodeKey> keys,
+               candidates(service, std::min(room, poll->poll.max - reply.jobs.size()), refilled));
     if (keys.empty()) break;
     LoadRequest request;
     for (const NodeKey& key : keys) {
@@ -79,7 +82,8 @@ Result<> Writer::Batch::serve(Service& service) {
   const bool served_some = !reply.jobs.empty();
   if (served_some) next_poll();
   // Somebody still waits, and something may still wait too: the next batch goes on.
-  if (poll != queue->polls.end() && (!queue->ready.empty() || !queue->complete || handouts_ >= writer_.options_.handouts_max))
+  if (poll != queue->polls.end() &&
+      (!queue->ready.empty() || !queue->complete || handouts_ >= writer_.options_.handouts_max))
     still_hungry_.insert(service.key);
   return {};
 }
@@ -89,7 +93,8 @@ std::optional<Handout> Writer::Batch::give(const NodeKey& key, const Poll& poll)
   if (!found) return std::nullopt;
   const auto node = found->definition->find(key.node_id);
   if (!node || !found->has(*node)) return std::nullopt;
-  if (!workflow::hand_out(*found, *node, poll.worker, poll.heartbeats, writer_.options_.policy, now_, journal_))
+  if (!workflow::hand_out(*found, *node, poll.worker, poll.heartbeats, writer_.options_.policy, now_,
+                          journal_))
     return std::nullopt;
   const NodeState& state = found->at(*node).state;
   const Node& definition = found->definition->nodes[*node];

@@ -48,7 +48,8 @@ void Writer::Batch::want(LoadRequest& request, const Command& command) const {
   std::visit(overloaded{
                  [&](const SubmitJob& c) {
                    want_workflow({c.tenant, c.workflow_id, c.version});
-                   if (c.idempotency_key) request.idempotency_keys.push_back({c.tenant, *c.idempotency_key, {}, {}});
+                   if (c.idempotency_key)
+                     request.idempotency_keys.push_back({c.tenant, *c.idempotency_key, {}, {}});
                  },
                  [&](const AwaitJob& c) { request.jobs.push_back(c.job_id); },
                  [&](const CancelJob& c) {
@@ -57,7 +58,8 @@ void Writer::Batch::want(LoadRequest& request, const Command& command) const {
                  },
                  [&](const PublishWorkflow& c) {
                    want_workflow({c.tenant, c.definition->workflow_id, 0});
-                   if (c.definition->version > 0) want_workflow({c.tenant, c.definition->workflow_id, c.definition->version});
+                   if (c.definition->version > 0)
+                     want_workflow({c.tenant, c.definition->workflow_id, c.definition->version});
                  },
                  [&](const ReportResult& c) { want_task(request, c.task_id); },
                  [&](const Heartbeat& c) {
@@ -83,7 +85,8 @@ Result<> Writer::Batch::load_named() {
   return load_runs(std::move(request));
 }
 
-// The rows that deciding about the named ones may touch, and the jobs that earlier submits with the same key have made.
+// The rows that deciding about the named ones may touch, and the jobs that earlier submits with the same key
+// have made.
 Result<> Writer::Batch::load_neighbours() {
   LoadRequest request;
   for (const auto& [name, key] : keys_) request.jobs.push_back(key.job_id);
@@ -106,19 +109,21 @@ Result<> Writer::Batch::load_neighbours() {
 
 Result<> Writer::Batch::load_runs(LoadRequest request) {
   std::erase_if(request.jobs, [&](const JobId& id) { return runs_.contains(id); });
-  if (request.jobs.empty() && request.nodes.empty() && request.all_nodes_of.empty() && request.task_results.empty() &&
-      request.workflows.empty() && request.idempotency_keys.empty())
+  if (request.jobs.empty() && request.nodes.empty() && request.all_nodes_of.empty() &&
+      request.task_results.empty() && request.workflows.empty() && request.idempotency_keys.empty())
     return {};
   TRY_ASSIGN(Loaded loaded, writer_.store_.load(request));
   for (const Workflow& row : loaded.workflows) {
     const bool latest = std::ranges::any_of(request.workflows, [&](const WorkflowKey& key) {
       return key.version == 0 && key.workflow_id == row.workflow_id && key.tenant == row.tenant;
     });
-    // Of the rows of one workflow the store was asked for, the newest is the latest when the latest was asked for.
+    // Of the rows of one workflow the store was asked for, the newest is the latest when the latest was asked
+    // for.
     const auto* known = definition({row.tenant, row.workflow_id, 0});
     writer_.definitions_.add(row, latest && (!known || known->definition->version <= row.version));
   }
-  for (IdempotencyKey& key : loaded.idempotency_keys) keys_.emplace(std::pair{key.tenant, key.idempotency_key}, key);
+  for (IdempotencyKey& key : loaded.idempotency_keys)
+    keys_.emplace(std::pair{key.tenant, key.idempotency_key}, key);
   for (TaskResult& result : loaded.task_results) stored_results_.emplace(result.task_id, std::move(result));
   TRY(load_definitions(loaded.jobs));
   for (Job& job : loaded.jobs) {
@@ -155,7 +160,8 @@ Run* Writer::Batch::run(const JobId& job_id) {
 }
 
 // The loaded task of that id, if it exists and the caller may touch it.
-std::optional<Writer::Batch::Task> Writer::Batch::task(const std::string& task_id, const std::optional<Tenant>& tenant) {
+std::optional<Writer::Batch::Task> Writer::Batch::task(const std::string& task_id,
+                                                       const std::optional<Tenant>& tenant) {
   const auto name = parse_task_id(task_id);
   if (!name) return std::nullopt;
   Run* found = run(name->job_id);

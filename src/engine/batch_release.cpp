@@ -30,7 +30,8 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
       if (!slot) continue;
       if (slot->state.timer_due != slot->stored_timer) {
         if (slot->stored_timer) out.timers_gone.push_back({*slot->stored_timer, id, slot->state.node_id});
-        if (slot->state.timer_due) out.timers_new.push_back({*slot->state.timer_due, id, slot->state.node_id});
+        if (slot->state.timer_due)
+          out.timers_new.push_back({*slot->state.timer_due, id, slot->state.node_id});
       }
       if (slot->is_new)
         out.nodes_new.push_back(std::move(slot->state));
@@ -60,10 +61,12 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
 void Writer::Batch::release() {
   for (const Workflow& row : workflows_new_) {
     const auto latest = published_.find({row.tenant, row.workflow_id, 0});
-    writer_.definitions_.add(row, latest != published_.end() && latest->second.definition->version == row.version);
+    writer_.definitions_.add(row,
+                             latest != published_.end() && latest->second.definition->version == row.version);
   }
   if (earliest_timer_)
-    writer_.next_timer_ = writer_.next_timer_ ? std::min(*writer_.next_timer_, *earliest_timer_) : *earliest_timer_;
+    writer_.next_timer_ =
+        writer_.next_timer_ ? std::min(*writer_.next_timer_, *earliest_timer_) : *earliest_timer_;
   if (timers_taken_) writer_.timers_were_taken(more_timers_ ? std::optional{now_} : std::nullopt);
   writer_.count(items_.size(), journal_.ended.size(), timers_.size());
   release_waits();
@@ -117,7 +120,9 @@ void Writer::Batch::release_polls() {
   }
 }
 
-JobReply Writer::Batch::job_reply(const JobId& job_id, bool created) const { return {jobs_after_.at(job_id), created}; }
+JobReply Writer::Batch::job_reply(const JobId& job_id, bool created) const {
+  return {jobs_after_.at(job_id), created};
+}
 
 void Writer::Batch::refuse(Refusal refusal, const std::string& message) {
   for (const Item& item : items_) item.waiter->deliver(Refused{refusal, message, {}});

@@ -1,5 +1,5 @@
-// Parsed definitions by version. A published version never changes and only the writer publishes, so what is here is true. Bounded: when
-// full it starts anew.
+// Parsed definitions by version. A published version never changes and only the writer publishes, so what is
+// here is true. Bounded: when full it starts anew.
 #pragma once
 
 #include <map>

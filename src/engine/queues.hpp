@@ -1,5 +1,6 @@
-// Who waits for work and what work waits, by queue. The truth about waiting work is the DISPATCHED rows of the store; this is a window
-// over their index, filled on demand, for queues that somebody polls. Owned by the writer.
+// Who waits for work and what work waits, by queue. The truth about waiting work is the DISPATCHED rows of
+// the store; this is a window over their index, filled on demand, for queues that somebody polls. Owned by
+// the writer.
 #pragma once
 
 #include <deque>
@@ -23,9 +24,9 @@ struct WaitingPoll {
 struct Queue {
   static constexpr std::size_t window = 10'000;
 
-  std::deque<NodeKey> ready;       // oldest first, all of them committed
-  bool complete = false;           // ready holds all that the store has
-  std::deque<WaitingPoll> polls;   // first come, first served
+  std::deque<NodeKey> ready;      // oldest first, all of them committed
+  bool complete = false;          // ready holds all that the store has
+  std::deque<WaitingPoll> polls;  // first come, first served
 
   // Newly dispatched work, after its commit. Beyond the window it stays in the store until there is room.
   void append(NodeKey key);

@@ -14,24 +14,26 @@ namespace {
 constexpr std::chrono::seconds held_max{10};
 
 WriterMetrics register_metrics(metrics::Registry& m) {
-  return {.batches = &m.counter("baton_engine_batches_total", "Batches that the writer has finished."),
-          .commands = &m.counter("baton_engine_commands_total", "Commands that the writer has decided."),
-          .jobs_created = &m.counter("baton_jobs_created_total", "Jobs created."),
-          .jobs_ended = &m.counter("baton_jobs_ended_total", "Jobs that completed, failed or were cancelled."),
-          .handouts = &m.counter("baton_task_handouts_total", "Tasks handed to workers."),
-          .timers = &m.counter("baton_timers_fired_total", "Timers fired."),
-          .commit_failures = &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
-          .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};
+  return {
+      .batches = &m.counter("baton_engine_batches_total", "Batches that the writer has finished."),
+      .commands = &m.counter("baton_engine_commands_total", "Commands that the writer has decided."),
+      .jobs_created = &m.counter("baton_jobs_created_total", "Jobs created."),
+      .jobs_ended = &m.counter("baton_jobs_ended_total", "Jobs that completed, failed or were cancelled."),
+      .handouts = &m.counter("baton_task_handouts_total", "Tasks handed to workers."),
+      .timers = &m.counter("baton_timers_fired_total", "Timers fired."),
+      .commit_failures =
+          &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
+      .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};
 }
 
 }  // namespace
 
 struct Service::State {
-  State(std::unique_ptr<Store> s, const Clock& c, Options o, metrics::Registry& m, std::function<void(const Error&)> f)
+  State(std::unique_ptr<Store> s, const Clock& c, Options o, metrics::Registry& m, Hooks h)
       : store(std::move(s)),
         clock(c),
         options(o),
-        on_fatal(std::move(f)),
+        hooks(std::move(h)),
         writer(*store, c, {.policy = {.builtin = o.builtin}}, register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
@@ -80,16 +82,18 @@ struct Service::State {
   // Reopens the store, refusing whoever comes meanwhile. False: it is over.
   bool come_back() {
     ready = false;
+    if (hooks.store_lost) hooks.store_lost(writer.trouble());
     const auto lost_at = std::chrono::steady_clock::now();
     Duration pause{50};
     while (true) {
       if (!writer.fatal()) (void)writer.open();
       if (writer.fatal()) {
-        if (on_fatal) on_fatal(*writer.fatal());
+        if (hooks.fatal) hooks.fatal(*writer.fatal());
         return false;
       }
       if (!writer.away()) {
         ready = true;
+        if (hooks.store_back) hooks.store_back();
         return true;
       }
       if (std::chrono::steady_clock::now() - lost_at > held_max) writer.abandon_held();
@@ -109,7 +113,7 @@ struct Service::State {
   std::unique_ptr<Store> store;
   const Clock& clock;
   const Options options;
-  const std::function<void(const Error&)> on_fatal;
+  const Hooks hooks;
   Writer writer;  // of the engine's thread
   metrics::Gauge& inbox_depth;
   metrics::Counter& refused;
@@ -122,9 +126,9 @@ struct Service::State {
   std::thread thread;
 };
 
-Service::Service(std::unique_ptr<Store> store, const Clock& clock, Options options, metrics::Registry& metrics,
-                 std::function<void(const Error&)> on_fatal)
-    : state_(std::make_unique<State>(std::move(store), clock, options, metrics, std::move(on_fatal))) {}
+Service::Service(std::unique_ptr<Store> store, const Clock& clock, Options options,
+                 metrics::Registry& metrics, Hooks hooks)
+    : state_(std::make_unique<State>(std::move(store), clock, options, metrics, std::move(hooks))) {}
 
 Service::~Service() { stop(); }
 
@@ -157,7 +161,10 @@ void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
     refusal = state_->stopping ? Refusal::stopping : Refusal::overloaded;
   }
   state_->refused.add();
-  waiter->deliver(Refused{refusal, refusal == Refusal::stopping ? "the server is stopping" : "the server is overloaded; try again", {}});
+  waiter->deliver(
+      Refused{refusal,
+              refusal == Refusal::stopping ? "the server is stopping" : "the server is overloaded; try again",
+              {}});
 }
 
 bool Service::ready() const { return state_->ready; }

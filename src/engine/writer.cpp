@@ -1,6 +1,7 @@
 #include "engine/writer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/mutant.hpp"
 #include "engine/batch.hpp"
@@ -24,6 +25,7 @@ Result<> Writer::open() {
   last_commit_ = state->last_commit;
   away_ = false;
   look_at_all_queues();
+  if (!std::exchange(opened_before_, true)) return take_back_builtin();
   if (!held_) return {};
 
   const auto held = std::move(held_);
@@ -33,6 +35,30 @@ Result<> Writer::open() {
     look_at_all_queues();
   } else {
     run(held->batch->take_items());
+  }
+  return {};
+}
+
+// What the built-in worker of an earlier process was running: that worker is gone for sure, so nobody waits
+// for its leases to run out.
+Result<> Writer::take_back_builtin() {
+  struct Nobody final : Waiter {
+    void deliver(Reply) override {}
+  };
+  constexpr std::size_t chunk = 1'000;
+  std::size_t found = chunk;
+  while (found == chunk) {
+    LoadRequest request;
+    TRY_ASSIGN(request.nodes, store_.running_builtin(chunk));
+    found = request.nodes.size();
+    if (found == 0) break;
+    TRY_ASSIGN(const Loaded loaded, store_.load(request));
+    ReturnTasks back{.tasks = {}, .reason = "the server was restarted"};
+    for (const NodeState& node : loaded.nodes) back.tasks.push_back({*node.task_id, lease_token(node)});
+    std::vector<Item> items;
+    items.push_back({std::move(back), std::make_shared<Nobody>()});
+    run(std::move(items));
+    if (away_) return fail(Code::unavailable, "the store was lost while the server started");
   }
   return {};
 }
@@ -80,6 +106,7 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
   }
   if (metrics_.commit_failures) metrics_.commit_failures->add();
   if (done.error().code == Code::unknown) {
+    trouble_ = done.error();
     away_ = true;
     held_ = std::make_unique<Held>(std::move(batch), number);
     queues_.forget_ready();
@@ -88,9 +115,11 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
   failed(*batch, done.error());
 }
 
-// Nothing of the batch has happened. Its callers are told, and what it changed in memory is asked of the store again.
+// Nothing of the batch has happened. Its callers are told, and what it changed in memory is asked of the
+// store again.
 void Writer::failed(Batch& batch, const Error& error) {
   const bool full = error.code == Code::full;
+  trouble_ = error;
   if (error.code == Code::fenced) fatal_ = error;
   away_ = !full;
   batch.refuse(full ? Refusal::store_full : Refusal::store_unavailable, error.message);
@@ -171,7 +200,9 @@ void Writer::finish() {
   for (const auto& [id, wait] : waits_) {
     const Job* job = nullptr;
     if (loaded)
-      if (const auto it = std::ranges::find(loaded->jobs, wait.job_id, &Job::job_id); it != loaded->jobs.end()) job = &*it;
+      if (const auto it = std::ranges::find(loaded->jobs, wait.job_id, &Job::job_id);
+          it != loaded->jobs.end())
+        job = &*it;
     if (job)
       wait.waiter->deliver(JobReply{*job, wait.created});
     else

@@ -1,11 +1,13 @@
-// The single writer: takes a batch of commands and due timers, loads what they touch in bulk, lets the pure core decide each in order,
-// commits everything in one transaction, and only then answers. Synchronous and without threads: the service gives it a thread, the
-// simulator gives it virtual time.
+// The single writer: takes a batch of commands and due timers, loads what they touch in bulk, lets the pure
+// core decide each in order, commits everything in one transaction, and only then answers. Synchronous and
+// without threads: the service gives it a thread, the simulator gives it virtual time.
 //
 // Invariants:
 //  * every item is answered exactly once, and never before the commit that made the answer true;
-//  * what is in memory (queues, waits, the next timer) is rebuilt from the store after any commit that did not surely succeed;
-//  * after Code::unknown nothing else happens until open() has told whether that commit is durable: if it is, its answers are released,
+//  * what is in memory (queues, waits, the next timer) is rebuilt from the store after any commit that did
+//  not surely succeed;
+//  * after Code::unknown nothing else happens until open() has told whether that commit is durable: if it is,
+//  its answers are released,
 //    if not, its items are decided again.
 #pragma once
 
@@ -59,6 +61,8 @@ class Writer {
   [[nodiscard]] Result<> open();
   // True: the store failed, and open() comes before anything else.
   [[nodiscard]] bool away() const { return away_; }
+  // What last went wrong with the store.
+  [[nodiscard]] const Error& trouble() const { return trouble_; }
   // Set when another writer has taken over: this one must stop.
   [[nodiscard]] const std::optional<Error>& fatal() const { return fatal_; }
 
@@ -94,6 +98,7 @@ class Writer {
   // After a batch fired timers: when the next one is due (none: the store is asked).
   void timers_were_taken(std::optional<Time> more_at);
   void look_at_all_queues();
+  [[nodiscard]] Result<> take_back_builtin();
   void count(std::size_t commands, std::size_t jobs_ended, std::size_t timers);
   void count_handouts(std::size_t n);
 
@@ -104,12 +109,14 @@ class Writer {
 
   std::int64_t last_commit_ = 0;
   bool away_ = true;
+  bool opened_before_ = false;
   std::optional<Error> fatal_;
+  Error trouble_;
   std::unique_ptr<Held> held_;
 
   Definitions definitions_;
   Queues queues_;
-  std::set<QueueKey> hungry_;  // queues to look at in the next batch, whatever it brings
+  std::set<QueueKey> hungry_;       // queues to look at in the next batch, whatever it brings
   std::optional<Time> next_timer_;  // may be early, never late
   Duration pause_{};                // after a failure, before timers are tried again
   std::uint64_t next_id_ = 1;
@@ -119,7 +126,9 @@ class Writer {
     Time at;
     std::uint64_t id = 0;
     std::optional<QueueKey> poll;  // none: a wait
-    friend bool operator<(const Deadline& a, const Deadline& b) { return std::tie(a.at, a.id) < std::tie(b.at, b.id); }
+    friend bool operator<(const Deadline& a, const Deadline& b) {
+      return std::tie(a.at, a.id) < std::tie(b.at, b.id);
+    }
   };
   std::set<Deadline> deadlines_;
 };

@@ -1,4 +1,6 @@
 // Jobs: submit, list, show, follow, cancel.
+#include <algorithm>
+
 #include "base/ids.hpp"
 #include "http/fields.hpp"
 #include "http/problem.hpp"
@@ -96,7 +98,11 @@ Task<Response> list_jobs(Call& call) {
   JobFilter filter;
   filter.tenant = request.tenant;
   if (const auto* status = request.argument("status")) {
-    filter.status = workflow::job_status(*status);
+    std::string upper = *status;
+    std::ranges::transform(upper, upper.begin(), [](char c) {
+      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
+    filter.status = workflow::job_status(upper);
     if (!filter.status)
       errors.push_back({"status", "must be PENDING, RUNNING, COMPLETED, FAILED or CANCELLED"});
   }

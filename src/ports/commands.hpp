@@ -1,5 +1,5 @@
-// What may be asked of the engine, and what it answers. Adapters build a command, hand it in with somebody to answer, and hear back
-// after the commit that made it true. This is the only way in: nobody else writes.
+// What may be asked of the engine, and what it answers. Adapters build a command, hand it in with somebody to
+// answer, and hear back after the commit that made it true. This is the only way in: nobody else writes.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct SubmitJob {
   std::optional<std::string> idempotency_key;
   std::string request_hash;  // with a key: of what was asked for
   std::optional<std::string> traceparent;
-  Time wait_until{};         // later than now: answer when the job has ended, or at this time with what it is then
+  Time wait_until{};  // later than now: answer when the job has ended, or at this time with what it is then
 };
 
 // Answers at once when the job has ended, otherwise when it ends or at wait_until.
@@ -87,6 +87,7 @@ struct Heartbeat {
 // Gives tasks back unrun: the worker that asked for them was gone before it could be told.
 struct ReturnTasks {
   std::vector<TaskLease> tasks;
+  std::string reason = "the worker was gone before it was told";
 };
 
 using Command =
@@ -129,7 +130,8 @@ struct ResultReply {
 
 struct HeartbeatReply {
   Time lease_until{};
-  std::vector<std::string> cancelled;  // task ids that the worker should stop: cancelled, or no longer its own
+  std::vector<std::string>
+      cancelled;  // task ids that the worker should stop: cancelled, or no longer its own
 };
 
 struct ReturnReply {};
@@ -140,11 +142,11 @@ enum class Refusal {
   task_not_found,
   invalid_input,
   idempotency_key_reused,
-  version_exists,      // this version was published with another text
-  stale_result,        // of an earlier lease or attempt
-  job_ended,           // it cannot be cancelled any more
-  overloaded,          // the inbox is full
-  stopping,            // the server is shutting down
+  version_exists,  // this version was published with another text
+  stale_result,    // of an earlier lease or attempt
+  job_ended,       // it cannot be cancelled any more
+  overloaded,      // the inbox is full
+  stopping,        // the server is shutting down
   store_unavailable,
   store_full,
 };
@@ -156,11 +158,13 @@ struct Refused {
   std::vector<std::string> details;
 };
 
-using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, Refused>;
+using Reply =
+    std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, Refused>;
 
 // ---- the way in ----
 
-// Who waits for an answer. deliver is called exactly once for every command that was handed in, on any thread, and must not block.
+// Who waits for an answer. deliver is called exactly once for every command that was handed in, on any
+// thread, and must not block.
 class Waiter {
  public:
   virtual ~Waiter() = default;
@@ -172,7 +176,8 @@ class Waiter {
 class Inbox {
  public:
   virtual ~Inbox() = default;
-  // Thread-safe, never blocks. Answers Refusal::overloaded or stopping through the waiter when it cannot take the command.
+  // Thread-safe, never blocks. Answers Refusal::overloaded or stopping through the waiter when it cannot take
+  // the command.
   virtual void submit(Command command, std::shared_ptr<Waiter> waiter) = 0;
 };
 

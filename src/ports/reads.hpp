@@ -1,4 +1,5 @@
-// What the API reads, on connections of its own that never wait for the writer. One object per connection, one thread at a time.
+// What the API reads, on connections of its own that never wait for the writer. One object per connection,
+// one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -43,11 +44,11 @@ enum class Role { admin, operator_, viewer, worker };
 
 // access_tokens: only the SHA-256 of a token is ever stored.
 struct Token {
-  std::string token_id;                     // public, short
-  std::string token_hash;                   // hex
+  std::string token_id;    // public, short
+  std::string token_hash;  // hex
   std::string label;
   Role role = Role::viewer;
-  std::optional<workflow::Tenant> tenant;   // none: all tenants
+  std::optional<workflow::Tenant> tenant;  // none: all tenants
   Time created_at{};
   std::optional<Time> revoked_at;
 };
@@ -55,14 +56,23 @@ struct Token {
 class Reads {
  public:
   virtual ~Reads() = default;
-  [[nodiscard]] virtual Result<std::optional<workflow::Job>> job(const workflow::Tenant&, const workflow::JobId&) = 0;
-  [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId&, std::size_t limit) = 0;
-  [[nodiscard]] virtual Result<JobPage> jobs(const JobFilter&, const std::optional<workflow::JobId>& before, std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::optional<workflow::Job>> job(const workflow::Tenant&,
+                                                                 const workflow::JobId&) = 0;
+  [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId&,
+                                                                       std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<JobPage> jobs(const JobFilter&, const std::optional<workflow::JobId>& before,
+                                             std::size_t limit) = 0;
   // Events after `after`, oldest first.
-  [[nodiscard]] virtual Result<std::vector<workflow::Event>> timeline(const workflow::JobId&, std::int64_t after, std::size_t limit) = 0;
-  [[nodiscard]] virtual Result<std::vector<WorkflowSummary>> workflows(const workflow::Tenant&, const std::string& after, std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<workflow::Event>> timeline(const workflow::JobId&,
+                                                                      std::int64_t after,
+                                                                      std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<WorkflowSummary>> workflows(const workflow::Tenant&,
+                                                                       const std::string& after,
+                                                                       std::size_t limit) = 0;
   // version 0: the latest
-  [[nodiscard]] virtual Result<std::optional<workflow::Workflow>> workflow(const workflow::Tenant&, const std::string& workflow_id, std::int32_t version) = 0;
+  [[nodiscard]] virtual Result<std::optional<workflow::Workflow>> workflow(const workflow::Tenant&,
+                                                                           const std::string& workflow_id,
+                                                                           std::int32_t version) = 0;
   [[nodiscard]] virtual Result<std::optional<Token>> token_by_hash(const std::string& token_hash) = 0;
   [[nodiscard]] virtual Result<std::vector<Token>> tokens() = 0;
 };
@@ -72,7 +82,8 @@ class TokenAdmin {
  public:
   virtual ~TokenAdmin() = default;
   [[nodiscard]] virtual Result<> add(const Token& token) = 0;
-  [[nodiscard]] virtual Result<bool> revoke(const std::string& token_id, Time now) = 0;  // false: no such live token
+  [[nodiscard]] virtual Result<bool> revoke(const std::string& token_id,
+                                            Time now) = 0;  // false: no such live token
 };
 
 }  // namespace baton

@@ -2,9 +2,11 @@
 //
 // The contract (tests/contract/store runs it on every adapter):
 //  * commit applies a whole write set or nothing, and answers only after it is durable;
-//  * each commit carries the next commit number and checks the writer's term in the same transaction: a writer whose term was taken by
+//  * each commit carries the next commit number and checks the writer's term in the same transaction: a
+//  writer whose term was taken by
 //    another gets Code::fenced and has changed nothing;
-//  * Code::unknown means that the connection broke inside the commit. The writer reopens, and open() tells it the last commit number
+//  * Code::unknown means that the connection broke inside the commit. The writer reopens, and open() tells it
+//  the last commit number
 //    that is durable: equal to the one it tried, the commit happened, else it did not;
 //  * Code::unavailable, Code::full: nothing was changed;
 //  * loads see exactly what the commits before them wrote.
@@ -49,9 +51,10 @@ struct LoadRequest {
   std::vector<workflow::JobId> jobs;
   std::vector<NodeKey> nodes;
   std::vector<workflow::JobId> all_nodes_of;
-  std::vector<std::string> task_results;               // by task id
+  std::vector<std::string> task_results;  // by task id
   std::vector<WorkflowKey> workflows;
-  std::vector<workflow::IdempotencyKey> idempotency_keys;  // by (tenant, idempotency_key); the rest is ignored
+  std::vector<workflow::IdempotencyKey>
+      idempotency_keys;  // by (tenant, idempotency_key); the rest is ignored
 };
 
 struct Loaded {
@@ -62,7 +65,8 @@ struct Loaded {
   std::vector<workflow::IdempotencyKey> idempotency_keys;
 };
 
-// Everything that one batch changes, each row once. An update names its row by key and writes all of its changeable columns.
+// Everything that one batch changes, each row once. An update names its row by key and writes all of its
+// changeable columns.
 struct WriteSet {
   std::vector<workflow::Job> jobs_new;
   std::vector<workflow::Job> jobs_changed;
@@ -81,15 +85,19 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // (Re)connects, migrates the schema, takes the writer's term. Every call takes a new term, so a former writer is fenced. While another
-  // writer is alive it is refused with Code::conflict; one that has been open before and finds that another writer came in between
-  // gets Code::fenced.
+  // (Re)connects, migrates the schema, takes the writer's term. Every call takes a new term, so a former
+  // writer is fenced. While another writer is alive it is refused with Code::conflict; one that has been open
+  // before and finds that another writer came in between gets Code::fenced.
   [[nodiscard]] virtual Result<WriterState> open() = 0;
 
   [[nodiscard]] virtual Result<Loaded> load(const LoadRequest& request) = 0;
 
   // DISPATCHED nodes of a queue, oldest dispatch first (then job id, node id).
   [[nodiscard]] virtual Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) = 0;
+
+  // RUNNING nodes of the built-in queue (those without a tenant): their worker lives and dies with the
+  // server.
+  [[nodiscard]] virtual Result<std::vector<NodeKey>> running_builtin(std::size_t limit) = 0;
 
   // Timers due at or before `until`, earliest first.
   [[nodiscard]] virtual Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) = 0;

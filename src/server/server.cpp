@@ -99,7 +99,12 @@ Result<> Server::State::start_engine() {
   engine::Options options;
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;
-  engine = std::make_unique<engine::Service>(std::move(store), clock, options, metrics, on_fatal);
+  engine = std::make_unique<engine::Service>(
+      std::move(store), clock, options, metrics,
+      engine::Hooks{
+          .fatal = on_fatal,
+          .store_lost = [](const Error& error) { spdlog::error("the store is lost: {}", error.message); },
+          .store_back = [] { spdlog::info("the store is back"); }});
   return engine->start();
 }
 

@@ -77,6 +77,8 @@ CREATE TABLE dag_node_states (
 ) {clustered};
 CREATE INDEX dag_node_states_waiting ON dag_node_states (tenant, queue, dispatched_at, job_id, node_id)
   WHERE status = 'DISPATCHED';
+-- Only the built-in queue has no tenant, so this holds nothing else.
+CREATE INDEX dag_node_states_builtin ON dag_node_states (job_id, node_id) WHERE status = 'RUNNING' AND tenant = '';
 
 CREATE TABLE dag_task_results (
   task_id {text} NOT NULL PRIMARY KEY,

@@ -39,6 +39,10 @@ struct Statements {
         "SELECT job_id,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant=?1 AND queue=?2"
         " ORDER BY dispatched_at,job_id,node_id LIMIT ?3",
         {Type::text, Type::text, Type::integer}};
+    running_builtin = {
+        "SELECT job_id,node_id FROM dag_node_states WHERE status='RUNNING' AND tenant='' ORDER BY "
+        "job_id,node_id LIMIT ?1",
+        {Type::integer}};
     due = {"SELECT " + names<Timer>(Columns::all) +
                " FROM dag_timers WHERE due<=?1 ORDER BY due,job_id,node_id LIMIT ?2",
            {Type::integer, Type::integer}};
@@ -59,7 +63,7 @@ struct Statements {
   Statement timer_insert, timer_delete;
   Statement workflow_insert, workflow_select;
   Statement key_insert, key_select;
-  Statement nodes_of, latest_workflow, waiting, due, next_due, take_term, count_commit;
+  Statement nodes_of, latest_workflow, waiting, running_builtin, due, next_due, take_term, count_commit;
 };
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
@@ -198,17 +202,12 @@ class SqlStore final : public Store {
   }
 
   Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
-    std::vector<NodeKey> found;
-    const Call call{&sql_.waiting,
-                    1,
-                    constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
-                    [&](const RowView& row) -> Result<> {
-                      found.push_back({JobId{std::string(row.text(0))}, std::string(row.text(1))});
-                      return {};
-                    },
-                    {}};
-    TRY(run({&call, 1}, Mode::read));
-    return found;
+    return node_keys(sql_.waiting,
+                     {encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)});
+  }
+
+  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
+    return node_keys(sql_.running_builtin, {static_cast<std::int64_t>(limit)});
   }
 
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
@@ -254,6 +253,20 @@ class SqlStore final : public Store {
   }
 
  private:
+  Result<std::vector<NodeKey>> node_keys(const Statement& statement, std::vector<Value> parameters) {
+    std::vector<NodeKey> found;
+    const Call call{&statement,
+                    1,
+                    constant(std::move(parameters)),
+                    [&](const RowView& row) -> Result<> {
+                      found.push_back({JobId{std::string(row.text(0))}, std::string(row.text(1))});
+                      return {};
+                    },
+                    {}};
+    TRY(run({&call, 1}, Mode::read));
+    return found;
+  }
+
   Result<> run(std::span<const Call> calls, Mode mode) {
     if (!connection_) return fail(Code::unavailable, "the store is not open");
     auto outcome = connection_->run(calls, mode);

@@ -76,7 +76,7 @@ struct Table<workflow::NodeState> {
       live("retry_count", &Row::retry_count),
       live("delivery_count", &Row::delivery_count),
       live("task_id", &Row::task_id),
-      fixed("tenant", &Row::tenant),
+      live("tenant", &Row::tenant),
       live("queue", &Row::queue),
       live("worker_id", &Row::worker_id),
       live("lease_until", &Row::lease_until),

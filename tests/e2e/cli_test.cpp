@@ -19,7 +19,9 @@ Ran baton(std::vector<std::string> arguments, std::vector<std::string> variables
   return {code.value_or(-1), process.out(), process.err()};
 }
 
-std::string example(const std::string& name) { return std::string(BATON_SOURCE_DIR) + "/examples/workflows/" + name; }
+std::string example(const std::string& name) {
+  return std::string(BATON_SOURCE_DIR) + "/examples/workflows/" + name;
+}
 
 class CommandLine : public testing::Test {
  protected:
@@ -38,7 +40,9 @@ TEST_F(CommandLine, RunsAWorkflowWithoutAServer) {
 }
 
 TEST_F(CommandLine, TellsByTheExitCodeThatAJobFailed) {
-  const auto file = write("f.yaml", "workflow_id: f\nnodes:\n  start: {type: start, next: a}\n  a: {type: task, handler: fail, next: end}\n  end: {type: end}\n");
+  const auto file = write("f.yaml",
+                          "workflow_id: f\nnodes:\n  start: {type: start, next: a}\n  a: {type: task, "
+                          "handler: fail, next: end}\n  end: {type: end}\n");
   EXPECT_EQ(baton({"run", file}).code, 1);
 }
 
@@ -50,7 +54,9 @@ TEST_F(CommandLine, DoesNotHangWhereNoWorkerServesTheQueue) {
 }
 
 TEST_F(CommandLine, ValidatesWithLineAndColumnAndAllErrorsAtOnce) {
-  const auto file = write("bad.yaml", "workflow_id: bad\nnodes:\n  start: {type: start, next: [a]}\n  a: {type: task, handlr: echo, next: [ned]}\n  end: {type: end}\n");
+  const auto file = write("bad.yaml",
+                          "workflow_id: bad\nnodes:\n  start: {type: start, next: [a]}\n  a: {type: task, "
+                          "handlr: echo, next: [ned]}\n  end: {type: end}\n");
   const Ran ran = baton({"validate", file});
   EXPECT_EQ(ran.code, 2);
   const std::string text = ran.out + ran.err;
@@ -64,7 +70,8 @@ TEST_F(CommandLine, TalksToAServer) {
   Server server({"--data", directory_.path() / "data"});
   const std::vector<std::string> at{"BATON_SERVER=" + server.url()};
   EXPECT_EQ(baton({"workflow", "publish", example("echo_test.yaml")}, at).code, 0);
-  const Ran submitted = baton({"job", "submit", "echo_test", "--input", R"({"message":"hi"})", "--wait", "--json"}, at);
+  const Ran submitted =
+      baton({"job", "submit", "echo_test", "--input", R"({"message":"hi"})", "--wait", "--json"}, at);
   ASSERT_EQ(submitted.code, 0) << submitted.err;
   const json::value job = json::parse(submitted.out);
   EXPECT_EQ(job.at("status").as_string(), "COMPLETED");
@@ -81,7 +88,8 @@ TEST_F(CommandLine, TalksToAServer) {
 
 TEST_F(CommandLine, TokensOpenTheDoorAndRevokedOnesDoNot) {
   const std::string data = directory_.path() / "data";
-  const Ran created = baton({"token", "create", "--role", "viewer", "--tenant", "acme", "--data", data, "--json"});
+  const Ran created =
+      baton({"token", "create", "--role", "viewer", "--tenant", "acme", "--data", data, "--json"});
   ASSERT_EQ(created.code, 0) << created.err;
   const json::value token = json::parse(created.out);
   const std::string secret(token.at("token").as_string());
@@ -92,7 +100,8 @@ TEST_F(CommandLine, TokensOpenTheDoorAndRevokedOnesDoNot) {
   EXPECT_EQ(ask(viewer, "GET", "/jobs").status, 200);
   EXPECT_EQ(ask(viewer, "POST", "/jobs", R"({"workflow_id":"x"})").status, 403);
   EXPECT_EQ(ask(viewer, "GET", "/jobs", "", "application/json", {{"Baton-Tenant", "other"}}).status, 403);
-  EXPECT_EQ(baton({"token", "revoke", std::string(token.at("token_id").as_string()), "--data", data}).code, 0);
+  EXPECT_EQ(baton({"token", "revoke", std::string(token.at("token_id").as_string()), "--data", data}).code,
+            0);
   int status = 200;
   for (int i = 0; i < 100 && status == 200; ++i) {
     status = ask(viewer, "GET", "/jobs").status;

@@ -50,7 +50,9 @@ class Load {
       url = url_;
     }
     http::Client client(url);
-    const Answer answer = ask(client, "POST", "/jobs", R"({"workflow_id":"echo_test","input_data":{"key":")" + key + R"("},"idempotency_key":")" + key + "\"}");
+    const Answer answer = ask(client, "POST", "/jobs",
+                              R"({"workflow_id":"echo_test","input_data":{"key":")" + key +
+                                  R"("},"idempotency_key":")" + key + "\"}");
     if (answer.status != 200 && answer.status != 201) return false;
     const std::scoped_lock lock(mutex_);
     acknowledged_[key] = answer.text("job_id");
@@ -72,14 +74,17 @@ void audit(Server& server, const std::map<std::string, std::string>& acknowledge
   do {
     const Answer page = ask(client, "GET", "/jobs?limit=200" + (cursor.empty() ? "" : "&cursor=" + cursor));
     ASSERT_EQ(page.status, 200);
-    for (const auto& job : page.body.at("jobs").as_array()) ++jobs_of_key[std::string(job.at("job_id").as_string())];
-    cursor = page.body.at("next_cursor").is_string() ? std::string(page.body.at("next_cursor").as_string()) : "";
+    for (const auto& job : page.body.at("jobs").as_array())
+      ++jobs_of_key[std::string(job.at("job_id").as_string())];
+    cursor =
+        page.body.at("next_cursor").is_string() ? std::string(page.body.at("next_cursor").as_string()) : "";
   } while (!cursor.empty());
   for (const auto& [key, job_id] : acknowledged) {
     ASSERT_EQ(jobs_of_key[job_id], 1) << key << " was acknowledged and is lost";
     const Answer job = ask(client, "GET", "/jobs/" + job_id + "?wait_ms=60000");
     ASSERT_EQ(job.text("status"), "COMPLETED") << key << json::serialize(job.body);
-    ASSERT_EQ(json::serialize(job.body.at("result_data")), R"({"echo_handler":{"echoed_params":{"key":")" + key + "\"}}}");
+    ASSERT_EQ(json::serialize(job.body.at("result_data")),
+              R"({"echo_handler":{"echoed_params":{"key":")" + key + "\"}}}");
     const auto events = timeline(client, job_id);
     ASSERT_EQ(std::ranges::count(events, "job_completed"), 1) << key;
     ASSERT_EQ(std::ranges::count(events, "node_completed echo_handler"), 1) << key;
@@ -97,7 +102,8 @@ void kill_again_and_again(const std::vector<std::string>& options, int times) {
   load.start(4);
   for (int i = 0; i < times; ++i) {
     const std::size_t before = load.acknowledged();
-    for (int waited = 0; load.acknowledged() < before + 30 && waited < 5'000; ++waited) std::this_thread::sleep_for(1ms);
+    for (int waited = 0; load.acknowledged() < before + 30 && waited < 5'000; ++waited)
+      std::this_thread::sleep_for(1ms);
     server->process().signal(SIGKILL);
     ASSERT_EQ(server->process().wait(10s), 128 + SIGKILL);
     server = std::make_unique<Server>(options);
@@ -128,13 +134,15 @@ TEST(Crash, OfTheDatabaseLosesNothingAndDoublesNothing) {
   load.start(4);
   for (int i = 0; i < 3; ++i) {
     const std::size_t before = load.acknowledged();
-    for (int waited = 0; load.acknowledged() < before + 30 && waited < 10'000; ++waited) std::this_thread::sleep_for(1ms);
+    for (int waited = 0; load.acknowledged() < before + 30 && waited < 10'000; ++waited)
+      std::this_thread::sleep_for(1ms);
     EXPECT_GE(load.acknowledged(), before + 30) << "the server did not come back after the database did";
     postgres.crash();
     postgres.start();
   }
   const std::size_t before = load.acknowledged();
-  for (int waited = 0; load.acknowledged() < before + 30 && waited < 10'000; ++waited) std::this_thread::sleep_for(1ms);
+  for (int waited = 0; load.acknowledged() < before + 30 && waited < 10'000; ++waited)
+    std::this_thread::sleep_for(1ms);
   audit(server, load.stop());
   EXPECT_FALSE(server.process().wait(0ms).has_value());
 }

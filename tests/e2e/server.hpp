@@ -29,8 +29,9 @@ struct Answer {
   }
 };
 
-inline Answer ask(http::Client& client, std::string_view method, const std::string& target, const std::string& body = {},
-                  std::string_view type = "application/json", const http::Client::Headers& headers = {}) {
+inline Answer ask(http::Client& client, std::string_view method, const std::string& target,
+                  const std::string& body = {}, std::string_view type = "application/json",
+                  const http::Client::Headers& headers = {}) {
   const auto response = client.request(method, "/api/v1" + target, body, type, headers, 60s);
   if (!response) return {};
   boost::system::error_code error;

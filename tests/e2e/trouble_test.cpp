@@ -68,7 +68,8 @@ TEST(OneWriter, ASecondServerOnTheSamePostgresIsRefused) {
   EXPECT_NE(second.err().find("another"), std::string::npos) << second.err();
   auto client = server.client();
   publish(client, echo_yaml);
-  EXPECT_EQ(ask(client, "POST", "/jobs?wait_ms=10000", R"({"workflow_id":"echo_test"})").text("status"), "COMPLETED");
+  EXPECT_EQ(ask(client, "POST", "/jobs?wait_ms=10000", R"({"workflow_id":"echo_test"})").text("status"),
+            "COMPLETED");
 }
 
 TEST(Postgres, GoneMeansUnavailableAndBackMeansBack) {
@@ -76,7 +77,8 @@ TEST(Postgres, GoneMeansUnavailableAndBackMeansBack) {
   Server server({"--store", postgres.url()});
   auto client = server.client();
   publish(client, echo_yaml);
-  const std::string before = ask(client, "POST", "/jobs?wait_ms=10000", R"({"workflow_id":"echo_test"})").text("job_id");
+  const std::string before =
+      ask(client, "POST", "/jobs?wait_ms=10000", R"({"workflow_id":"echo_test"})").text("job_id");
   postgres.stop();
   const Answer away = ask(client, "POST", "/jobs", R"({"workflow_id":"echo_test"})");
   EXPECT_EQ(away.status, 503);
@@ -97,11 +99,13 @@ TEST(FullDisk, IsToldAndLosesNothingThatWasAcknowledged) {
   const support::TemporaryDirectory data;
   const std::string mount = "mount -t tmpfs -o size=2m none '" + data.path().string() + "'";
   support::Process probe({"unshare", "-m", "sh", "-c", mount});
-  if (probe.wait(10s) != 0) GTEST_SKIP() << "a small file system of its own needs the right to mount: " << probe.err();
+  if (probe.wait(10s) != 0)
+    GTEST_SKIP() << "a small file system of its own needs the right to mount: " << probe.err();
   Server server({"--data", data.path()}, {"unshare", "-m", "sh", "-c", mount + " && exec \"$0\" \"$@\""});
   auto client = server.client();
   publish(client, queued_yaml);
-  const std::string body = R"({"workflow_id":"queued","input_data":{"x":")" + std::string(20'000, 'x') + "\"}}";
+  const std::string body =
+      R"({"workflow_id":"queued","input_data":{"x":")" + std::string(20'000, 'x') + "\"}}";
   std::vector<std::string> acknowledged;
   Answer answer;
   for (int i = 0; i < 1'000; ++i) {

@@ -10,15 +10,20 @@ class Workers : public testing::Test {
  protected:
   Workers() : server_({"--data", data_.path()}), client_(server_.client()) { publish(client_, queued_yaml); }
 
-  std::string submit() { return ask(client_, "POST", "/jobs", R"({"workflow_id":"queued","input_data":{"n":1}})").text("job_id"); }
+  std::string submit() {
+    return ask(client_, "POST", "/jobs", R"({"workflow_id":"queued","input_data":{"n":1}})").text("job_id");
+  }
   json::value poll(int wait_ms = 5'000) {
-    const Answer answer = ask(client_, "POST", "/workers/images/jobs:poll",
-                              R"({"max":5,"worker":"w1","heartbeat":true,"wait_ms":)" + std::to_string(wait_ms) + "}");
+    const Answer answer =
+        ask(client_, "POST", "/workers/images/jobs:poll",
+            R"({"max":5,"worker":"w1","heartbeat":true,"wait_ms":)" + std::to_string(wait_ms) + "}");
     return answer.body.at("jobs");
   }
-  static std::string result(const json::value& task, const std::string& output, const std::string& lease = {}) {
-    json::object body{{"task_id", task.at("task_id")}, {"job_id", task.at("job_id")}, {"node_id", task.at("node_id")},
-                      {"status", "completed"}, {"output", json::parse(output)}, {"worker_id", "w1"}};
+  static std::string result(const json::value& task, const std::string& output,
+                            const std::string& lease = {}) {
+    json::object body{{"task_id", task.at("task_id")}, {"job_id", task.at("job_id")},
+                      {"node_id", task.at("node_id")}, {"status", "completed"},
+                      {"output", json::parse(output)}, {"worker_id", "w1"}};
     if (!lease.empty()) body["lease"] = lease;
     return json::serialize(body);
   }
@@ -46,7 +51,8 @@ TEST_F(Workers, GetTheSeedsFieldsAndFinishTheJob) {
   EXPECT_EQ(task.at("timeout_seconds").as_int64(), 300);
   EXPECT_EQ(task.at("retry_count").as_int64(), 0);
   const std::string lease(task.at("lease").as_string());
-  EXPECT_EQ(ask(client_, "POST", "/callbacks/task-result", result(task, R"({"ok":true})", lease)).status, 200);
+  EXPECT_EQ(ask(client_, "POST", "/callbacks/task-result", result(task, R"({"ok":true})", lease)).status,
+            200);
   EXPECT_EQ(ask(client_, "GET", "/jobs/" + job_id).text("status"), "COMPLETED");
 }
 
@@ -84,8 +90,9 @@ TEST_F(Workers, FindWhatWaitedWhenTheServerWasKilled) {
 TEST_F(Workers, AreToldByTheHeartbeatWhatWasCancelled) {
   const std::string job_id = submit();
   const json::value task = poll().at(0);
-  const std::string beat = json::serialize(json::object{
-      {"worker", "w1"}, {"tasks", {json::object{{"task_id", task.at("task_id")}, {"lease", task.at("lease")}}}}});
+  const std::string beat = json::serialize(
+      json::object{{"worker", "w1"},
+                   {"tasks", {json::object{{"task_id", task.at("task_id")}, {"lease", task.at("lease")}}}}});
   EXPECT_EQ(ask(client_, "POST", "/workers/heartbeat", beat).body.at("cancelled").as_array().size(), 0u);
   EXPECT_EQ(ask(client_, "POST", "/jobs/" + job_id + "/cancel").status, 200);
   EXPECT_EQ(ask(client_, "POST", "/workers/heartbeat", beat).body.at("cancelled").as_array().size(), 1u);

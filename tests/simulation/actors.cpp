@@ -16,7 +16,8 @@ void Client::next_job() {
   const int n = submitted_++;
   const auto parsed = workflow::parse(definitions[world_.random_.below(definitions.size())]);
   const std::string key = "client-" + std::to_string(number_) + "-" + std::to_string(n);
-  submit(world_.random_.chance(0.8) ? key : "", parsed.definition->workflow_id, Json{"{\"who\":" + quoted(key) + "}"});
+  submit(world_.random_.chance(0.8) ? key : "", parsed.definition->workflow_id,
+         Json{"{\"who\":" + quoted(key) + "}"});
   world_.at(Duration{world_.random_.between(1, 8'000)}, [this] { next_job(); });
 }
 
@@ -28,7 +29,8 @@ void Client::submit(const std::string& key, const std::string& workflow_id, cons
                     .input_data = input,
                     .request_hash = input.text};
   if (!key.empty()) command.idempotency_key = key;
-  if (world_.random_.chance(0.3)) command.wait_until = world_.clock_.now() + Duration{world_.random_.between(1, 20'000)};
+  if (world_.random_.chance(0.3))
+    command.wait_until = world_.clock_.now() + Duration{world_.random_.between(1, 20'000)};
   world_.send(command, [this, key](const Reply& reply) {
     const auto* job = std::get_if<JobReply>(&reply);
     if (!job) return;
@@ -37,7 +39,8 @@ void Client::submit(const std::string& key, const std::string& workflow_id, cons
   });
   // No answer within this time: ask again. Only a submit with a key may be repeated.
   if (!key.empty())
-    world_.at(Duration{world_.random_.between(2'000, 30'000)}, [this, key, workflow_id, input] { submit(key, workflow_id, input); });
+    world_.at(Duration{world_.random_.between(2'000, 30'000)},
+              [this, key, workflow_id, input] { submit(key, workflow_id, input); });
 }
 
 void Client::maybe_cancel(const JobId& job_id) {
@@ -50,7 +53,7 @@ void Client::maybe_cancel(const JobId& job_id) {
 void Worker::poll() {
   const std::uint64_t this_poll = ++polls_;
   const Duration wait{world_.random_.between(0, 20'000)};
-  Poll command{.tenant = {"default"},
+  Poll command{.tenant = {queue_ == workflow::builtin_queue ? "" : "default"},
                .queue = queue_,
                .worker = name_,
                .max = static_cast<std::uint32_t>(world_.random_.between(1, 3)),
@@ -60,10 +63,15 @@ void Worker::poll() {
   world_.send(command, [this, life, this_poll](const Reply& reply) {
     if (life != life_) return;
     if (const auto* tasks = std::get_if<PollReply>(&reply)) on_tasks(*tasks);
-    if (this_poll == polls_) world_.at(Duration{world_.random_.between(0, 500)}, [this, this_poll] { if (this_poll == polls_) poll(); });
+    if (this_poll == polls_)
+      world_.at(Duration{world_.random_.between(0, 500)}, [this, this_poll] {
+        if (this_poll == polls_) poll();
+      });
   });
   // The answer may have been lost on the way.
-  world_.at(wait + Duration{world_.random_.between(1'000, 10'000)}, [this, this_poll] { if (this_poll == polls_) poll(); });
+  world_.at(wait + Duration{world_.random_.between(1'000, 10'000)}, [this, this_poll] {
+    if (this_poll == polls_) poll();
+  });
 }
 
 void Worker::on_tasks(const PollReply& reply) {
@@ -79,10 +87,13 @@ void Worker::on_tasks(const PollReply& reply) {
 
 void Worker::work_on(const Handout& task) {
   if (task.handler == "poison" || world_.random_.chance(world_.calm_ ? 0 : world_.faults_.worker_dies)) {
-    world_.at(Duration{world_.random_.between(0, 2'000)}, [this, life = life_] { if (life == life_) die(); });
+    world_.at(Duration{world_.random_.between(0, 2'000)}, [this, life = life_] {
+      if (life == life_) die();
+    });
     return;
   }
-  // The output tells which delivery of which attempt made it, so that a zombie's word can be told from its successor's.
+  // The output tells which delivery of which attempt made it, so that a zombie's word can be told from its
+  // successor's.
   ReportResult result{.tenant = workflow::Tenant{"default"},
                       .task_id = task.task_id,
                       .job_id = task.job_id,
@@ -90,7 +101,8 @@ void Worker::work_on(const Handout& task) {
                       .completed = task.handler != "flaky" || world_.random_.chance(0.6),
                       .worker = name_};
   if (result.completed)
-    result.output = Json{"{\"attempt\":" + std::to_string(task.retry_count) + ",\"lease\":" + quoted(task.lease) + "}"};
+    result.output =
+        Json{"{\"attempt\":" + std::to_string(task.retry_count) + ",\"lease\":" + quoted(task.lease) + "}"};
   else
     result.error = "bad luck";
   if (modern_) result.lease = task.lease;
@@ -129,7 +141,9 @@ void Worker::beat() {
     if (const auto* beat = std::get_if<HeartbeatReply>(&reply))
       for (const std::string& id : beat->cancelled) running_.erase(id);
   });
-  world_.at(9s, [this, life = life_] { if (life == life_) beat(); });
+  world_.at(9s, [this, life = life_] {
+    if (life == life_) beat();
+  });
 }
 
 void Worker::die() {

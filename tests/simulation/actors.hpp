@@ -1,4 +1,5 @@
-// The engine's neighbours: clients that submit, repeat and cancel; workers that work, stall, die and come back from the dead.
+// The engine's neighbours: clients that submit, repeat and cancel; workers that work, stall, die and come
+// back from the dead.
 #pragma once
 
 #include <map>
@@ -8,7 +9,8 @@
 
 namespace baton::simulation {
 
-// Submits a few jobs one after another. With a key it repeats a submit until it is answered; without one it never does.
+// Submits a few jobs one after another. With a key it repeats a submit until it is answered; without one it
+// never does.
 class Client {
  public:
   Client(World& world, int number, int jobs) : world_(world), number_(number), jobs_(jobs) {}
@@ -32,6 +34,10 @@ class Worker {
   Worker(World& world, int number, std::string queue, bool modern)
       : world_(world), name_("worker-" + std::to_string(number)), queue_(std::move(queue)), modern_(modern) {}
   void start() { poll(); }
+  // The built-in worker lives in the engine's process.
+  void engine_died() {
+    if (queue_ == workflow::builtin_queue) die();
+  }
 
  private:
   void poll();

@@ -6,7 +6,7 @@
 
 namespace baton::simulation {
 
-inline constexpr std::array<std::string_view, 7> definitions{
+inline constexpr std::array<std::string_view, 8> definitions{
     R"(
 workflow_id: echo_test
 nodes:
@@ -65,6 +65,14 @@ nodes:
   b: {type: task, handler: flaky, queue: q2, timeout_seconds: 20, retry: {max_attempts: 2, initial_delay_seconds: 1}, next: d}
   c: {type: task, handler: work, queue: q1, timeout_seconds: 3600, next: d}
   d: {type: task, handler: work, queue: q2, timeout_seconds: 3600, next: end}
+  end: {type: end}
+)",
+    R"(
+workflow_id: builtin
+nodes:
+  start: {type: start, next: a}
+  a: {type: task, handler: echo, timeout_seconds: 3600, next: b}
+  b: {type: task, handler: echo, timeout_seconds: 3600, retry: {max_attempts: 2, initial_delay_seconds: 1}, next: end}
   end: {type: end}
 )",
     R"(

@@ -70,8 +70,9 @@ int find_mutants() {
     std::uint64_t seed = 0;
     while (broken.empty() && seed < 500) broken = run_seed(++seed, totals);
     if (broken.empty()) ++missed;
-    std::printf("%-28s %s\n", std::string(name).c_str(),
-                broken.empty() ? "NOT FOUND" : ("found by seed " + std::to_string(seed) + ": " + broken).c_str());
+    std::printf(
+        "%-28s %s\n", std::string(name).c_str(),
+        broken.empty() ? "NOT FOUND" : ("found by seed " + std::to_string(seed) + ": " + broken).c_str());
     std::fflush(stdout);
   }
   active_mutant = Mutant::none;
@@ -87,14 +88,16 @@ int run_seeds(std::uint64_t from, std::uint64_t count, double minutes) {
   for (std::uint64_t i = 0; minutes > 0 ? elapsed() < minutes * 60 : i < count; ++i) {
     const std::string broken = run_seed(from + i, totals);
     if (!broken.empty()) {
-      std::printf("seed %llu: %s\nreplay it with --seed %llu\n", static_cast<unsigned long long>(from + i), broken.c_str(),
-                  static_cast<unsigned long long>(from + i));
+      std::printf("seed %llu: %s\nreplay it with --seed %llu\n", static_cast<unsigned long long>(from + i),
+                  broken.c_str(), static_cast<unsigned long long>(from + i));
       return 1;
     }
-    if ((i + 1) % 500 == 0) std::fprintf(stderr, "%llu seeds, %.0f s\n", static_cast<unsigned long long>(i + 1), elapsed());
+    if ((i + 1) % 500 == 0)
+      std::fprintf(stderr, "%llu seeds, %.0f s\n", static_cast<unsigned long long>(i + 1), elapsed());
   }
-  std::printf("%zu seeds from %llu: %zu steps, %zu jobs, %zu restarts, %.1f s\n%zu passed, 0 failed\n", totals.seeds,
-              static_cast<unsigned long long>(from), totals.steps, totals.jobs, totals.restarts, elapsed(), totals.seeds);
+  std::printf("%zu seeds from %llu: %zu steps, %zu jobs, %zu restarts, %.1f s\n%zu passed, 0 failed\n",
+              totals.seeds, static_cast<unsigned long long>(from), totals.steps, totals.jobs, totals.restarts,
+              elapsed(), totals.seeds);
   return 0;
 }
 
@@ -107,11 +110,17 @@ int main(int argc, char** argv) {
     const std::string_view option = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";
     if (option == "--mutants") return find_mutants();
-    if (option == "--seeds") count = std::strtoull(value, nullptr, 10);
-    else if (option == "--from") from = std::strtoull(value, nullptr, 10);
-    else if (option == "--seed") from = std::strtoull(value, nullptr, 10), count = 1;
-    else if (option == "--minutes") minutes = std::strtod(value, nullptr);
-    else return std::fprintf(stderr, "unknown option %s; see the head of tests/simulation/main.cpp\n", argv[i]), 2;
+    if (option == "--seeds")
+      count = std::strtoull(value, nullptr, 10);
+    else if (option == "--from")
+      from = std::strtoull(value, nullptr, 10);
+    else if (option == "--seed")
+      from = std::strtoull(value, nullptr, 10), count = 1;
+    else if (option == "--minutes")
+      minutes = std::strtod(value, nullptr);
+    else
+      return std::fprintf(stderr, "unknown option %s; see the head of tests/simulation/main.cpp\n", argv[i]),
+             2;
     ++i;
   }
   return run_seeds(from, count, minutes);

@@ -10,25 +10,36 @@ namespace baton::simulation {
 using namespace workflow;
 using namespace std::chrono_literals;
 
-// Between the engine and its store: fails, loses the answer, dies before or after; and notes which jobs a commit touched.
+// Between the engine and its store: fails, loses the answer, dies before or after; and notes which jobs a
+// commit touched.
 class World::FaultyStore final : public Store {
  public:
   explicit FaultyStore(World& world) : world_(world), store_(world.database_) {}
 
   Result<WriterState> open() override { return store_.open(); }
   Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
-  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override { return store_.waiting(queue, limit); }
-  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override { return store_.timers_due(until, limit); }
+  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
+    return store_.waiting(queue, limit);
+  }
+  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
+    return store_.running_builtin(limit);
+  }
+  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
+    return store_.timers_due(until, limit);
+  }
   Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }
 
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
     const bool faults = !world_.calm_;
     Random& random = world_.random_;
     world_.maybe_die();
-    if (faults && random.chance(world_.faults_.commit_fails)) return fail(Code::unavailable, "the store is away");
+    if (faults && random.chance(world_.faults_.commit_fails))
+      return fail(Code::unavailable, "the store is away");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
     const auto done = store_.commit(writes, number);
+    world_.expect(done || done.error().code != Code::conflict, "a commit never collides with what is stored",
+                  "");
     if (done) note(writes);
     world_.maybe_die();
     if (unknown) return fail(Code::unknown, "lost on the way back from the store");
@@ -48,7 +59,8 @@ class World::FaultyStore final : public Store {
 };
 
 struct World::Engine {
-  explicit Engine(World& world) : store(world), writer(store, world.clock_, {.timers_max = 20, .handouts_max = 50}) {}
+  explicit Engine(World& world)
+      : store(world), writer(store, world.clock_, {.timers_max = 20, .handouts_max = 50}) {}
   FaultyStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
@@ -58,7 +70,10 @@ struct World::Engine {
 class World::ReplyTo final : public Waiter {
  public:
   ReplyTo(World& world, Command command, std::function<void(Reply)> on_reply)
-      : world_(world), command_(std::move(command)), on_reply_(std::move(on_reply)), generation_(world.generation_) {}
+      : world_(world),
+        command_(std::move(command)),
+        on_reply_(std::move(on_reply)),
+        generation_(world.generation_) {}
 
   void deliver(Reply reply) override {
     world_.expect(!answered_, "a command is answered once", "");
@@ -92,7 +107,9 @@ class World::ReplyTo final : public Waiter {
 
 World::World(std::uint64_t seed) : random_(seed) {
   // Some seeds are kind, some are cruel in one way, some in all.
-  const auto draw = [&](double most) { return random_.chance(0.5) ? 0.0 : most * static_cast<double>(random_.below(1'000)) / 1'000.0; };
+  const auto draw = [&](double most) {
+    return random_.chance(0.5) ? 0.0 : most * static_cast<double>(random_.below(1'000)) / 1'000.0;
+  };
   faults_ = {.message_lost = draw(0.2),
              .message_repeated = draw(0.2),
              .commit_fails = draw(0.05),
@@ -107,28 +124,38 @@ World::World(std::uint64_t seed) : random_(seed) {
     definitions_[parsed.definition->workflow_id] = parsed.definition;
   }
   const auto clients = random_.between(1, 5);
-  for (int i = 0; i < clients; ++i) clients_.push_back(std::make_unique<Client>(*this, i, static_cast<int>(random_.between(1, 8))));
+  for (int i = 0; i < clients; ++i)
+    clients_.push_back(std::make_unique<Client>(*this, i, static_cast<int>(random_.between(1, 8))));
+  workers_.push_back(std::make_unique<Worker>(*this, 100, std::string(builtin_queue), true));
   const auto workers = random_.between(2, 6);
   for (int i = 0; i < workers; ++i)
-    workers_.push_back(std::make_unique<Worker>(*this, i, i % 2 == 0 ? "q1" : "q2", i < 2 || random_.chance(0.7)));
+    workers_.push_back(
+        std::make_unique<Worker>(*this, i, i % 2 == 0 ? "q1" : "q2", i < 2 || random_.chance(0.7)));
 }
 
 World::~World() = default;
 
-void World::at(Duration after, std::function<void()> what) { agenda_.emplace(clock_.time + after, std::move(what)); }
+void World::at(Duration after, std::function<void()> what) {
+  agenda_.emplace(clock_.time + after, std::move(what));
+}
 
 Duration World::network_delay() { return Duration{random_.between(0, faults_.delay_max.count())}; }
 
 void World::send(Command command, std::function<void(Reply)> on_reply) {
-  const int copies = calm_ ? 1 : random_.chance(faults_.message_lost) ? 0 : random_.chance(faults_.message_repeated) ? 2 : 1;
-  for (int i = 0; i < copies; ++i) at(network_delay(), [this, command, on_reply] { arrive(command, on_reply); });
+  const int copies = calm_                                      ? 1
+                     : random_.chance(faults_.message_lost)     ? 0
+                     : random_.chance(faults_.message_repeated) ? 2
+                                                                : 1;
+  for (int i = 0; i < copies; ++i)
+    at(network_delay(), [this, command, on_reply] { arrive(command, on_reply); });
 }
 
 void World::arrive(const Command& command, const std::function<void(Reply)>& on_reply) {
   if (!engine_) return;  // connection refused
   Command received = command;
   // The edge makes the id of a job, for every request anew: a repeated request is not a repeated id.
-  if (auto* submit = std::get_if<SubmitJob>(&received)) submit->job_id.value = uuid7(clock_.now(), random_.next(), random_.next());
+  if (auto* submit = std::get_if<SubmitJob>(&received))
+    submit->job_id.value = uuid7(clock_.now(), random_.next(), random_.next());
   engine_->inbox.push_back({received, std::make_shared<ReplyTo>(*this, received, on_reply)});
   schedule_engine();
 }
@@ -137,8 +164,9 @@ void World::start_engine() {
   ++generation_;
   engine_ = std::make_unique<Engine>(*this);
   try {
-    expect(engine_->writer.open().has_value(), "a healthy store opens", "");
+    const bool opened = engine_->writer.open().has_value();
     check_touched();
+    if (!opened) return kill_engine();
   } catch (const EngineDies&) {
     return kill_engine();
   }
@@ -152,6 +180,7 @@ void World::start_engine() {
 void World::kill_engine() {
   check_touched();
   engine_.reset();
+  for (auto& worker : workers_) worker->engine_died();
   ++restarts_;
   ++generation_;
   scheduled_.reset();
@@ -208,7 +237,8 @@ void World::run() {
     what();
     expect(++steps_ < 400'000, "the world comes to rest", "");
     if (calm_ && steps_ % 512 == 0 &&
-        std::ranges::all_of(database_.jobs, [](const auto& entry) { return is_terminal(entry.second.status); }) &&
+        std::ranges::all_of(database_.jobs,
+                            [](const auto& entry) { return is_terminal(entry.second.status); }) &&
         clock_.time > storm_ends + 2min)
       break;
   }

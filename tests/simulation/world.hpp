@@ -1,5 +1,6 @@
-// A whole system on virtual time: the real engine and core on an in-memory store, clients and workers that behave as real ones do, a
-// network that loses, repeats, delays and reorders, and an engine that dies between any two effects.
+// A whole system on virtual time: the real engine and core on an in-memory store, clients and workers that
+// behave as real ones do, a network that loses, repeats, delays and reorders, and an engine that dies between
+// any two effects.
 #pragma once
 
 #include <functional>
@@ -32,8 +33,8 @@ struct VirtualClock final : Clock {
 
 // How bad the world is; drawn from the seed.
 struct Faults {
-  double message_lost = 0, message_repeated = 0, commit_fails = 0, commit_unknown = 0, engine_dies = 0, worker_dies = 0,
-         worker_stalls = 0;
+  double message_lost = 0, message_repeated = 0, commit_fails = 0, commit_unknown = 0, engine_dies = 0,
+         worker_dies = 0, worker_stalls = 0;
   Duration delay_max{20};
 };
 
@@ -75,7 +76,8 @@ class World {
   void check_touched();
   void check_job(const workflow::Job& job);
   void check_nodes(const workflow::Job& job, const workflow::Definition& definition);
-  void check_node(const workflow::Definition& definition, workflow::NodeIndex index, const workflow::NodeState& node);
+  void check_node(const workflow::Definition& definition, workflow::NodeIndex index,
+                  const workflow::NodeState& node);
   void check_events(const workflow::Job& job);
   void check_final(const workflow::Job& job);
   void check_all();
@@ -99,11 +101,11 @@ class World {
   std::vector<std::unique_ptr<class Client>> clients_;
   std::vector<std::unique_ptr<class Worker>> workers_;
 
-  std::set<std::pair<std::string, std::string>> handed_out_;           // (task, lease): each at most once
+  std::set<std::pair<std::string, std::string>> handed_out_;            // (task, lease): each at most once
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;  // until when
-  std::map<std::string, int> accepted_;                                // results, by task id
-  std::map<std::string, std::string> job_of_key_;                      // by idempotency key, as acknowledged
-  std::map<workflow::JobId, std::string> final_;                       // terminal jobs, as first seen
+  std::map<std::string, int> accepted_;                                 // results, by task id
+  std::map<std::string, std::string> job_of_key_;                       // by idempotency key, as acknowledged
+  std::map<workflow::JobId, std::string> final_;                        // terminal jobs, as first seen
 };
 
 }  // namespace baton::simulation

@@ -117,6 +117,13 @@ Result<std::vector<NodeKey>> MemoryStore::waiting(const QueueKey& queue, std::si
   return found;
 }
 
+Result<std::vector<NodeKey>> MemoryStore::running_builtin(std::size_t limit) {
+  std::vector<NodeKey> out;
+  for (const auto& [key, node] : database_.nodes)
+    if (out.size() < limit && node.status == NodeStatus::running && node.tenant.empty()) out.push_back(key);
+  return out;
+}
+
 Result<std::vector<Timer>> MemoryStore::timers_due(Time until, std::size_t limit) {
   if (!open_) return not_open();
   std::vector<Timer> found;

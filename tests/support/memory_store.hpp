@@ -47,6 +47,7 @@ class MemoryStore final : public Store {
   Result<WriterState> open() override;
   Result<Loaded> load(const LoadRequest& request) override;
   Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override;
+  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
   Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;
   Result<> commit(const WriteSet& writes, std::int64_t commit_number) override;

@@ -1,4 +1,5 @@
-// A workflow: a graph of nodes, published in versions that never change. Immutable once parsed, shared by all its jobs.
+// A workflow: a graph of nodes, published in versions that never change. Immutable once parsed, shared by all
+// its jobs.
 #pragma once
 
 #include <chrono>
@@ -38,12 +39,12 @@ struct Node {
   std::string id;
   NodeType type = NodeType::task;
   std::string handler;
-  std::string queue;                         // empty: the definition names none
-  OptionalJson params;                       // none: the job's input
+  std::string queue;    // empty: the definition names none
+  OptionalJson params;  // none: the job's input
   std::chrono::seconds timeout{300};
   RetryPolicy retry;
-  std::vector<NodeIndex> next;               // outgoing edges, without duplicates
-  std::int32_t dependencies = 0;             // incoming edges
+  std::vector<NodeIndex> next;    // outgoing edges, without duplicates
+  std::int32_t dependencies = 0;  // incoming edges
   Join join = Join::all_of;
 };
 
@@ -56,13 +57,13 @@ struct Input {
 
 struct Definition {
   std::string workflow_id;
-  std::int32_t version = 0;                  // 0: the document names none, publishing gives the next one
+  std::int32_t version = 0;  // 0: the document names none, publishing gives the next one
   std::string description;
   OnFailure on_failure = OnFailure::fail_fast;
-  std::vector<Input> inputs;                 // none declared: any object is accepted
-  std::vector<Node> nodes;                   // in the order of the document
+  std::vector<Input> inputs;  // none declared: any object is accepted
+  std::vector<Node> nodes;    // in the order of the document
   NodeIndex start = 0;
-  std::vector<NodeIndex> by_id;              // the nodes sorted by id; parse() fills it, find() can do without
+  std::vector<NodeIndex> by_id;  // the nodes sorted by id; parse() fills it, find() can do without
 
   [[nodiscard]] std::optional<NodeIndex> find(std::string_view node_id) const;
 };

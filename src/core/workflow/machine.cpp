@@ -18,7 +18,8 @@ bool is_active(NodeStatus s) {
 
 std::string as_text(std::int64_t number) { return std::to_string(number); }
 
-// One decision about one job: the run, the time and the journal at hand, so that the steps below read as sentences.
+// One decision about one job: the run, the time and the journal at hand, so that the steps below read as
+// sentences.
 class Decision {
  public:
   Decision(Run& run, const Policy& policy, Time now, Journal& journal)
@@ -69,7 +70,9 @@ class Decision {
     state.task_id = task_id(run_.job.job_id, node.id, state.retry_count);
     state.delivery_count = 0;
     const bool builtin = node.queue.empty() && policy_.builtin && is_builtin(node.handler);
-    state.queue = builtin ? std::string{builtin_queue} : node.queue.empty() ? std::string{default_queue} : node.queue;
+    state.queue = builtin              ? std::string{builtin_queue}
+                  : node.queue.empty() ? std::string{default_queue}
+                                       : node.queue;
     state.tenant = builtin ? Tenant{} : run_.job.tenant;
     event(EventType::node_dispatched, &state, task_data(state));
     enqueue(slot);
@@ -84,7 +87,8 @@ class Decision {
   void enqueue(Slot& slot) {
     set_status(slot, NodeStatus::dispatched);
     slot.state.dispatched_at = now_;
-    journal_.dispatched.push_back({slot.state.tenant, *slot.state.queue, run_.job.job_id, slot.state.node_id});
+    journal_.dispatched.push_back(
+        {slot.state.tenant, *slot.state.queue, run_.job.job_id, slot.state.node_id});
   }
 
   void complete(NodeIndex i, OptionalJson output) {
@@ -106,8 +110,8 @@ class Decision {
     const Duration delay = retry.delay_before(slot.state.retry_count);
     set_status(slot, NodeStatus::ready);
     event(EventType::node_retry, &slot.state,
-          Json{"{\"retry_count\":" + as_text(slot.state.retry_count) + ",\"delay_ms\":" + as_text(delay.count()) +
-               ",\"error\":" + quoted(error) + "}"});
+          Json{"{\"retry_count\":" + as_text(slot.state.retry_count) +
+               ",\"delay_ms\":" + as_text(delay.count()) + ",\"error\":" + quoted(error) + "}"});
     if (delay > Duration::zero())
       slot.state.timer_due = now_ + delay;
     else
@@ -226,7 +230,8 @@ bool Run::row_changed() const {
   return changed || job.nodes_active != stored_active || job.nodes_failed != stored_failed;
 }
 
-Run create(const NewJob& job, std::shared_ptr<const Definition> definition, const Policy& policy, Time now, Journal& journal) {
+Run create(const NewJob& job, std::shared_ptr<const Definition> definition, const Policy& policy, Time now,
+           Journal& journal) {
   Run run(std::move(definition), Job{.job_id = job.job_id,
                                      .tenant = job.tenant,
                                      .workflow_version = job.version,
@@ -262,12 +267,14 @@ std::string task_id(const JobId& job_id, std::string_view node_id, std::int32_t 
 
 std::optional<TaskName> parse_task_id(std::string_view text) {
   const auto last = text.rfind('_');
-  if (last == std::string_view::npos || last < uuid_length + 2 || text[uuid_length] != '_') return std::nullopt;
+  if (last == std::string_view::npos || last < uuid_length + 2 || text[uuid_length] != '_')
+    return std::nullopt;
   TaskName name{.job_id = {std::string(text.substr(0, uuid_length))},
                 .node_id = std::string(text.substr(uuid_length + 1, last - uuid_length - 1))};
   const auto digits = text.substr(last + 1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), name.retry_count);
-  if (error != std::errc{} || end != digits.data() + digits.size() || name.retry_count < 0 || !is_uuid(name.job_id.value))
+  if (error != std::errc{} || end != digits.data() + digits.size() || name.retry_count < 0 ||
+      !is_uuid(name.job_id.value))
     return std::nullopt;
   return name;
 }
@@ -281,8 +288,8 @@ std::optional<Json> task_params(const Run& run, NodeIndex node) {
   return params ? *params : run.job.input_data;
 }
 
-bool hand_out(Run& run, NodeIndex i, const std::string& worker, bool heartbeats, const Policy& policy, Time now,
-              Journal& journal) {
+bool hand_out(Run& run, NodeIndex i, const std::string& worker, bool heartbeats, const Policy& policy,
+              Time now, Journal& journal) {
   Slot& slot = run.at(i);
   NodeState& state = slot.state;
   if (state.status != NodeStatus::dispatched) return false;
@@ -301,18 +308,20 @@ bool hand_out(Run& run, NodeIndex i, const std::string& worker, bool heartbeats,
 }
 
 bool result_may_be_repeated(const NodeState& node, std::int32_t retry_count) {
-  return retry_count < node.retry_count || !(node.status == NodeStatus::dispatched || node.status == NodeStatus::running);
+  return retry_count < node.retry_count ||
+         !(node.status == NodeStatus::dispatched || node.status == NodeStatus::running);
 }
 
-Verdict report(Run& run, NodeIndex i, const Report& report, const TaskResult* earlier, const Policy& policy, Time now,
-               Journal& journal) {
+Verdict report(Run& run, NodeIndex i, const Report& report, const TaskResult* earlier, const Policy& policy,
+               Time now, Journal& journal) {
   Slot& slot = run.at(i);
   NodeState& state = slot.state;
   if (result_may_be_repeated(state, report.retry_count)) {
     if (MUTANT(accept_old_attempt) && state.status == NodeStatus::running) {
       // falls through: the old attempt's word is taken for the new one's
     } else {
-      const auto mine = std::ranges::find(run.results, task_id(run.job.job_id, state.node_id, report.retry_count), &TaskResult::task_id);
+      const auto mine = std::ranges::find(
+          run.results, task_id(run.job.job_id, state.node_id, report.retry_count), &TaskResult::task_id);
       if (mine != run.results.end()) earlier = &*mine;
       if (MUTANT(skip_duplicate_guard) && earlier && !is_terminal(run.job.status)) {
         for (const NodeIndex next : run.definition->nodes[i].next)
@@ -324,10 +333,12 @@ Verdict report(Run& run, NodeIndex i, const Report& report, const TaskResult* ea
   } else if (report.retry_count > state.retry_count) {
     return Verdict::stale;
   }
-  if (report.lease && !MUTANT(accept_stale_lease) && !holds_lease(state, *report.lease)) return Verdict::stale;
+  if (report.lease && !MUTANT(accept_stale_lease) && !holds_lease(state, *report.lease))
+    return Verdict::stale;
 
   Decision decision(run, policy, now, journal);
-  if (state.status == NodeStatus::dispatched) {  // a worker that was not handed the task by us, as the seed's may be
+  if (state.status ==
+      NodeStatus::dispatched) {  // a worker that was not handed the task by us, as the seed's may be
     decision.set_status(slot, NodeStatus::running);
     state.started_at = now;
     decision.event(EventType::node_started, &state);
@@ -356,17 +367,19 @@ bool renew(Run& run, NodeIndex i, std::string_view lease, const Policy& policy, 
   NodeState& state = slot.state;
   if (!holds_lease(state, lease)) return false;
   state.lease_until = std::min(now + policy.short_lease, deadline(run, i));
-  // The timer is moved only when it would be late; an early one finds the longer lease when it fires and waits on.
+  // The timer is moved only when it would be late; an early one finds the longer lease when it fires and
+  // waits on.
   if (!state.timer_due || *state.lease_until < *state.timer_due) state.timer_due = state.lease_until;
   slot.changed = true;
   return true;
 }
 
-bool give_back(Run& run, NodeIndex i, std::string_view lease, const Policy& policy, Time now, Journal& journal) {
+bool give_back(Run& run, NodeIndex i, std::string_view lease, std::string_view reason, const Policy& policy,
+               Time now, Journal& journal) {
   Slot& slot = run.at(i);
   if (!holds_lease(slot.state, lease)) return false;
   Decision decision(run, policy, now, journal);
-  decision.event(EventType::node_lease_expired, &slot.state, Json{"{\"reason\":\"the worker was gone before it was told\"}"});
+  decision.event(EventType::node_lease_expired, &slot.state, Json{"{\"reason\":" + quoted(reason) + "}"});
   decision.enqueue(slot);
   return true;
 }
@@ -388,10 +401,12 @@ void timer_fired(Run& run, NodeIndex i, const Policy& policy, Time now, Journal&
     decision.event(EventType::node_timeout, &state, Json{"{\"worker\":" + worker + "}"});
     decision.attempt_failed(i, "timed out after " + as_text(run.definition->nodes[i].timeout.count()) + " s");
   } else {
-    decision.event(EventType::node_lease_expired, &state,
-                   Json{"{\"worker\":" + worker + ",\"delivery_count\":" + as_text(state.delivery_count) + "}"});
+    decision.event(
+        EventType::node_lease_expired, &state,
+        Json{"{\"worker\":" + worker + ",\"delivery_count\":" + as_text(state.delivery_count) + "}"});
     if (state.delivery_count >= policy.deliveries_max)
-      decision.fail(i, "given up after " + as_text(state.delivery_count) + " deliveries, each of whose workers went silent");
+      decision.fail(i, "given up after " + as_text(state.delivery_count) +
+                           " deliveries, each of whose workers went silent");
     else
       decision.enqueue(slot);
   }
@@ -413,7 +428,8 @@ bool may_end_job(const Run& run, NodeIndex node, bool completed) {
   if (!completed || run.job.nodes_failed > 0) return true;
   // An any_of node may have run before, so that completing this one starts nothing and may be the end of all.
   return std::ranges::any_of(run.definition->nodes[node].next, [&](NodeIndex next) {
-    return run.definition->nodes[next].type == NodeType::end || run.definition->nodes[next].join == Join::any_of;
+    return run.definition->nodes[next].type == NodeType::end ||
+           run.definition->nodes[next].join == Join::any_of;
   });
 }
 

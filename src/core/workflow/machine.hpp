@@ -1,18 +1,21 @@
-// How a job moves. Every function here is pure: it takes the part of a job that a message touches, the message and the time, and leaves
-// behind changed rows and a journal of what goes with them. The engine loads before and commits after.
+// How a job moves. Every function here is pure: it takes the part of a job that a message touches, the
+// message and the time, and leaves behind changed rows and a journal of what goes with them. The engine loads
+// before and commits after.
 //
 //   job    PENDING ──first dispatch──▶ RUNNING ──┬─ an END completed, nothing active ─▶ COMPLETED
 //                                                ├─ a node finally failed ───────────▶ FAILED
 //                                                └─ cancel ──────────────────────────▶ CANCELLED
 //   node   PENDING ─deps met─▶ READY ─▶ DISPATCHED ─handed out─▶ RUNNING ─result─▶ COMPLETED | FAILED
 //                                ▲          ▲                      │ │
-//                                │          └────── lease ran out ─┘ │        any of them, when the job ends before: CANCELLED
-//                                └─ failed or timed out, retry left ─┘
+//                                │          └────── lease ran out ─┘ │        any of them, when the job ends
+//                                before: CANCELLED └─ failed or timed out, retry left ─┘
 //
 // Invariants, checked by the simulator after every commit:
-//  * job.nodes_active is the number of its nodes READY, DISPATCHED or RUNNING; nodes_failed the number FAILED;
+//  * job.nodes_active is the number of its nodes READY, DISPATCHED or RUNNING; nodes_failed the number
+//  FAILED;
 //  * a node's waiting_for is the number of its incoming edges that have not fired (zero once it is READY);
-//  * a RUNNING node has a lease and one timer, not later than the lease; a READY one that waits for its retry has one timer;
+//  * a RUNNING node has a lease and one timer, not later than the lease; a READY one that waits for its retry
+//  has one timer;
 //    no other node has any;
 //  * terminal rows never change again; a terminal job has no active node.
 #pragma once
@@ -32,7 +35,7 @@ inline constexpr std::string_view default_queue = "functionapp-tasks";
 inline constexpr std::string_view builtin_queue = "builtin";
 
 struct Policy {
-  bool builtin = true;                          // tasks that name no queue and a built-in handler go to the built-in queue
+  bool builtin = true;  // tasks that name no queue and a built-in handler go to the built-in queue
   Duration short_lease = std::chrono::seconds{30};
   std::int32_t deliveries_max = 10;
 };
@@ -58,7 +61,7 @@ struct Run {
   std::vector<TaskResult> results;         // accepted in this batch
 
   Run(std::shared_ptr<const Definition> d, Job j);
-  void add(NodeState stored);              // a loaded row; a second time changes nothing
+  void add(NodeState stored);  // a loaded row; a second time changes nothing
   [[nodiscard]] bool has(NodeIndex i) const { return nodes[i].has_value(); }
   [[nodiscard]] Slot& at(NodeIndex i);
   [[nodiscard]] bool row_changed() const;
@@ -85,7 +88,8 @@ struct NewJob {
   Json input_data;
   std::optional<std::string> traceparent;
 };
-[[nodiscard]] Run create(const NewJob& job, std::shared_ptr<const Definition> definition, const Policy& policy, Time now, Journal& journal);
+[[nodiscard]] Run create(const NewJob& job, std::shared_ptr<const Definition> definition,
+                         const Policy& policy, Time now, Journal& journal);
 
 // ---- a task and its worker ----
 
@@ -96,7 +100,8 @@ struct TaskName {
   std::string node_id;
   std::int32_t retry_count = 0;
 };
-// The parts of a task id; none when it is not one of ours. Job ids are UUIDs, so the parts are found by length.
+// The parts of a task id; none when it is not one of ours. Job ids are UUIDs, so the parts are found by
+// length.
 [[nodiscard]] std::optional<TaskName> parse_task_id(std::string_view text);
 
 // Names one handing-out of one attempt: a worker that was given up holds an older one.
@@ -104,7 +109,8 @@ struct TaskName {
 [[nodiscard]] std::optional<Json> task_params(const Run& run, NodeIndex node);
 
 // A DISPATCHED node goes to a worker. False: it waits no longer (a result or a cancel came first).
-[[nodiscard]] bool hand_out(Run& run, NodeIndex node, const std::string& worker, bool heartbeats, const Policy& policy, Time now, Journal& journal);
+[[nodiscard]] bool hand_out(Run& run, NodeIndex node, const std::string& worker, bool heartbeats,
+                            const Policy& policy, Time now, Journal& journal);
 
 struct Report {
   std::int32_t retry_count = 0;
@@ -114,14 +120,18 @@ struct Report {
   std::optional<std::int64_t> execution_duration_ms;
 };
 enum class Verdict { accepted, duplicate, stale };
-// `earlier` is the stored result of the same attempt, if there is one; needed only when result_may_be_repeated().
+// `earlier` is the stored result of the same attempt, if there is one; needed only when
+// result_may_be_repeated().
 [[nodiscard]] bool result_may_be_repeated(const NodeState& node, std::int32_t retry_count);
-[[nodiscard]] Verdict report(Run& run, NodeIndex node, const Report& report, const TaskResult* earlier, const Policy& policy, Time now, Journal& journal);
+[[nodiscard]] Verdict report(Run& run, NodeIndex node, const Report& report, const TaskResult* earlier,
+                             const Policy& policy, Time now, Journal& journal);
 
 // Renews a lease. False: the task is not this worker's any more.
 [[nodiscard]] bool renew(Run& run, NodeIndex node, std::string_view lease, const Policy& policy, Time now);
-// The lease's worker never got the task. False: it is not his any more.
-[[nodiscard]] bool give_back(Run& run, NodeIndex node, std::string_view lease, const Policy& policy, Time now, Journal& journal);
+// The lease's worker is known to be gone, and the task is not to blame: this never makes it a dead one.
+// False: it is not his any more.
+[[nodiscard]] bool give_back(Run& run, NodeIndex node, std::string_view lease, std::string_view reason,
+                             const Policy& policy, Time now, Journal& journal);
 
 // The node's timer is due: a retry's time has come, a lease or an attempt's time has run out.
 void timer_fired(Run& run, NodeIndex node, const Policy& policy, Time now, Journal& journal);
@@ -129,8 +139,8 @@ void timer_fired(Run& run, NodeIndex node, const Policy& policy, Time now, Journ
 // False: the job has ended before.
 [[nodiscard]] bool cancel(Run& run, std::string_view reason, Time now, Journal& journal);
 
-// Which other nodes deciding about `node` may look at. All of them when the job may end by it (its result is made of all outputs, and
-// what is left is cancelled); otherwise the nodes after it.
+// Which other nodes deciding about `node` may look at. All of them when the job may end by it (its result is
+// made of all outputs, and what is left is cancelled); otherwise the nodes after it.
 [[nodiscard]] bool may_end_job(const Run& run, NodeIndex node, bool completed);
 
 }  // namespace baton::workflow

@@ -307,7 +307,13 @@ class Parser {
     } else if (sketch.type == NodeType::task) {
       report_.error(entry.key_at, "missing_key", where + " is a task and has no 'handler'");
     }
-    if (const auto* queue = body.find("queue")) node.queue = read_literal(*queue, "'queue' of " + where);
+    if (const auto* queue = body.find("queue")) {
+      node.queue = read_literal(*queue, "'queue' of " + where);
+      if (node.queue == "builtin")
+        report_.error(queue->at, "reserved_queue",
+                      "the queue 'builtin' is reserved for the server's own handlers",
+                      "leave 'queue' out, and a built-in handler is found there");
+    }
     if (const auto* params = body.find("params");
         params && report_.expect(*params, Kind::mapping, "'params' of " + where)) {
       refuse_expressions(*params, where);

@@ -1,5 +1,5 @@
-// The stored shape of a job: one struct per table, one field per column, the names are the contract. What each status means and which
-// may follow which is in machine.hpp.
+// The stored shape of a job: one struct per table, one field per column, the names are the contract. What
+// each status means and which may follow which is in machine.hpp.
 #pragma once
 
 #include <cstdint>
@@ -69,15 +69,15 @@ struct NodeState {
   JobId job_id;
   std::string node_id;
   NodeStatus status = NodeStatus::pending;
-  std::int32_t waiting_for = 0;   // incoming edges that have not fired yet
-  std::int32_t retry_count = 0;   // the current attempt, from 0
+  std::int32_t waiting_for = 0;     // incoming edges that have not fired yet
+  std::int32_t retry_count = 0;     // the current attempt, from 0
   std::int32_t delivery_count = 0;  // how often this attempt was handed to a worker
   std::optional<std::string> task_id;
-  Tenant tenant;                  // with queue: where a DISPATCHED row waits for a worker
+  Tenant tenant;  // with queue: where a DISPATCHED row waits for a worker
   std::optional<std::string> queue;
   std::optional<std::string> worker_id;
-  std::optional<Time> lease_until;   // RUNNING: when the worker is given up
-  std::optional<Time> timer_due;     // the one timer of this row, if it has one (its key in the timers table)
+  std::optional<Time> lease_until;  // RUNNING: when the worker is given up
+  std::optional<Time> timer_due;    // the one timer of this row, if it has one (its key in the timers table)
   OptionalJson output;
   std::optional<std::string> error;
   std::optional<Time> dispatched_at;
@@ -110,7 +110,8 @@ struct Event {
   Time created_at{};
 };
 
-// dag_timers, key (due, job_id, node_id). One per node at most; the row's timer_due names it. due is Unix milliseconds.
+// dag_timers, key (due, job_id, node_id). One per node at most; the row's timer_due names it. due is Unix
+// milliseconds.
 struct Timer {
   Time due{};
   JobId job_id;

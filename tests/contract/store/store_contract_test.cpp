@@ -300,6 +300,23 @@ TEST_P(StoreContract, ASecondOpenFencesTheFirstWriterOrIsRefused) {
   EXPECT_TRUE(second->commit({}, 1));
 }
 
+TEST_P(StoreContract, AnUpdateOfANodeMovesItToAnotherQueueOfAnotherTenant) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.nodes_new = {node(1, "a")};
+  commit(w);
+  WriteSet moved;
+  moved.nodes_changed = {node(1, "a")};
+  moved.nodes_changed[0].status = NodeStatus::running;
+  moved.nodes_changed[0].tenant = {};
+  moved.nodes_changed[0].queue = "builtin";
+  commit(moved);
+  const auto running = store->running_builtin(10);
+  ASSERT_TRUE(running);
+  ASSERT_EQ(running->size(), 1u);
+  EXPECT_EQ(running->front(), (NodeKey{job_id(1), "a"}));
+}
+
 TEST_P(StoreContract, NothingWorksBeforeOpen) {
   store.reset();
   store = database.store();
