@@ -18,7 +18,8 @@ class Writer::Batch {
   [[nodiscard]] WriteSet writes(std::int64_t commit_number);
   void release();  // after the commit: memory follows, everybody is answered
   void refuse(Refusal refusal, const std::string& message);
-  [[nodiscard]] std::vector<Item> take_items() { return std::move(items_); }
+  [[nodiscard]] std::vector<Item> take_items() { return std::exchange(items_, {}); }
+  [[nodiscard]] std::size_t size() const { return items_.size(); }
 
  private:
   struct Answer {  // what to say after the commit
@@ -71,6 +72,7 @@ class Writer::Batch {
   // hand out
   [[nodiscard]] Result<> hand_out();
   [[nodiscard]] Result<> serve(Service& service);
+  [[nodiscard]] Result<> load_tasks(const std::vector<NodeKey>& keys);
   [[nodiscard]] Result<std::vector<NodeKey>> candidates(Service& service, std::size_t limit, bool& refilled);
   [[nodiscard]] std::optional<Handout> give(const NodeKey& key, const Poll& poll);
 
@@ -101,6 +103,7 @@ class Writer::Batch {
   std::vector<Service> services_;
   std::set<QueueKey> still_hungry_;
   std::size_t handouts_ = 0;
+  std::size_t handout_bytes_ = 0;
   // Rows of ended and waited-for jobs, kept for answers when the rest has moved into the write set.
   std::unordered_map<workflow::JobId, workflow::Job> jobs_after_;
   std::optional<Time> earliest_timer_;

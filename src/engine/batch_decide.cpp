@@ -170,8 +170,8 @@ Reply Writer::Batch::decide(const Heartbeat& c) {
 Reply Writer::Batch::decide(const ReturnTasks& c) {
   for (const TaskLease& lease : c.tasks)
     if (const auto found = task(lease.task_id, std::nullopt))
-      (void)give_back(*found->run, found->node, lease.lease, c.reason, writer_.options_.policy, now_,
-                      journal_);
+      (void)workflow::give_back(*found->run, found->node, lease.lease, c.reason, writer_.options_.policy,
+                                now_, journal_);
   return ReturnReply{};
 }
 

@@ -7,6 +7,12 @@ namespace baton::engine {
 
 using namespace workflow;
 
+namespace {
+// Params may be large: a reply and a batch are bounded by what they carry too.
+constexpr std::size_t reply_bytes_max = std::size_t{8} << 20;
+constexpr std::size_t batch_bytes_max = std::size_t{64} << 20;
+}  // namespace
+
 Result<> Writer::Batch::hand_out() {
   std::map<QueueKey, std::vector<NodeKey>> fresh;
   for (Dispatched& d : journal_.dispatched) {
@@ -48,44 +54,62 @@ Result<std::vector<NodeKey>> Writer::Batch::candidates(Service& service, std::si
 Result<> Writer::Batch::serve(Service& service) {
   Queue* queue = writer_.queues_.find(service.key);
   if (!queue) return {};
-  auto poll = queue->polls.begin();
+  std::size_t wanted = 0;
+  std::vector<const WaitingPoll*> polls;
+  for (const auto& [id, poll] : queue->polls) {
+    if (poll.waiter->gone()) {
+      service.served.emplace_back(id, PollReply{});
+    } else if (wanted < writer_.options_.handouts_max) {
+      polls.push_back(&poll);
+      wanted += poll.poll.max;
+    }
+  }
+  auto poll = polls.begin();
   bool refilled = false;
   PollReply reply;
+  std::size_t reply_bytes = 0;
   const auto next_poll = [&] {
-    service.served.emplace_back(poll->id, std::exchange(reply, {}));
+    service.served.emplace_back((*poll)->id, std::exchange(reply, {}));
+    reply_bytes = 0;
     ++poll;
   };
-  while (poll != queue->polls.end()) {
-    if (reply.jobs.empty() && poll->waiter->gone()) {
-      next_poll();
-      continue;
-    }
-    const std::size_t room = writer_.options_.handouts_max - handouts_;
-    if (room == 0) break;
-    TRY_ASSIGN(const std::vector<NodeKey> keys,
-               candidates(service, std::min(room, poll->poll.max - reply.jobs.size()), refilled));
+  while (poll != polls.end() && handouts_ < writer_.options_.handouts_max &&
+         handout_bytes_ < batch_bytes_max) {
+    TRY_ASSIGN(std::vector<NodeKey> keys,
+               candidates(service, std::min(writer_.options_.handouts_max - handouts_, wanted), refilled));
     if (keys.empty()) break;
-    LoadRequest request;
-    for (const NodeKey& key : keys) {
-      const Run* known = run(key.job_id);
-      const auto node = known ? known->definition->find(key.node_id) : std::nullopt;
-      if (known && node && known->has(*node)) continue;
-      request.jobs.push_back(key.job_id);
-      request.nodes.push_back(key);
+    TRY(load_tasks(keys));
+    std::size_t dealt = 0;
+    for (; dealt < keys.size() && poll != polls.end() && handout_bytes_ < batch_bytes_max; ++dealt) {
+      auto handout = give(keys[dealt], (*poll)->poll);
+      if (!handout) continue;
+      ++handouts_;
+      --wanted;
+      reply_bytes += handout->params.text.size();
+      handout_bytes_ += handout->params.text.size();
+      reply.jobs.push_back(*std::move(handout));
+      if (reply.jobs.size() == (*poll)->poll.max || reply_bytes > reply_bytes_max) next_poll();
     }
-    TRY(load_runs(std::move(request)));
-    for (const NodeKey& key : keys)
-      if (auto handout = give(key, poll->poll)) reply.jobs.push_back(*std::move(handout));
-    handouts_ += keys.size();
-    if (reply.jobs.size() == poll->poll.max) next_poll();
+    // What nobody had room for waits on, in its place.
+    for (std::size_t i = keys.size(); i > dealt; --i) queue->ready.push_front(std::move(keys[i - 1]));
   }
-  const bool served_some = !reply.jobs.empty();
-  if (served_some) next_poll();
+  if (!reply.jobs.empty()) next_poll();
   // Somebody still waits, and something may still wait too: the next batch goes on.
-  if (poll != queue->polls.end() &&
-      (!queue->ready.empty() || !queue->complete || handouts_ >= writer_.options_.handouts_max))
+  if (poll != polls.end() && (!queue->ready.empty() || !queue->complete || !service.fresh.empty()))
     still_hungry_.insert(service.key);
   return {};
+}
+
+Result<> Writer::Batch::load_tasks(const std::vector<NodeKey>& keys) {
+  LoadRequest request;
+  for (const NodeKey& key : keys) {
+    const Run* known = run(key.job_id);
+    const auto node = known ? known->definition->find(key.node_id) : std::nullopt;
+    if (known && node && known->has(*node)) continue;
+    request.jobs.push_back(key.job_id);
+    request.nodes.push_back(key);
+  }
+  return load_runs(std::move(request));
 }
 
 std::optional<Handout> Writer::Batch::give(const NodeKey& key, const Poll& poll) {

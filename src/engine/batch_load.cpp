@@ -8,6 +8,16 @@ namespace baton::engine {
 
 using namespace workflow;
 
+namespace {
+
+std::unexpected<Error> unreadable(const Workflow& row) {
+  return fail(Code::invalid,
+              "version " + std::to_string(row.version) + " of workflow '" + row.workflow_id +
+                  "' was published by a version of baton whose definitions this one cannot read");
+}
+
+}  // namespace
+
 Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items)
     : writer_(writer), now_(now), items_(std::move(items)) {}
 
@@ -79,7 +89,7 @@ Result<> Writer::Batch::load_named() {
   for (const Item& item : items_) want(request, item.command);
   for (const Timer& timer : timers_) {
     request.jobs.push_back(timer.job_id);
-    request.all_nodes_of.push_back(timer.job_id);
+    request.nodes.push_back({timer.job_id, timer.node_id});
   }
   for (const std::uint64_t id : waits_over_) request.jobs.push_back(writer_.waits_.at(id).job_id);
   return load_runs(std::move(request));
@@ -90,18 +100,32 @@ Result<> Writer::Batch::load_named() {
 Result<> Writer::Batch::load_neighbours() {
   LoadRequest request;
   for (const auto& [name, key] : keys_) request.jobs.push_back(key.job_id);
+  // A job can end in this batch only if there are as many messages about it as it has active nodes.
+  std::unordered_map<JobId, std::int32_t> messages;
+  std::vector<std::pair<Task, const ReportResult*>> tasks;
   for (const Item& item : items_) {
     const auto* result = std::get_if<ReportResult>(&item.command);
-    if (!result) continue;
-    const auto found = task(result->task_id, std::nullopt);
-    if (!found) continue;
-    const NodeState& state = found->run->at(found->node).state;
-    if (result_may_be_repeated(state, found->retry_count)) request.task_results.push_back(result->task_id);
-    if (may_end_job(*found->run, found->node, result->completed)) {
-      request.all_nodes_of.push_back(state.job_id);
-    } else {
-      for (const NodeIndex next : found->run->definition->nodes[found->node].next)
-        request.nodes.push_back({state.job_id, found->run->definition->nodes[next].id});
+    const auto found = result ? task(result->task_id, std::nullopt) : std::nullopt;
+    if (found) tasks.emplace_back(*found, result);
+  }
+  for (const Timer& timer : timers_) {
+    Run* found = run(timer.job_id);
+    const auto node = found ? found->definition->find(timer.node_id) : std::nullopt;
+    if (node && found->has(*node)) tasks.emplace_back(Task{found, *node, 0}, nullptr);
+  }
+  for (const auto& [found, result] : tasks) ++messages[found.run->job.job_id];
+  for (const auto& [found, result] : tasks) {
+    const Run& r = *found.run;
+    const JobId& job_id = r.job.job_id;
+    if (result && result_may_be_repeated(found.run->at(found.node).state, found.retry_count))
+      request.task_results.push_back(result->task_id);
+    if (may_fail_node(r, found.node, result ? std::optional{result->completed} : std::nullopt,
+                      found.retry_count, writer_.options_.policy) ||
+        r.job.nodes_active <= messages[job_id]) {
+      request.all_nodes_of.push_back(job_id);
+    } else if (result) {
+      for (const NodeIndex next : r.definition->nodes[found.node].next)
+        request.nodes.push_back({job_id, r.definition->nodes[next].id});
     }
   }
   return load_runs(std::move(request));
@@ -120,7 +144,8 @@ Result<> Writer::Batch::load_runs(LoadRequest request) {
     // Of the rows of one workflow the store was asked for, the newest is the latest when the latest was asked
     // for.
     const auto* known = definition({row.tenant, row.workflow_id, 0});
-    writer_.definitions_.add(row, latest && (!known || known->definition->version <= row.version));
+    if (!writer_.definitions_.add(row, latest && (!known || known->definition->version <= row.version)))
+      return unreadable(row);
   }
   for (IdempotencyKey& key : loaded.idempotency_keys)
     keys_.emplace(std::pair{key.tenant, key.idempotency_key}, key);
@@ -145,7 +170,8 @@ Result<> Writer::Batch::load_definitions(const std::vector<Job>& jobs) {
   }
   if (request.workflows.empty()) return {};
   TRY_ASSIGN(const Loaded loaded, writer_.store_.load(request));
-  for (const Workflow& row : loaded.workflows) writer_.definitions_.add(row, false);
+  for (const Workflow& row : loaded.workflows)
+    if (!writer_.definitions_.add(row, false)) return unreadable(row);
   return {};
 }
 

@@ -61,8 +61,9 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
 void Writer::Batch::release() {
   for (const Workflow& row : workflows_new_) {
     const auto latest = published_.find({row.tenant, row.workflow_id, 0});
-    writer_.definitions_.add(row,
-                             latest != published_.end() && latest->second.definition->version == row.version);
+    ENSURE(writer_.definitions_.add(
+        row, latest != published_.end() &&
+                 latest->second.definition->version == row.version));  // it was parsed to be published
   }
   if (earliest_timer_)
     writer_.next_timer_ =
@@ -112,7 +113,10 @@ void Writer::Batch::release_polls() {
     for (auto& [id, reply] : service.served) {
       writer_.count_handouts(reply.jobs.size());
       const auto poll = writer_.queues_.remove_poll(service.key, id);
-      ENSURE(poll);
+      if (!poll) {  // its time ran out while the outcome of this commit was unknown
+        writer_.give_back(reply);
+        continue;
+      }
       writer_.deadlines_.erase({poll->poll.wait_until, id, std::nullopt});
       poll->waiter->deliver(std::move(reply));
     }
@@ -125,8 +129,15 @@ JobReply Writer::Batch::job_reply(const JobId& job_id, bool created) const {
 }
 
 void Writer::Batch::refuse(Refusal refusal, const std::string& message) {
-  for (const Item& item : items_) item.waiter->deliver(Refused{refusal, message, {}});
+  for (Item& item : items_) {
+    // A task that is given back has nobody else to remember it: it is given back later.
+    if (refusal != Refusal::invalid_input && std::holds_alternative<ReturnTasks>(item.command))
+      writer_.own_items_.push_back(std::move(item));
+    else
+      item.waiter->deliver(Refused{refusal, message, {}});
+  }
   items_.clear();
+  answers_.clear();
 }
 
 }  // namespace baton::engine

@@ -1,7 +1,5 @@
 #include "engine/definitions.hpp"
 
-#include "base/result.hpp"
-
 namespace baton::engine {
 
 const KnownDefinition* Definitions::find(const WorkflowKey& key) const {
@@ -9,15 +7,15 @@ const KnownDefinition* Definitions::find(const WorkflowKey& key) const {
   return it == known_.end() ? nullptr : &it->second;
 }
 
-void Definitions::add(const workflow::Workflow& row, bool latest) {
+bool Definitions::add(const workflow::Workflow& row, bool latest) {
   WorkflowKey key{row.tenant, row.workflow_id, row.version};
   const KnownDefinition* known = find(key);
   KnownDefinition entry;
   if (known) {
     entry = *known;
   } else {
-    const auto parsed = workflow::parse(row.definition);
-    ENSURE(parsed.definition);  // it was checked before it was stored
+    const auto parsed = workflow::parse(row.definition, workflow::Strictness::stored);
+    if (!parsed.definition) return false;
     auto definition = std::make_shared<workflow::Definition>(*parsed.definition);
     definition->version = row.version;
     entry = {std::move(definition), row.definition};
@@ -27,6 +25,7 @@ void Definitions::add(const workflow::Workflow& row, bool latest) {
     key.version = 0;
     known_[key] = std::move(entry);
   }
+  return true;
 }
 
 void Definitions::trim() {

@@ -19,8 +19,9 @@ class Definitions {
  public:
   // version 0: the latest that is known
   [[nodiscard]] const KnownDefinition* find(const WorkflowKey& key) const;
-  // Parses a stored row; `latest` when the store was asked for the latest.
-  void add(const workflow::Workflow& row, bool latest);
+  // Parses a stored row; `latest` when the store was asked for the latest. False: this version of the program
+  // cannot read it.
+  [[nodiscard]] bool add(const workflow::Workflow& row, bool latest);
   // Between batches: makes room.
   void trim();
 

@@ -1,7 +1,5 @@
 #include "engine/queues.hpp"
 
-#include <algorithm>
-
 namespace baton::engine {
 
 void Queue::append(NodeKey key) {
@@ -14,18 +12,16 @@ void Queue::append(NodeKey key) {
 
 Queue& Queues::add_poll(const QueueKey& key, WaitingPoll poll) {
   Queue& queue = queues_[key];
-  queue.polls.push_back(std::move(poll));
+  const std::uint64_t id = poll.id;
+  queue.polls.emplace(id, std::move(poll));
   return queue;
 }
 
 std::optional<WaitingPoll> Queues::remove_poll(const QueueKey& key, std::uint64_t id) {
   Queue* queue = find(key);
-  if (!queue) return std::nullopt;
-  const auto it = std::ranges::find(queue->polls, id, &WaitingPoll::id);
-  if (it == queue->polls.end()) return std::nullopt;
-  WaitingPoll poll = std::move(*it);
-  queue->polls.erase(it);
-  return poll;
+  const auto node = queue ? queue->polls.extract(id) : decltype(Queue::polls)::node_type{};
+  if (!node) return std::nullopt;
+  return std::move(node.mapped());
 }
 
 Queue* Queues::find(const QueueKey& key) {
@@ -51,7 +47,7 @@ void Queues::drop_if_idle(const QueueKey& key) {
 std::vector<WaitingPoll> Queues::take_all_polls() {
   std::vector<WaitingPoll> all;
   for (auto& [key, queue] : queues_) {
-    std::ranges::move(queue.polls, std::back_inserter(all));
+    for (auto& [id, poll] : queue.polls) all.push_back(std::move(poll));
     queue.polls.clear();
   }
   return all;

@@ -24,9 +24,9 @@ struct WaitingPoll {
 struct Queue {
   static constexpr std::size_t window = 10'000;
 
-  std::deque<NodeKey> ready;      // oldest first, all of them committed
-  bool complete = false;          // ready holds all that the store has
-  std::deque<WaitingPoll> polls;  // first come, first served
+  std::deque<NodeKey> ready;                   // oldest first, all of them committed
+  bool complete = false;                       // ready holds all that the store has
+  std::map<std::uint64_t, WaitingPoll> polls;  // by id, which grows: first come, first served
 
   // Newly dispatched work, after its commit. Beyond the window it stays in the store until there is room.
   void append(NodeKey key);
@@ -41,7 +41,7 @@ class Queues {
   [[nodiscard]] Queue* find(const QueueKey& key);
   // Drops what is known about waiting work: the store is asked again. For when a commit failed.
   void forget_ready();
-  // Drops a queue that nobody polls and nothing waits in.
+  // Forgets a queue that nobody polls, when there are many: the store knows what waits in it.
   void drop_if_idle(const QueueKey& key);
   [[nodiscard]] std::vector<WaitingPoll> take_all_polls();
   [[nodiscard]] std::vector<QueueKey> keys() const;

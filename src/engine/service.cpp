@@ -1,6 +1,7 @@
 #include "engine/service.hpp"
 
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,6 +27,28 @@ WriterMetrics register_metrics(metrics::Registry& m) {
       .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};
 }
 
+// What a command holds beyond a few names: the part of it that its sender chooses the size of.
+std::size_t size_of(const Command& command) {
+  constexpr std::size_t names = 256;
+  return names + std::visit(overloaded{
+                                [](const SubmitJob& c) { return c.input_data.text.size(); },
+                                [](const PublishWorkflow& c) { return c.text.size(); },
+                                [](const ReportResult& c) {
+                                  return (c.output ? c.output->text.size() : 0) +
+                                         (c.error ? c.error->size() : 0);
+                                },
+                                [](const Heartbeat& c) { return c.tasks.size() * names; },
+                                [](const ReturnTasks& c) { return c.tasks.size() * names; },
+                                [](const auto&) { return std::size_t{0}; },
+                            },
+                            command);
+}
+
+struct Waiting {
+  Item item;
+  std::size_t bytes = 0;
+};
+
 }  // namespace
 
 struct Service::State {
@@ -41,7 +64,7 @@ struct Service::State {
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
     std::unique_lock lock(mutex);
-    while (inbox.empty() && !stopping) {
+    while (inbox.empty() && !stopping && !writer.has_own_items()) {
       const auto wake = writer.next_wake();
       if (wake && *wake <= clock.now()) break;
       // The wait is on the wall clock, so that a clock that is set wakes it at the right time.
@@ -50,14 +73,14 @@ struct Service::State {
       else
         work.wait(lock);
     }
-    if (inbox.empty() && stopping) return false;
-    if (inbox.size() <= options.batch_max) {
-      std::swap(batch, inbox);
-    } else {
-      const auto middle = inbox.begin() + static_cast<std::ptrdiff_t>(options.batch_max);
-      batch.assign(std::make_move_iterator(inbox.begin()), std::make_move_iterator(middle));
-      inbox.erase(inbox.begin(), middle);
+    if (inbox.empty() && stopping && !writer.has_own_items()) return false;
+    std::size_t bytes = 0;
+    while (!inbox.empty() && batch.size() < options.batch_max && bytes < options.batch_bytes_max) {
+      bytes += inbox.front().bytes;
+      batch.push_back(std::move(inbox.front().item));
+      inbox.pop_front();
     }
+    inbox_bytes -= bytes;
     inbox_depth.set(static_cast<std::int64_t>(inbox.size()));
     return true;
   }
@@ -74,8 +97,7 @@ struct Service::State {
     }
     const std::scoped_lock lock(mutex);
     stopping = true;
-    refuse(inbox, Refusal::stopping, "the server is stopping");
-    inbox.clear();
+    refuse_inbox(Refusal::stopping, "the server is stopping");
     writer.finish();
   }
 
@@ -97,13 +119,30 @@ struct Service::State {
         return true;
       }
       if (std::chrono::steady_clock::now() - lost_at > held_max) writer.abandon_held();
+      writer.expire_while_away();
       std::unique_lock lock(mutex);
       work.wait_for(lock, pause, [&] { return stopping; });
       pause = std::min(pause * 2, Duration{1'000});
-      refuse(inbox, Refusal::store_unavailable, "the store is not reachable at the moment");
-      inbox.clear();
+      refuse_inbox(Refusal::store_unavailable, "the store is not reachable at the moment");
       if (stopping) return false;
     }
+  }
+
+  // Under the mutex.
+  void refuse_inbox(Refusal refusal, const std::string& why) {
+    std::deque<Waiting> kept;
+    inbox_bytes = 0;
+    for (Waiting& waiting : inbox) {
+      // A task that is given back has nobody else to remember it.
+      if (refusal == Refusal::store_unavailable &&
+          std::holds_alternative<ReturnTasks>(waiting.item.command)) {
+        inbox_bytes += waiting.bytes;
+        kept.push_back(std::move(waiting));
+      } else {
+        waiting.item.waiter->deliver(Refused{refusal, why, {}});
+      }
+    }
+    inbox = std::move(kept);
   }
 
   static void refuse(std::vector<Item>& items, Refusal refusal, const std::string& why) {
@@ -120,7 +159,8 @@ struct Service::State {
 
   std::mutex mutex;
   std::condition_variable work;
-  std::vector<Item> inbox;  // under mutex, as is stopping
+  std::deque<Waiting> inbox;  // under mutex, as are inbox_bytes and stopping
+  std::size_t inbox_bytes = 0;
   bool stopping = false;
   std::atomic<bool> ready = false;
   std::thread thread;
@@ -153,8 +193,12 @@ void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
   Refusal refusal{};
   {
     const std::scoped_lock lock(state_->mutex);
-    if (!state_->stopping && state_->inbox.size() < state_->options.inbox_max) {
-      state_->inbox.push_back({std::move(command), std::move(waiter)});
+    const std::size_t bytes = size_of(command);
+    const bool fits = state_->inbox.size() < state_->options.inbox_max &&
+                      state_->inbox_bytes + bytes <= state_->options.inbox_bytes_max;
+    if (!state_->stopping && (fits || std::holds_alternative<ReturnTasks>(command))) {
+      state_->inbox.push_back({{std::move(command), std::move(waiter)}, bytes});
+      state_->inbox_bytes += bytes;
       if (state_->inbox.size() == 1) state_->work.notify_one();
       return;
     }

@@ -20,8 +20,10 @@
 namespace baton::engine {
 
 struct Options {
-  std::size_t inbox_max = 16'384;  // commands waiting; one more is refused
-  std::size_t batch_max = 2'048;   // commands and timers in one transaction
+  std::size_t inbox_max = 16'384;                        // commands waiting; one more is refused
+  std::size_t inbox_bytes_max = std::size_t{256} << 20;  // and what they carry
+  std::size_t batch_max = 2'048;                         // commands in one transaction
+  std::size_t batch_bytes_max = std::size_t{32} << 20;   // and what they carry
   bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
 };
 

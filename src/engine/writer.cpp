@@ -10,6 +10,15 @@ namespace baton::engine {
 
 using namespace workflow;
 
+namespace {
+
+// Whom the writer's own commands answer.
+struct Nobody final : Waiter {
+  void deliver(Reply) override {}
+};
+
+}  // namespace
+
 Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMetrics metrics)
     : store_(store), clock_(clock), options_(options), metrics_(metrics) {}
 
@@ -24,6 +33,8 @@ Result<> Writer::open() {
   TRY_ASSIGN(next_timer_, store_.next_timer());
   last_commit_ = state->last_commit;
   away_ = false;
+  retry_at_.reset();
+  options_.policy.opened_at = clock_.now();
   look_at_all_queues();
   if (!std::exchange(opened_before_, true)) return take_back_builtin();
   if (!held_) return {};
@@ -42,23 +53,20 @@ Result<> Writer::open() {
 // What the built-in worker of an earlier process was running: that worker is gone for sure, so nobody waits
 // for its leases to run out.
 Result<> Writer::take_back_builtin() {
-  struct Nobody final : Waiter {
-    void deliver(Reply) override {}
-  };
   constexpr std::size_t chunk = 1'000;
-  std::size_t found = chunk;
-  while (found == chunk) {
+  std::vector<NodeKey> before;
+  while (true) {
     LoadRequest request;
     TRY_ASSIGN(request.nodes, store_.running_builtin(chunk));
-    found = request.nodes.size();
-    if (found == 0) break;
+    if (request.nodes.empty()) break;
+    if (request.nodes == before) return fail(trouble_.code, trouble_.message);
     TRY_ASSIGN(const Loaded loaded, store_.load(request));
     ReturnTasks back{.tasks = {}, .reason = "the server was restarted"};
     for (const NodeState& node : loaded.nodes) back.tasks.push_back({*node.task_id, lease_token(node)});
-    std::vector<Item> items;
-    items.push_back({std::move(back), std::make_shared<Nobody>()});
-    run(std::move(items));
+    own_items_.push_back({std::move(back), std::make_shared<Nobody>()});
+    run({});
     if (away_) return fail(Code::unavailable, "the store was lost while the server started");
+    before = std::move(request.nodes);
   }
   return {};
 }
@@ -66,9 +74,10 @@ Result<> Writer::take_back_builtin() {
 void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
   const Time now = clock_.now();
+  retry_at_.reset();
   definitions_.trim();
-  std::vector<Item> rest;
-  rest.reserve(items.size());
+  std::vector<Item> rest = std::exchange(own_items_, {});
+  rest.reserve(rest.size() + items.size());
   for (Item& item : items) {
     auto* poll = std::get_if<Poll>(&item.command);
     if (!poll) {
@@ -118,18 +127,36 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
 // Nothing of the batch has happened. Its callers are told, and what it changed in memory is asked of the
 // store again.
 void Writer::failed(Batch& batch, const Error& error) {
-  const bool full = error.code == Code::full;
   trouble_ = error;
-  if (error.code == Code::fenced) fatal_ = error;
-  away_ = !full;
-  batch.refuse(full ? Refusal::store_full : Refusal::store_unavailable, error.message);
   queues_.forget_ready();
   look_at_all_queues();
+  const bool wrong =
+      error.code == Code::invalid || error.code == Code::conflict || error.code == Code::not_found;
+  if (wrong && batch.size() > 1) return one_by_one(batch.take_items());
+  if (error.code == Code::fenced) fatal_ = error;
+  const bool full = error.code == Code::full;
+  away_ = !full && !wrong;
+  batch.refuse(full    ? Refusal::store_full
+               : wrong ? Refusal::invalid_input
+                       : Refusal::store_unavailable,
+               error.message);
   // Timers and waiting polls are tried again a little later: nobody is served by a busy loop.
   pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
-  const Time again = clock_.now() + pause_;
-  next_timer_ = again;
-  if (full) hungry_.clear();
+  retry_at_ = clock_.now() + pause_;
+}
+
+// The store refuses what one command brings, a NUL in a text for example. The others must not suffer for it.
+void Writer::one_by_one(std::vector<Item> items) {
+  for (auto it = items.begin(); it != items.end(); ++it) {
+    std::vector<Item> one;
+    one.push_back(std::move(*it));
+    run(std::move(one));
+    if (!away_) continue;
+    for (++it; it != items.end(); ++it)
+      it->waiter->deliver(
+          Refused{Refusal::store_unavailable, "the store is not reachable at the moment", {}});
+    return;
+  }
 }
 
 void Writer::look_at_all_queues() {
@@ -137,7 +164,6 @@ void Writer::look_at_all_queues() {
 }
 
 void Writer::timers_were_taken(std::optional<Time> more_at) {
-  look_at_all_queues();
   if (more_at) {
     next_timer_ = more_at;
     return;
@@ -146,6 +172,12 @@ void Writer::timers_were_taken(std::optional<Time> more_at) {
     next_timer_ = *next;
   else
     next_timer_ = clock_.now() + Duration{50};
+}
+
+void Writer::give_back(const PollReply& reply) {
+  ReturnTasks back;
+  for (const Handout& task : reply.jobs) back.tasks.push_back({task.task_id, task.lease});
+  if (!back.tasks.empty()) own_items_.push_back({std::move(back), std::make_shared<Nobody>()});
 }
 
 void Writer::add_wait(Wait wait) {
@@ -177,8 +209,20 @@ void Writer::polls_time_out(Time now) {
   }
 }
 
+void Writer::expire_while_away() {
+  const Time now = clock_.now();
+  polls_time_out(now);
+  while (!deadlines_.empty() && deadlines_.begin()->at <= now) {
+    const std::uint64_t id = deadlines_.begin()->id;
+    const auto waiter = waits_.at(id).waiter;
+    remove_wait(id);
+    waiter->deliver(Refused{Refusal::store_unavailable, "the store is not reachable at the moment", {}});
+  }
+}
+
 std::optional<Time> Writer::next_wake() const {
-  if (!hungry_.empty()) return Time{};
+  if (retry_at_) return retry_at_;
+  if (!hungry_.empty() || !own_items_.empty()) return Time{};
   std::optional<Time> wake = next_timer_;
   if (!deadlines_.empty()) wake = wake ? std::min(*wake, deadlines_.begin()->at) : deadlines_.begin()->at;
   return wake;
@@ -186,14 +230,15 @@ std::optional<Time> Writer::next_wake() const {
 
 void Writer::abandon_held() {
   if (!held_) return;
+  // The batch itself stays: if it has happened after all, somebody was handed tasks by it.
   held_->batch->refuse(Refusal::store_unavailable,
                        "the store was lost while this was being stored; it may or may not have happened");
-  held_.reset();
 }
 
 void Writer::finish() {
   for (const WaitingPoll& poll : queues_.take_all_polls()) poll.waiter->deliver(PollReply{});
   abandon_held();
+  held_.reset();
   LoadRequest request;
   for (const auto& [job_id, ids] : waits_by_job_) request.jobs.push_back(job_id);
   const auto loaded = away_ || request.jobs.empty() ? Result<Loaded>{} : store_.load(request);

@@ -71,8 +71,12 @@ class Writer {
   // When run() has something to do even without items.
   [[nodiscard]] std::optional<Time> next_wake() const;
 
+  // Commands of the writer itself wait for the next run().
+  [[nodiscard]] bool has_own_items() const { return !own_items_.empty() && !retry_at_; }
   // Refuses everybody who is held by a commit of unknown outcome.
   void abandon_held();
+  // While away: answers polls and waits whose time is up.
+  void expire_while_away();
   // Answers everybody who waits: polls with nothing, waits for a job with what the job is now.
   void finish();
 
@@ -92,6 +96,8 @@ class Writer {
 
   void commit(std::unique_ptr<Batch> batch);
   void failed(Batch& batch, const Error& error);
+  void one_by_one(std::vector<Item> items);
+  void give_back(const PollReply& reply);
   void add_wait(Wait wait);
   void remove_wait(std::uint64_t id);
   void polls_time_out(Time now);
@@ -116,9 +122,11 @@ class Writer {
 
   Definitions definitions_;
   Queues queues_;
+  std::vector<Item> own_items_;     // the writer's own commands, for the next batch
   std::set<QueueKey> hungry_;       // queues to look at in the next batch, whatever it brings
   std::optional<Time> next_timer_;  // may be early, never late
-  Duration pause_{};                // after a failure, before timers are tried again
+  Duration pause_{};                // after a failure
+  std::optional<Time> retry_at_;    // after a failure: not before this time without a command
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, Wait> waits_;
   std::unordered_map<workflow::JobId, std::vector<std::uint64_t>> waits_by_job_;

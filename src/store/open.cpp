@@ -35,26 +35,10 @@ Connect connector(const Target& target, sqlite::Access access) {
   return [path = target.where, access] { return sqlite::connect(path, access); };
 }
 
-// PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
-// time between the death of a connection and its owner's noticing.
-Result<std::unique_ptr<Connection>> lock_postgres(const Connect& connect) {
-  TRY_ASSIGN(auto connection, connect());
-  const Statement try_lock{"SELECT pg_try_advisory_lock(7021952)", {}};  // the number is ours alone
-  bool taken = false;
-  const Call call{&try_lock,
-                  1,
-                  {},
-                  [&](const RowView& row) -> Result<> { return taken = row.boolean(0), Result<>{}; },
-                  {}};
-  TRY(connection->run({&call, 1}, Mode::read));
-  if (!taken) return fail(Code::conflict, "another baton server is writing to this PostgreSQL database");
-  return connection;
-}
-
 // The lock on a file is taken by the first open() and kept over the next ones, until the store goes.
 Connect locked_connector(const Target& target) {
   Connect connect = connector(target, sqlite::Access::writer);
-  if (target.dialect == Dialect::postgres) return [connect] { return lock_postgres(connect); };
+  if (target.dialect == Dialect::postgres) return connect;  // locked by the store, on the connection itself
   return [path = target.where, connect,
           lock = std::shared_ptr<sqlite::WriterLock>()] mutable -> Result<std::unique_ptr<Connection>> {
     if (!lock) {

@@ -152,6 +152,7 @@ class SqlStore final : public Store {
   Result<WriterState> open() override {
     connection_.reset();
     TRY_ASSIGN(auto connection, connect_());
+    if (dialect_ == Dialect::postgres) TRY(lock(*connection));
     TRY(migrate(*connection, dialect_));
     WriterState state;
     const bool first = term_ == 0;
@@ -253,6 +254,28 @@ class SqlStore final : public Store {
   }
 
  private:
+  // PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
+  // time between the death of a connection and its owner's noticing.
+  Result<> lock(Connection& connection) {
+    const Statement try_lock{"SELECT pg_try_advisory_lock(7021952)", {}};  // the number is ours alone
+    const Statement whose{"SELECT owner FROM writer_state WHERE partition=0", {}};
+    bool taken = false;
+    const Call call{&try_lock,
+                    1,
+                    {},
+                    [&](const RowView& row) -> Result<> { return taken = row.boolean(0), Result<>{}; },
+                    {}};
+    TRY(connection.run({&call, 1}, Mode::read));
+    if (taken) return {};
+    // One's own old connection may hold it for a while yet; another's name says that it is over.
+    std::string owner;
+    const Call ask{
+        &whose, 1, {}, [&](const RowView& row) -> Result<> { return owner = row.text(0), Result<>{}; }, {}};
+    if (term_ != 0) TRY(connection.run({&ask, 1}, Mode::read));
+    if (term_ != 0 && owner != owner_) return fail(Code::fenced, "another writer has taken over");
+    return fail(Code::conflict, "another baton server is writing to this PostgreSQL database");
+  }
+
   Result<std::vector<NodeKey>> node_keys(const Statement& statement, std::vector<Value> parameters) {
     std::vector<NodeKey> found;
     const Call call{&statement,

@@ -17,7 +17,11 @@ class World::FaultyStore final : public Store {
   explicit FaultyStore(World& world) : world_(world), store_(world.database_) {}
 
   Result<WriterState> open() override { return store_.open(); }
-  Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
+  Result<Loaded> load(const LoadRequest& request) override {
+    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
+      return fail(Code::unavailable, "the store is away");
+    return store_.load(request);
+  }
   Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
   }
@@ -35,6 +39,7 @@ class World::FaultyStore final : public Store {
     world_.maybe_die();
     if (faults && random.chance(world_.faults_.commit_fails))
       return fail(Code::unavailable, "the store is away");
+    if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
     const auto done = store_.commit(writes, number);
@@ -114,6 +119,8 @@ World::World(std::uint64_t seed) : random_(seed) {
              .message_repeated = draw(0.2),
              .commit_fails = draw(0.05),
              .commit_unknown = draw(0.1),
+             .store_full = draw(0.1),
+             .load_fails = draw(0.03),
              .engine_dies = draw(0.02),
              .worker_dies = draw(0.15),
              .worker_stalls = draw(0.2),
@@ -211,6 +218,8 @@ void World::engine_step() {
   try {
     engine::Writer& writer = engine_->writer;
     if (writer.away()) {
+      if (random_.chance(0.2)) writer.abandon_held();
+      if (random_.chance(0.3)) writer.expire_while_away();
       expect(writer.open().has_value() || writer.away(), "a healthy store opens", "");
     } else {
       writer.run(std::exchange(engine_->inbox, {}));

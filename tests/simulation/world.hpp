@@ -33,8 +33,8 @@ struct VirtualClock final : Clock {
 
 // How bad the world is; drawn from the seed.
 struct Faults {
-  double message_lost = 0, message_repeated = 0, commit_fails = 0, commit_unknown = 0, engine_dies = 0,
-         worker_dies = 0, worker_stalls = 0;
+  double message_lost = 0, message_repeated = 0, commit_fails = 0, commit_unknown = 0, store_full = 0,
+         load_fails = 0, engine_dies = 0, worker_dies = 0, worker_stalls = 0;
   Duration delay_max{20};
 };
 

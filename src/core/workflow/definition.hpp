@@ -73,7 +73,11 @@ struct Parsed {
   std::vector<Diagnostic> diagnostics;           // errors and warnings, by position
 };
 
+// publish: every rule. stored: a text that an earlier version has accepted; rules that forbid what it could
+// do without are only warnings.
+enum class Strictness { publish, stored };
+
 // Reads a definition and checks it whole: all errors at once. Pure.
-[[nodiscard]] Parsed parse(std::string_view yaml);
+[[nodiscard]] Parsed parse(std::string_view yaml, Strictness strictness = Strictness::publish);
 
 }  // namespace baton::workflow

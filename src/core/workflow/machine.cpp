@@ -276,6 +276,7 @@ std::optional<TaskName> parse_task_id(std::string_view text) {
   if (error != std::errc{} || end != digits.data() + digits.size() || name.retry_count < 0 ||
       !is_uuid(name.job_id.value))
     return std::nullopt;
+  if (task_id(name.job_id, name.node_id, name.retry_count) != text) return std::nullopt;  // 00 is not 0
   return name;
 }
 
@@ -333,7 +334,8 @@ Verdict report(Run& run, NodeIndex i, const Report& report, const TaskResult* ea
   } else if (report.retry_count > state.retry_count) {
     return Verdict::stale;
   }
-  if (report.lease && !MUTANT(accept_stale_lease) && !holds_lease(state, *report.lease))
+  // A lease that ran out is still the last one given until somebody else is handed the task.
+  if (report.lease && !MUTANT(accept_stale_lease) && lease_token(state) != *report.lease)
     return Verdict::stale;
 
   Decision decision(run, policy, now, journal);
@@ -396,6 +398,11 @@ void timer_fired(Run& run, NodeIndex i, const Policy& policy, Time now, Journal&
     slot.changed = true;
     return;
   }
+  if (state.started_at < policy.opened_at && now < policy.opened_at + policy.short_lease) {
+    state.timer_due = state.lease_until = policy.opened_at + policy.short_lease;
+    slot.changed = true;
+    return;
+  }
   const std::string worker = quoted(state.worker_id.value_or(""));
   if (now >= deadline(run, i)) {
     decision.event(EventType::node_timeout, &state, Json{"{\"worker\":" + worker + "}"});
@@ -424,13 +431,17 @@ bool cancel(Run& run, std::string_view reason, Time now, Journal& journal) {
   return true;
 }
 
-bool may_end_job(const Run& run, NodeIndex node, bool completed) {
-  if (!completed || run.job.nodes_failed > 0) return true;
-  // An any_of node may have run before, so that completing this one starts nothing and may be the end of all.
-  return std::ranges::any_of(run.definition->nodes[node].next, [&](NodeIndex next) {
-    return run.definition->nodes[next].type == NodeType::end ||
-           run.definition->nodes[next].join == Join::any_of;
-  });
+bool may_fail_node(const Run& run, NodeIndex i, std::optional<bool> completed, std::int32_t retry_count,
+                   const Policy& policy) {
+  const NodeState& state = run.nodes[i]->state;
+  if (completed == true) return false;
+  // The attempt that the report names may begin in the same batch, by a message before it.
+  const std::int32_t attempt = std::max(state.retry_count, retry_count);
+  const bool last_attempt =
+      run.job.nodes_failed > 0 || attempt + 1 >= run.definition->nodes[i].retry.attempts_max;
+  if (completed == false) return last_attempt;
+  return state.status == NodeStatus::running &&
+         (last_attempt || state.delivery_count >= policy.deliveries_max);
 }
 
 }  // namespace baton::workflow

@@ -38,6 +38,9 @@ struct Policy {
   bool builtin = true;  // tasks that name no queue and a built-in handler go to the built-in queue
   Duration short_lease = std::chrono::seconds{30};
   std::int32_t deliveries_max = 10;
+  // When the server came (back). Whoever was working then gets one short lease's time to report before he is
+  // given up.
+  Time opened_at{};
 };
 
 [[nodiscard]] bool is_builtin(std::string_view handler);
@@ -128,8 +131,8 @@ enum class Verdict { accepted, duplicate, stale };
 
 // Renews a lease. False: the task is not this worker's any more.
 [[nodiscard]] bool renew(Run& run, NodeIndex node, std::string_view lease, const Policy& policy, Time now);
-// The lease's worker is known to be gone, and the task is not to blame: this never makes it a dead one.
-// False: it is not his any more.
+// The lease's worker is known to be gone. By itself this never makes a task a dead one, though it counts as a
+// delivery. False: it is not his any more.
 [[nodiscard]] bool give_back(Run& run, NodeIndex node, std::string_view lease, std::string_view reason,
                              const Policy& policy, Time now, Journal& journal);
 
@@ -139,8 +142,9 @@ void timer_fired(Run& run, NodeIndex node, const Policy& policy, Time now, Journ
 // False: the job has ended before.
 [[nodiscard]] bool cancel(Run& run, std::string_view reason, Time now, Journal& journal);
 
-// Which other nodes deciding about `node` may look at. All of them when the job may end by it (its result is
-// made of all outputs, and what is left is cancelled); otherwise the nodes after it.
-[[nodiscard]] bool may_end_job(const Run& run, NodeIndex node, bool completed);
+// Whether a message about the node may make it FAILED for good, which touches all nodes of the job: what is
+// left is cancelled. `completed` and `retry_count` are what a report says; none and 0 for a timer.
+[[nodiscard]] bool may_fail_node(const Run& run, NodeIndex node, std::optional<bool> completed,
+                                 std::int32_t retry_count, const Policy& policy);
 
 }  // namespace baton::workflow

@@ -40,16 +40,24 @@ constexpr std::size_t node_types_supported = 3;
 
 class Parser {
  public:
-  Parsed parse(std::string_view text) {
+  Parsed parse(std::string_view text, Strictness strictness) {
     auto document = yaml::parse(text);
     if (!document) return {nullptr, std::move(document).error()};
     read_document(*document);
     Parsed parsed{nullptr, report_.take()};
+    if (strictness == Strictness::stored) forgive(parsed.diagnostics);
     if (!has_errors(parsed.diagnostics)) parsed.definition = std::move(definition_);
     return parsed;
   }
 
  private:
+  // What a later version forbids, a job of an earlier one may still be running by.
+  static void forgive(std::vector<Diagnostic>& diagnostics) {
+    for (Diagnostic& each : diagnostics)
+      if (each.code == "unknown_key" || each.code == "reserved_queue" || each.code == "invalid_name")
+        each.level = Diagnostic::Level::warning;
+  }
+
   void read_document(const yaml::Node& document) {
     if (!report_.expect(document, Kind::mapping, "the document")) return;
     report_.check_keys(document, document_keys(), "the workflow");
@@ -330,6 +338,10 @@ class Parser {
     std::string text = report_.text(value, what).value_or("");
     if (value.kind == Kind::string && text.empty())
       report_.error(value.at, "empty_value", what + " must not be empty");
+    // The same rule as for the names in a worker's request: what breaks it could never be asked for.
+    if (text.size() > 200 || std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+      report_.error(value.at, "invalid_name",
+                    what + " must have at most 200 bytes and no control characters");
     refuse_expression(text, value.at, what);
     return text;
   }
@@ -393,6 +405,6 @@ class Parser {
 
 }  // namespace
 
-Parsed parse(std::string_view yaml) { return Parser().parse(yaml); }
+Parsed parse(std::string_view yaml, Strictness strictness) { return Parser().parse(yaml, strictness); }
 
 }  // namespace baton::workflow

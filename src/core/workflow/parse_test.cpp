@@ -235,6 +235,10 @@ TEST(Parse, nodes_are_checked) {
        with_nodes(
            "  s: {type: start, next: c}\n  c: {type: conditional, branches: {true: e}}\n  e: {type: end}\n"),
        "4:13 unsupported_node_type"},
+      {"the reserved queue",
+       with_nodes("  s: {type: start, next: t}\n  t: {type: task, handler: echo, queue: builtin, next: e}\n  "
+                  "e: {type: end}\n"),
+       "4:41 reserved_queue"},
       {"no start", with_nodes("  e: {type: end}\n"), "2:1 no_start"},
       {"no end", with_nodes("  s: {type: start}\n"), "2:1 no_end, 3:3 dead_end"},
       {"two starts",

@@ -1,0 +1,159 @@
+// The running engine with a real thread: what is answered when it is full, when it stops, and when its store
+// goes away.
+#include "engine/service.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+
+#include "tests/support/memory_store.hpp"
+
+namespace baton::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct WallClock final : Clock {
+  [[nodiscard]] Time now() const override {
+    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  }
+};
+
+struct Answer final : Waiter {
+  std::promise<Reply> promise;
+  std::future<Reply> future = promise.get_future();
+  void deliver(Reply reply) override { promise.set_value(std::move(reply)); }
+  Reply get() {
+    if (future.wait_for(10s) != std::future_status::ready) throw std::runtime_error("no answer");
+    return future.get();
+  }
+};
+
+constexpr std::string_view yaml = R"(
+workflow_id: w
+nodes:
+  start: {type: start, next: a}
+  a: {type: task, handler: work, queue: q, next: end}
+  end: {type: end}
+)";
+
+// A store whose commits wait until they are let go.
+class GatedStore final : public Store {
+ public:
+  explicit GatedStore(support::MemoryDatabase& database, std::shared_future<void> gate)
+      : store_(database), gate_(std::move(gate)) {}
+  std::promise<void> at_gate;
+  Result<WriterState> open() override { return store_.open(); }
+  Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
+  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
+    return store_.waiting(queue, limit);
+  }
+  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
+    return store_.running_builtin(limit);
+  }
+  Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) override {
+    return store_.timers_due(until, limit);
+  }
+  Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    if (!std::exchange(reached_, true)) at_gate.set_value();
+    gate_.wait();
+    return store_.commit(writes, number);
+  }
+
+ private:
+  support::MemoryStore store_;
+  std::shared_future<void> gate_;
+  bool reached_ = false;
+};
+
+class ServiceTest : public testing::Test {
+ protected:
+  std::shared_ptr<Answer> submit(Service& service, Command command) {
+    auto answer = std::make_shared<Answer>();
+    service.submit(std::move(command), answer);
+    return answer;
+  }
+  std::shared_ptr<Answer> publish(Service& service) {
+    return submit(service, PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)});
+  }
+  static SubmitJob job(int n, std::string input = "{}") {
+    return {.job_id = {uuid7(from_millis(1'800'000'000'000), 1, static_cast<std::uint64_t>(n))},
+            .tenant = {"default"},
+            .workflow_id = "w",
+            .input_data = {std::move(input)}};
+  }
+
+  support::MemoryDatabase database_;
+  WallClock clock_;
+  metrics::Registry metrics_;
+};
+
+TEST_F(ServiceTest, RefusesWhatDoesNotFitTheInboxAndAnswersTheRest) {
+  std::promise<void> open_gate;
+  auto store = std::make_unique<GatedStore>(database_, open_gate.get_future().share());
+  auto at_gate = store->at_gate.get_future();
+  Service service(std::move(store), clock_, {.inbox_max = 4, .inbox_bytes_max = 10'000}, metrics_);
+  ASSERT_TRUE(service.start());
+  auto published = publish(service);  // takes the writer, who waits at the gate
+  at_gate.wait();
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (int i = 0; i < 8; ++i) answers.push_back(submit(service, job(i)));
+  auto large = submit(service, job(100, "{\"x\":\"" + std::string(20'000, 'x') + "\"}"));
+  open_gate.set_value();
+  EXPECT_TRUE(std::holds_alternative<WorkflowReply>(published->get()));
+  int refused = 0;
+  for (auto& answer : answers) {
+    const Reply reply = answer->get();
+    if (const auto* no = std::get_if<Refused>(&reply)) {
+      EXPECT_EQ(no->refusal, Refusal::overloaded);
+      ++refused;
+    } else {
+      EXPECT_TRUE(std::holds_alternative<JobReply>(reply));
+    }
+  }
+  EXPECT_EQ(refused, 4);
+  EXPECT_EQ(std::get<Refused>(large->get()).refusal, Refusal::overloaded);
+}
+
+TEST_F(ServiceTest, AnswersWhoeverWaitsWhenItStops) {
+  Service service(std::make_unique<support::MemoryStore>(database_), clock_, {}, metrics_);
+  ASSERT_TRUE(service.start());
+  EXPECT_TRUE(std::holds_alternative<WorkflowReply>(publish(service)->get()));
+  auto waiting = submit(service, [&] {
+    SubmitJob command = job(1);
+    command.wait_until = clock_.now() + 1h;
+    return command;
+  }());
+  auto poll = submit(
+      service, Poll{.tenant = {"default"}, .queue = "other", .worker = "w", .wait_until = clock_.now() + 1h});
+  service.stop();
+  EXPECT_EQ(std::get<JobReply>(waiting->get()).job.status, workflow::JobStatus::running);
+  EXPECT_TRUE(std::get<PollReply>(poll->get()).jobs.empty());
+  EXPECT_EQ(std::get<Refused>(submit(service, job(2))->get()).refusal, Refusal::stopping);
+}
+
+TEST_F(ServiceTest, FiresATimerAtItsTimeThoughNobodyAsks) {
+  Service service(std::make_unique<support::MemoryStore>(database_), clock_, {}, metrics_);
+  ASSERT_TRUE(service.start());
+  const std::string text =
+      "workflow_id: w\nnodes:\n  start: {type: start, next: a}\n  a: {type: task, handler: work, queue: q, "
+      "timeout_seconds: 1, next: end}\n  end: {type: end}\n";
+  submit(service, PublishWorkflow{{"default"}, workflow::parse(text).definition, text})->get();
+  SubmitJob command = job(1);
+  command.wait_until = clock_.now() + 8s;
+  auto ended = submit(service, command);
+  const Reply handed =
+      submit(service,
+             Poll{.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.now() + 1s})
+          ->get();
+  ASSERT_EQ(std::get<PollReply>(handed).jobs.size(), 1u);
+  const auto until = std::get<PollReply>(handed).jobs.front().lease_until;
+  const Reply reply = ended->get();
+  EXPECT_EQ(std::get<JobReply>(reply).job.status, workflow::JobStatus::failed);
+  EXPECT_GE(*std::get<JobReply>(reply).job.completed_at, until);
+}
+
+}  // namespace
+}  // namespace baton::engine
