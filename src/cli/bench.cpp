@@ -211,18 +211,19 @@ void add_echo(CLI::App& parent, Action& chosen) {
       ->add_option("--clients", options->clients, "closed loops of so many clients each; default 1,8,64,256")
       ->delimiter(',')
       ->check(CLI::Range(1, 4000));
-  command->add_option("--seconds", options->seconds, "of each level; default 5")->check(CLI::PositiveNumber);
+  command->add_option("--seconds", options->seconds, "of each level; default 5")
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--jobs", options->jobs, "of each level, instead of seconds")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--workers", options->workers, "worker processes; default 1")->check(CLI::Range(1, 64));
   command
       ->add_option("--rate", options->rate,
                    "jobs/s of the open loop, 0 leaves it out; default half of the best closed loop")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000'000));
   command
       ->add_option("--soak", options->soak,
                    "only this: so many jobs with 256 clients, and the server's memory meanwhile")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_flag("--json", options->as_json, "print everything as one JSON object at the end");
   command->footer(
       "Server and workers are processes of their own. Open loop: jobs start at random times whatever the\n"

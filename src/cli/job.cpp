@@ -108,7 +108,10 @@ int submit(const Options& options) {
     return code;
   }
   const std::string job_id = Fields(answer->body).text("job_id");
-  if (options.wait) return follow(remote, options, job_id);
+  if (options.wait) {
+    fmt::print(stderr, "job {}\n", job_id);  // whatever comes between, the id is known
+    return follow(remote, options, job_id);
+  }
   if (options.remote.as_json)
     print_json(answer->body);
   else
@@ -217,7 +220,7 @@ void add_submit(CLI::App& job, Action& chosen, const Shared& options) {
   command->add_option("WORKFLOW", options->workflow_id, "the workflow's id")->required();
   command->add_option("-i,--input", options->input, input_help);
   command->add_option("--version", options->version, "of the workflow; default the latest")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--idempotency-key", options->idempotency_key, "the same key again gives the same job");
   command->add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
   command->footer(
@@ -231,7 +234,7 @@ void add_list(CLI::App& job, Action& chosen, const Shared& options) {
   command->add_option("--status", options->status, "PENDING, RUNNING, COMPLETED, FAILED or CANCELLED")
       ->check(CLI::IsMember({"PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"}, CLI::ignore_case));
   command->add_option("--workflow", options->workflow_id, "only of this workflow");
-  command->add_option("--limit", options->limit, "jobs on one page")->check(CLI::PositiveNumber);
+  command->add_option("--limit", options->limit, "jobs on one page")->check(CLI::Range(1, 200));
   command->add_option("--cursor", options->cursor, "where the page before ended");
   command->footer("Example:\n  baton job list --status FAILED --limit 20");
 }

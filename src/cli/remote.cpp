@@ -1,6 +1,7 @@
 #include "cli/remote.hpp"
 
 #include <fmt/format.h>
+#include <cstdlib>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -18,16 +19,22 @@ namespace baton::cli {
 
 namespace {
 
-std::optional<std::string> unless_empty(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return text;
+constexpr std::string_view default_server = "http://127.0.0.1:8080";
+
+// What the command line says, else the environment. The commands of a group share their options, and the
+// parser would let the environment of one overrule the command line of another; so it is asked here.
+std::optional<std::string> chosen(const std::optional<std::string>& option, const char* variable) {
+  if (option) return option;
+  if (const char* value = std::getenv(variable); value && *value) return value;
+  return std::nullopt;
 }
 
 }  // namespace
 
 struct Remote::State {
   explicit State(const RemoteOptions& options)
-      : client(options.server, unless_empty(options.token), unless_empty(options.tenant)) {}
+      : client(chosen(options.server, "BATON_SERVER").value_or(std::string(default_server)),
+               chosen(options.token, "BATON_TOKEN"), chosen(options.tenant, "BATON_TENANT")) {}
 
   Result<Answer> request(std::string_view method, std::string_view target, std::string body,
                          std::string_view content_type, const Headers& headers) {
@@ -56,13 +63,12 @@ Result<Answer> Remote::post(std::string_view target, std::string body, std::stri
 }
 
 void add_remote_options(CLI::App& command, RemoteOptions& options) {
-  command.add_option("--server", options.server, "the server's URL")
-      ->envname("BATON_SERVER")
-      ->type_name("URL")
-      ->capture_default_str();
-  command.add_option("--token", options.token, "access token")->envname("BATON_TOKEN")->type_name("TOKEN");
-  command.add_option("--tenant", options.tenant, "whose data; default the token's tenant")
-      ->envname("BATON_TENANT")
+  command
+      .add_option("--server", options.server,
+                  "the server's URL (BATON_SERVER); default " + std::string(default_server))
+      ->type_name("URL");
+  command.add_option("--token", options.token, "access token (BATON_TOKEN)")->type_name("TOKEN");
+  command.add_option("--tenant", options.tenant, "whose data (BATON_TENANT); default the token's tenant")
       ->type_name("TENANT");
   command.add_flag("--json", options.as_json, "print the server's JSON");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,9 +17,7 @@ class App;
 namespace baton::cli {
 
 struct RemoteOptions {
-  std::string server = "http://127.0.0.1:8080";
-  std::string token;
-  std::string tenant;
+  std::optional<std::string> server, token, tenant;  // none: the environment, else the default
   bool as_json = false;
 };
 

@@ -142,7 +142,7 @@ void add_workflow(CLI::App& app, Action& chosen) {
   CLI::App* get =
       add_command(*workflow, chosen, options, "show", "Print a definition as it was published", show);
   get->add_option("ID", options->workflow_id, "the workflow's id")->required();
-  get->add_option("--version", options->version, "default the latest")->check(CLI::PositiveNumber);
+  get->add_option("--version", options->version, "default the latest")->check(CLI::Range(1, 1'000'000'000));
 }
 
 }  // namespace baton::cli

@@ -99,6 +99,13 @@ TEST_F(AuthTest, pages_of_other_sites_cannot_use_an_open_server) {
   const auto host = url().substr(7);
   EXPECT_EQ(ask("GET", "/api/v1/jobs", {}, {{"Origin", "https://evil.example"}}).status, 403);
   EXPECT_EQ(ask("GET", "/api/v1/jobs", {}, {{"Origin", "null"}}).status, 403);
+  // A name made to point to this machine: the origin is the host, and still it is somebody else's page.
+  for (const char* says : {"Origin: http://evil.example", "Sec-Fetch-Site: same-origin"}) {
+    RawConnection page(port_);
+    page.send(std::string("GET /api/v1/jobs HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n") + says +
+              "\r\n\r\n");
+    EXPECT_NE(page.read_all().find(" 403 "), std::string::npos) << says;
+  }
   EXPECT_EQ(ask("GET", "/api/v1/jobs", {}, {{"Origin", "http://" + host}}).status, 200);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <algorithm>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -240,6 +241,12 @@ Result<ClientResponse> Client::request(std::string_view method, std::string_view
   if (!state.address) {
     TRY_ASSIGN(state.address, parse_address(state.base_url));
   }
+  const auto has_controls = [](std::string_view text) {
+    return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  };
+  bool injected = has_controls(state.token.value_or("")) || has_controls(state.tenant.value_or(""));
+  for (const auto& [name, value] : headers) injected = injected || has_controls(name) || has_controls(value);
+  if (injected) return fail(Code::invalid, "a token, a tenant or a header must not have control characters");
   try {
     const auto message = state.build(method, target, std::move(body), content_type, headers);
     if (state.is_open() && state.is_stale()) state.close();

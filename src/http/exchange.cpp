@@ -21,10 +21,15 @@ void Parcel::abandon() {
 }
 
 void Mailbox::put(std::shared_ptr<Parcel> parcel) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) return;
-  arrived_.push_back(std::move(parcel));
-  if (arrived_.size() == 1) wake_();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) {
+      arrived_.push_back(std::move(parcel));
+      if (arrived_.size() == 1) wake_();
+      return;
+    }
+  }
+  parcel->drop();
 }
 
 void Mailbox::drain() {
@@ -40,9 +45,13 @@ void Mailbox::drain() {
 }
 
 void Mailbox::close() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  arrived_.clear();
+  std::vector<std::shared_ptr<Parcel>> arrived;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    arrived.swap(arrived_);
+  }
+  for (const auto& parcel : arrived) parcel->drop();
 }
 
 void ReplyParcel::deliver(Reply reply) {

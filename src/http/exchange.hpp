@@ -25,8 +25,9 @@ namespace baton::http {
 class Parcel {
  public:
   virtual ~Parcel() = default;
-  void arrive();   // it is here: resume who waits, or deal with it alone
-  void abandon();  // nobody will collect it any more; resumes who waits
+  void arrive();                  // it is here: resume who waits, or deal with it alone
+  void abandon();                 // nobody will collect it any more; resumes who waits
+  void drop() { uncollected(); }  // it came when there was nobody left at all; any thread
   [[nodiscard]] bool arrived() const { return arrived_; }
   void resume_on_arrival(std::coroutine_handle<> waiting) { waiting_ = waiting; }
 
@@ -45,7 +46,7 @@ class Mailbox {
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
   void put(std::shared_ptr<Parcel> parcel);  // any thread
   void drain();                              // I/O thread
-  void close();                              // from now on, put drops
+  void close();  // after the I/O thread: what is here, and what still comes, is dropped
 
  private:
   std::mutex mutex_;

@@ -27,6 +27,7 @@ struct Request {
   std::string accept;
   std::string content_type;
   std::string origin;
+  bool from_browser = false;  // it says where the page is that made it
   std::string host;
 
   // Known after routing and authentication.

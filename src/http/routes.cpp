@@ -78,7 +78,15 @@ std::optional<std::string_view> bearer(std::string_view header) {
 
 // A page of another site, open in somebody's browser, must not be able to use a server that is open on
 // loopback.
-bool is_cross_site(const Request& request) {
+bool is_cross_site(const Request& request, bool loopback) {
+  if (!request.from_browser) return false;
+  // A name that somebody made to point here is not this machine's: a page under that name has an origin equal
+  // to its Host.
+  std::string_view name = request.host;
+  if (const auto colon = name.rfind(':'); colon != name.npos && !name.ends_with(']'))
+    name = name.substr(0, colon);
+  if (loopback && !equal_ignoring_case(name, "localhost") && !name.starts_with("127.") && name != "[::1]")
+    return true;
   if (request.origin.empty()) return false;
   const auto host = request.origin.find("://");
   return host == std::string::npos ||
@@ -109,7 +117,8 @@ Task<Checked> authorize(Call& call, Permission permission) {
   if (!request.authorization) {
     if (call.services.options.access == Access::required)
       co_return unauthorized("a bearer token is required");
-    if (is_cross_site(request)) co_return problem(403, "forbidden", "requests from other sites need a token");
+    if (is_cross_site(request, call.services.options.loopback))
+      co_return problem(403, "forbidden", "requests from other sites need a token");
     request.role = Role::admin;
     co_return decide_tenant(request, std::nullopt);
   }

@@ -199,6 +199,7 @@ void Server::run() {
   state_->tick();
   const auto work = asio::make_work_guard(state_->io);
   state_->io.run();
+  state_->services.mailbox->close();
 }
 
 void Server::stop() {

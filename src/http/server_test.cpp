@@ -90,7 +90,9 @@ TEST_F(ServerTest, what_is_not_http_is_400) {
   for (const std::string garbage :
        {"\x16\x03\x01\x02hello\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"}) {
+        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "GET /healthz HTTP/1.1\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n"}) {
     RawConnection connection(port_);
     connection.send(garbage);
     EXPECT_NE(connection.read_all().find(" 400 "), std::string::npos) << garbage;
@@ -105,7 +107,7 @@ TEST_F(ServerTest, a_slow_header_and_a_slow_body_are_408) {
   header.send("GET /healthz HT");
   EXPECT_NE(header.read_all().find("408"), std::string::npos);
   RawConnection body(port_);
-  body.send("POST /api/v1/jobs HTTP/1.1\r\nContent-Length: 10\r\n\r\n{");
+  body.send("POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{");
   EXPECT_NE(body.read_all().find("408"), std::string::npos);
   RawConnection silent(port_);
   EXPECT_EQ(silent.read_all(), "");

@@ -83,6 +83,15 @@ int status_of(const error_code& error) {
   return 400;
 }
 
+// Where a request ends, and whom it is for, must not be a matter of opinion between a proxy and us.
+template <class Message>
+bool is_unambiguous(const Message& message) {
+  const auto encoding = message.find(beast::http::field::transfer_encoding);
+  if (encoding != message.end() && !beast::iequals(encoding->value(), "chunked")) return false;
+  const auto hosts = message.count(beast::http::field::host);
+  return hosts == 1 || (hosts == 0 && message.version() < 11);
+}
+
 std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
@@ -219,6 +228,7 @@ Task<int> Session::read_request(Parser& parser) {
       if (error == beast::http::error::need_more) break;
       if (error) co_return status_of(error);
       if (!had_header && parser.is_header_done()) {
+        if (!is_unambiguous(parser.get())) co_return 400;
         enter(Phase::body, options.body_time);
         const bool wants_word = beast::iequals(parser.get()[beast::http::field::expect], "100-continue");
         if (wants_word && !parser.is_done() && buffer_.size() == 0) {
@@ -254,7 +264,8 @@ Request Session::take_request(Parser& parser) {
       case http::field::authorization: request.authorization = text_of(field.value()); break;
       case http::field::accept: request.accept = text_of(field.value()); break;
       case http::field::content_type: request.content_type = text_of(field.value()); break;
-      case http::field::origin: request.origin = text_of(field.value()); break;
+      case http::field::origin: request.origin = text_of(field.value()), request.from_browser = true; break;
+      case http::field::sec_fetch_site: request.from_browser = true; break;
       case http::field::host: request.host = text_of(field.value()); break;
       case http::field::unknown: {
         const auto name = field.name_string();

@@ -102,7 +102,7 @@ constexpr std::array all_settings{
             "auto, text or json; default auto: text on a terminal, JSON lines otherwise", set_log_format},
     Setting{"body_max", "BYTES", "largest request body; default 4m",
             [](Config& c, std::string_view v) { return set_count(c.body_max, v, 1024); }},
-    Setting{"connections_max", "N", "connections at once; default 10000",
+    Setting{"connections_max", "N", "connections at once; default 16000",
             [](Config& c, std::string_view v) { return set_count(c.connections_max, v, 1); }},
     Setting{"inbox_max", "N", "commands that may wait for the engine before it answers 503; default 16384",
             [](Config& c, std::string_view v) { return set_count(c.inbox_max, v, 1); }},

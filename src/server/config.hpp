@@ -37,7 +37,7 @@ struct Config {
   std::string log_level = "info";
   LogFormat log_format = LogFormat::automatic;
   std::size_t body_max = std::size_t{4} << 20;  // bytes of one request
-  std::size_t connections_max = 20'000;
+  std::size_t connections_max = 16'000;
   std::size_t inbox_max = 16'384;  // commands waiting for the engine
 };
 

@@ -12,6 +12,7 @@
 #include "engine/service.hpp"
 #include "http/read_pool.hpp"
 #include "http/server.hpp"
+#include "server/ask.hpp"
 #include "server/definition_files.hpp"
 #include "server/system_clock.hpp"
 #include "store/open.hpp"
@@ -121,6 +122,7 @@ Result<> Server::State::start_http(http::Access access) {
   reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers);
   http::Options options;
   options.access = access;
+  options.loopback = config.listen.is_loopback();
   options.body_bytes_max = config.body_max;
   options.connections_max = config.connections_max;
   http = std::make_unique<http::Server>(options, *engine, *reads, metrics, clock,
@@ -145,7 +147,11 @@ Result<> Server::start() {
     TRY(s.publish_all(files));
     TRY(s.start_http(access));
     if (s.config.builtin) {
-      s.builtin = std::make_unique<worker::Builtin>(*s.engine, s.clock);
+      s.builtin = std::make_unique<worker::Builtin>(
+          *s.engine, s.clock,
+          // Its results must fit the inbox together.
+          worker::BuiltinOptions{.batch_max = static_cast<std::uint32_t>(
+                                     std::clamp<std::size_t>(s.config.inbox_max / 8, 1, 256))});
       s.builtin->start();
     }
     spdlog::info("ready at {}, store {}, {}", url(), without_password(s.config.store),
@@ -162,6 +168,9 @@ void Server::stop() {
   // which answers the rest.
   if (s.http) s.http->stop();
   if (s.io.joinable()) s.io.join();
+  // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
+  // that is away has no part in this, so it is not waited for long.
+  if (s.engine && s.engine->ready()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
   if (s.builtin) s.builtin->stop();
   if (s.engine) s.engine->stop();
 }
