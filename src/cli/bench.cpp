@@ -212,14 +212,14 @@ void add_echo(CLI::App& parent, Action& chosen) {
       ->delimiter(',')
       ->check(CLI::Range(1, 4000));
   command->add_option("--seconds", options->seconds, "of each level; default 5")
-      ->check(CLI::Range(1, 1'000'000'000));
+      ->check(CLI::Range(0.1, 86'400.0));
   command->add_option("--jobs", options->jobs, "of each level, instead of seconds")
       ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--workers", options->workers, "worker processes; default 1")->check(CLI::Range(1, 64));
   command
       ->add_option("--rate", options->rate,
                    "jobs/s of the open loop, 0 leaves it out; default half of the best closed loop")
-      ->check(CLI::Range(0, 1'000'000'000));
+      ->check(CLI::Range(0.0, 1'000'000.0));
   command
       ->add_option("--soak", options->soak,
                    "only this: so many jobs with 256 clients, and the server's memory meanwhile")
