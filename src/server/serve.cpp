@@ -35,17 +35,28 @@ void on_signal(int) {
   errno = saved;
 }
 
+// The threads that are made while the signals are blocked never see them: the main thread alone does.
+void block_signals(bool block) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+}
+
 void watch_signals() {
+  block_signals(true);
   wake_fd = eventfd(0, EFD_CLOEXEC);
   struct sigaction action{};
   action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = 0;  // only the wait below is interrupted by it, and that wait looks again
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
 
 void wait_for_the_end() {
+  block_signals(false);
   std::uint64_t count = 0;
   while (signals == 0 && !fatal) {
     [[maybe_unused]] const auto got = read(wake_fd, &count, sizeof count);
