@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -29,9 +30,11 @@ class Load {
     threads_.clear();
     return acknowledged_;
   }
-  [[nodiscard]] std::size_t acknowledged() {
-    const std::scoped_lock lock(mutex_);
-    return acknowledged_.size();
+  // Waits until so many more jobs have been acknowledged. False: they were not, in that time.
+  [[nodiscard]] bool wait_for_more(std::size_t jobs, std::chrono::seconds within) {
+    std::unique_lock lock(mutex_);
+    const std::size_t enough = acknowledged_.size() + jobs;
+    return more_.wait_for(lock, within, [&] { return acknowledged_.size() >= enough; });
   }
   ~Load() { (void)stop(); }
 
@@ -56,10 +59,12 @@ class Load {
     if (answer.status != 200 && answer.status != 201) return false;
     const std::scoped_lock lock(mutex_);
     acknowledged_[key] = answer.text("job_id");
+    more_.notify_all();
     return true;
   }
 
   std::mutex mutex_;
+  std::condition_variable more_;
   std::string url_;
   std::map<std::string, std::string> acknowledged_;
   std::vector<std::thread> threads_;
@@ -101,9 +106,7 @@ void kill_again_and_again(const std::vector<std::string>& options, int times) {
   load.set_url(server->url());
   load.start(4);
   for (int i = 0; i < times; ++i) {
-    const std::size_t before = load.acknowledged();
-    for (int waited = 0; load.acknowledged() < before + 30 && waited < 5'000; ++waited)
-      std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(load.wait_for_more(30, 20s)) << "the server took no jobs";
     server->process().signal(SIGKILL);
     ASSERT_EQ(server->process().wait(10s), 128 + SIGKILL);
     server = std::make_unique<Server>(options);
@@ -133,16 +136,11 @@ TEST(Crash, OfTheDatabaseLosesNothingAndDoublesNothing) {
   load.set_url(server.url());
   load.start(4);
   for (int i = 0; i < 3; ++i) {
-    const std::size_t before = load.acknowledged();
-    for (int waited = 0; load.acknowledged() < before + 30 && waited < 10'000; ++waited)
-      std::this_thread::sleep_for(1ms);
-    EXPECT_GE(load.acknowledged(), before + 30) << "the server did not come back after the database did";
+    EXPECT_TRUE(load.wait_for_more(30, 20s)) << "the server did not come back after the database did";
     postgres.crash();
     postgres.start();
   }
-  const std::size_t before = load.acknowledged();
-  for (int waited = 0; load.acknowledged() < before + 30 && waited < 10'000; ++waited)
-    std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(load.wait_for_more(30, 20s)) << "the server took no jobs";
   audit(server, load.stop());
   EXPECT_FALSE(server.process().wait(0ms).has_value());
 }
