@@ -1,6 +1,8 @@
 #include "base/json.hpp"
 
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -86,6 +88,28 @@ std::string quoted(std::string_view text) {
   std::string out;
   append_quoted(out, text);
   return out;
+}
+
+void append_real(std::string& out, double value) {
+  if (!std::isfinite(value)) {
+    out += "null";
+    return;
+  }
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  const std::string_view text(buffer, static_cast<std::size_t>(end - buffer));
+  out += text;
+  if (text.find_first_of(".e") == std::string_view::npos) out += ".0";
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Sequence sequence =
+        static_cast<std::uint8_t>(text[at]) < 0x80 ? Sequence{1, true} : look_at(text, at);
+    if (!sequence.valid) return false;
+    at += sequence.size;
+  }
+  return true;
 }
 
 }  // namespace baton

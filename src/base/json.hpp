@@ -20,4 +20,10 @@ void append_quoted(std::string& out,
                    std::string_view text);  // a JSON string, quotes included; invalid UTF-8 becomes U+FFFD
 [[nodiscard]] std::string quoted(std::string_view text);
 
+// The shortest text that reads back as the same number, and as a real: 1.0 stays one. Infinities and NaN,
+// which JSON lacks, become null.
+void append_real(std::string& out, double value);
+
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 }  // namespace baton

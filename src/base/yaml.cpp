@@ -3,6 +3,7 @@
 #include <yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -45,6 +46,14 @@ class Positions {
             static_cast<int>(before.size() - line_start) + 1};
   }
 
+  // What stands between two marks.
+  [[nodiscard]] std::string_view between(const yaml_mark_t& from, const yaml_mark_t& to) {
+    (void)at(from);
+    const std::size_t begin = here_.offset;
+    (void)at(to);
+    return text_.substr(begin, std::max(here_.offset, begin) - begin);
+  }
+
   [[nodiscard]] bool is_tab(const yaml_mark_t& mark) {
     (void)at(mark);
     return here_.offset < text_.size() && text_[here_.offset] == '\t';
@@ -81,6 +90,7 @@ struct Draft {
   Kind kind = Kind::null;
   Position at;
   std::string text;
+  Written written;
   std::vector<Child> children;
   bool open = false;  // its end has not been read: an alias to it would make a circle
 };
@@ -219,8 +229,27 @@ class Reader {
     }
     if (!count(at)) return;
     const std::size_t node = add(kind, at, text);
+    if (kind == Kind::string) drafts_[node].written = written(event, at);
     anchor(view(scalar.anchor), node);
     attach(node);
+  }
+
+  Written written(const yaml_event_t& event, Position at) {
+    const auto& scalar = event.data.scalar;
+    const bool block = scalar.style == YAML_LITERAL_SCALAR_STYLE || scalar.style == YAML_FOLDED_SCALAR_STYLE;
+    if (block || event.start_mark.line != event.end_mark.line) return {Written::Style::lines, at, {}};
+    const std::string_view all = positions_.between(event.start_mark, event.end_mark);
+    std::string_view rest = all;
+    while (rest.starts_with('&') || rest.starts_with('!'))  // an anchor or a tag comes first
+      rest.remove_prefix(std::min(rest.find_first_not_of(" \t", rest.find_first_of(" \t")), rest.size()));
+    at.column += static_cast<int>(all.size() - rest.size());
+    if (scalar.style == YAML_PLAIN_SCALAR_STYLE) return {Written::Style::plain, at, {}};
+    ++at.column;
+    rest = rest.substr(std::min<std::size_t>(1, rest.size()), rest.size() < 2 ? 0 : rest.size() - 2);
+    const bool escaped = rest.size() != scalar.length;  // an escape is never as long as what it means
+    return {scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE ? Written::Style::single_quoted
+                                                            : Written::Style::double_quoted,
+            at, escaped ? std::string(rest) : std::string()};
   }
 
   Kind tagged(std::string_view tag, std::string_view text, Position at) {
@@ -311,7 +340,7 @@ class Reader {
   }
 
   std::size_t add(Kind kind, Position at, std::string_view text) {
-    drafts_.push_back({kind, at, std::string(text), {}, false});
+    drafts_.push_back({kind, at, std::string(text), {}, {}, false});
     return drafts_.size() - 1;
   }
 
@@ -341,10 +370,11 @@ class Reader {
   // Recursion ends at the depth limit.
   void expand(std::size_t number, int depth, Node& out) {
     const Draft& draft = drafts_[number];
-    if (!spend(draft.text.size())) return too_many(draft.at);
+    if (!spend(draft.text.size() + draft.written.escaped.size())) return too_many(draft.at);
     out.kind = draft.kind;
     out.at = draft.at;
     out.text = draft.text;
+    out.written = draft.written;
     if (out.is_scalar()) return;
     if (depth == 0) return too_deep(draft.at);
     if (draft.kind == Kind::sequence) out.items.reserve(draft.children.size());
@@ -386,24 +416,12 @@ class Reader {
 
 // ---- Nodes to JSON ----
 
-// Integers beyond 64 bits keep all their digits; other reals are the shortest text that reads back as the
-// same number.
+// Integers beyond 64 bits keep all their digits.
 void append_real(std::string& out, const Node& node) {
-  const double value = node.as_real();
-  if (!std::isfinite(value)) {
-    out += "null";
-    return;
-  }
-  if (const std::string_view digits = big_integer_digits(node.text); !digits.empty()) {
-    if (node.text.front() == '-') out += '-';
-    out += digits;
-    return;
-  }
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  const std::string_view text(buffer, static_cast<std::size_t>(end - buffer));
-  out += text;
-  if (text.find_first_of(".e") == std::string_view::npos) out += ".0";  // 1.0 stays a real
+  const std::string_view digits = big_integer_digits(node.text);
+  if (digits.empty() || !std::isfinite(node.as_real())) return baton::append_real(out, node.as_real());
+  if (node.text.front() == '-') out += '-';
+  out += digits;
 }
 
 // Recursion is bounded by the depth limit of parse().
@@ -451,7 +469,44 @@ std::unexpected<std::vector<Diagnostic>> refuse(std::string code, std::string me
       std::vector{Diagnostic{Diagnostic::Level::error, {}, std::move(code), std::move(message), {}}});
 }
 
+// How many bytes the escape at the front of `written` takes, and how many the text that it means.
+struct Escape {
+  std::size_t written;
+  std::size_t text;
+};
+
+Escape look_at_escape(std::string_view written) {
+  constexpr std::string_view sized = "xuU";
+  constexpr std::array<std::size_t, 3> digits{2, 4, 8};
+  const char letter = written.size() > 1 ? written[1] : '\\';
+  if (letter == 'N' || letter == '_') return {2, 2};
+  if (letter == 'L' || letter == 'P') return {2, 3};
+  const std::size_t which = sized.find(letter);
+  if (which == sized.npos) return {2, 1};
+  const std::string_view hex = written.substr(2, digits[which]);
+  std::uint32_t code = 0;
+  (void)std::from_chars(hex.data(), hex.data() + hex.size(), code, 16);
+  return {2 + digits[which], code < 0x80 ? 1u : code < 0x800 ? 2u : code < 0x10000 ? 3u : 4u};
+}
+
 }  // namespace
+
+Position Written::position(std::size_t offset) const {
+  if (style == Style::lines) return at;
+  std::size_t in_text = 0;
+  std::size_t in_document = 0;
+  while (in_text < offset && in_document < escaped.size()) {
+    const char sign = style == Style::single_quoted ? '\'' : '\\';
+    Escape step{1, 1};
+    if (escaped[in_document] == sign)
+      step = style == Style::single_quoted ? Escape{2, 1}
+                                           : look_at_escape(std::string_view(escaped).substr(in_document));
+    in_text += step.text;
+    in_document += step.written;
+  }
+  if (in_text < offset) in_document += offset - in_text;
+  return {at.line, at.column + static_cast<int>(in_document)};
+}
 
 const Node* Node::find(std::string_view key) const {
   const auto found = std::ranges::find(entries, key, &Entry::key);

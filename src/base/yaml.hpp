@@ -25,6 +25,17 @@ struct Limits {
 
 enum class Kind { null, boolean, integer, real, string, sequence, mapping };
 
+// Where the text of a scalar stands in the document, byte for byte as far as it is on one line.
+struct Written {
+  enum class Style { plain, single_quoted, double_quoted, lines /* on several lines, or a block */ };
+  Style style = Style::plain;
+  Position at;          // of the text, after an opening quote; of the scalar when it is on several lines
+  std::string escaped;  // a quoted text as it is written, if that is not the text itself
+
+  // Of the byte with this number in the node's text.
+  [[nodiscard]] Position position(std::size_t offset) const;
+};
+
 struct Node;
 struct Entry;
 
@@ -32,6 +43,7 @@ struct Node {
   Kind kind = Kind::null;
   Position at;
   std::string text;            // scalars: the value as written, after unquoting and folding
+  Written written;             // scalars: where that text stands
   std::vector<Node> items;     // sequences
   std::vector<Entry> entries;  // mappings, in the order of the document
 
