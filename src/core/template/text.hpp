@@ -1,0 +1,59 @@
+// Characters and UTF-8. Letters with a case are those of ASCII: there is no table of all others here. Private
+// to the template folder.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace baton::expression {
+
+[[nodiscard]] constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+[[nodiscard]] constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+[[nodiscard]] constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+[[nodiscard]] constexpr char to_lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+[[nodiscard]] constexpr char to_upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
+[[nodiscard]] constexpr bool is_word_start(char c) { return is_lower(c) || is_upper(c) || c == '_'; }
+[[nodiscard]] constexpr bool is_word_part(char c) { return is_word_start(c) || is_digit(c); }
+
+// The bytes from `at`, which is inside the text, up to the next character. Never past the end, at least 1.
+[[nodiscard]] constexpr std::size_t character_size(std::string_view text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+  return end - at;
+}
+
+[[nodiscard]] constexpr std::size_t character_count(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); at += character_size(text, at)) ++count;
+  return count;
+}
+
+[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+inline void append_character(std::string& out, std::uint32_t code) {
+  const auto byte = [&](std::uint32_t bits) { out += static_cast<char>(bits); };
+  if (code < 0x80) return byte(code);
+  if (code < 0x800) {
+    byte(0xc0 | code >> 6);
+  } else {
+    if (code < 0x10000) {
+      byte(0xe0 | code >> 12);
+    } else {
+      byte(0xf0 | code >> 18);
+      byte(0x80 | (code >> 12 & 0x3f));
+    }
+    byte(0x80 | (code >> 6 & 0x3f));
+  }
+  byte(0x80 | (code & 0x3f));
+}
+
+}  // namespace baton::expression
