@@ -121,7 +121,10 @@ std::expected<Json, Problem> Document::evaluate(const Scope& scope) const {
   for (const Hole& hole : holes_) {
     result.text.append(text_.text, copied, hole.text_end - copied);
     copied = hole.text_end;
-    TRY(hole.filling.append_json(evaluator, hole.depth, result.text));
+    if (auto filled = hole.filling.append_json(evaluator, hole.depth, result.text); !filled) [[unlikely]] {
+      filled.error().place = static_cast<std::size_t>(&hole - holes_.data());
+      return std::unexpected(std::move(filled).error());
+    }
   }
   result.text.append(text_.text, copied);
   return result;

@@ -39,7 +39,8 @@ class Document {
   [[nodiscard]] const References& references() const { return references_; }
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
 
-  // One budget of steps and text covers the whole tree. The offset of a problem is within its template.
+  // One budget of steps and text covers the whole tree. The offset of a problem is within the template at its
+  // place.
   [[nodiscard]] std::expected<Json, Problem> evaluate(const Scope& scope) const;
 
  private:
@@ -50,8 +51,8 @@ class Document {
     Template filling;
   };
 
-  Json text_;  // with nothing where the holes are
-  std::vector<Hole> holes_;
+  Json text_;                // with nothing where the holes are
+  std::vector<Hole> holes_;  // as many as places, in the same order
   References references_;
   std::vector<Place> places_;
 };

@@ -21,8 +21,9 @@ namespace baton::expression {
 struct Problem {
   std::size_t offset = 0;  // bytes into the template text
   std::string message;
-  std::string hint;  // may be empty
-  std::string code;  // stable, for programs: "expression_syntax", "unknown_name", "undefined", ...
+  std::string hint;       // may be empty
+  std::string code;       // stable, for programs: "expression_syntax", "unknown_name", "undefined", ...
+  std::size_t place = 0;  // of an evaluated Document: which of its places()
 };
 
 // Guarded: the reference stands under `default`, `is defined` or `is not defined`, so that it may be missing.

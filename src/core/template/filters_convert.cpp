@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "core/template/filters.hpp"
 #include "core/template/operators.hpp"
+#include "core/template/read_json.hpp"
 #include "core/template/text.hpp"
 
 namespace baton::expression::filter {
@@ -65,12 +66,9 @@ Outcome tojson(Call& call) {
 Outcome fromjson(Call& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   if (!call.budget.scan(text.size()) || !call.budget.text(text.size())) return call.budget.exceeded();
-  json::parse_options options;
-  options.max_depth = depth_max;
-  json::error_code error;
-  json::value value = json::parse({text.data(), text.size()}, error, {}, options);
-  if (error) return problem("invalid_value", "the text is not JSON: " + error.message());
-  return value;
+  auto value = read_json(text);
+  if (!value) return problem("invalid_value", "the text is not JSON: " + value.error());
+  return *std::move(value);
 }
 
 Outcome to_int(Call& call) {

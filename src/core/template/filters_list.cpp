@@ -220,8 +220,9 @@ Outcome sort(Call& call) {
       return std::unexpected(std::move(comparable).error());
   }
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    if (call.budget.is_exceeded()) return false;  // everything is equal then, and the sort ends soon
     const auto found = compare(*all.keys[descending ? b : a], *all.keys[descending ? a : b], call.budget);
-    return found && *found < 0;  // once the budget is exceeded, everything is equal and the sort ends soon
+    return found && *found < 0;
   });
   if (call.budget.is_exceeded()) return call.budget.exceeded();
   return chosen(std::move(all.list), order, call.budget);
