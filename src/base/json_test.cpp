@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <boost/json.hpp>
+#include <limits>
 
 namespace baton {
 namespace {
@@ -50,6 +51,25 @@ TEST(AppendQuoted, leaves_what_is_there) {
   std::string out = "[1,";
   append_quoted(out, "x");
   EXPECT_EQ(out, "[1,\"x\"");
+}
+
+TEST(AppendReal, a_real_stays_one_and_reads_back) {
+  const auto real = [](double value) {
+    std::string out;
+    append_real(out, value);
+    return out;
+  };
+  EXPECT_EQ(real(1), "1.0");
+  EXPECT_EQ(real(-0.1), "-0.1");
+  EXPECT_EQ(real(1e300), "1e+300");
+  EXPECT_EQ(real(std::numeric_limits<double>::infinity()), "null");
+}
+
+TEST(IsUtf8, tells_text_from_bytes) {
+  EXPECT_TRUE(is_utf8("a\xc3\xa9\xf0\x9f\x98\x80"));
+  EXPECT_FALSE(is_utf8("a\xc3"));
+  EXPECT_FALSE(is_utf8("\xff"));
+  EXPECT_FALSE(is_utf8("\xed\xa0\x80"));
 }
 
 RC_GTEST_PROP(Quoted, any_bytes_become_valid_json, (const std::string& bytes)) {

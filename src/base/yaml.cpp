@@ -246,7 +246,7 @@ class Reader {
     if (scalar.style == YAML_PLAIN_SCALAR_STYLE) return {Written::Style::plain, at, {}};
     ++at.column;
     rest = rest.substr(std::min<std::size_t>(1, rest.size()), rest.size() < 2 ? 0 : rest.size() - 2);
-    const bool escaped = rest.size() != scalar.length;  // an escape is never as long as what it means
+    const bool escaped = rest != std::string_view(reinterpret_cast<const char*>(scalar.value), scalar.length);
     return {scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE ? Written::Style::single_quoted
                                                             : Written::Style::double_quoted,
             at, escaped ? std::string(rest) : std::string()};

@@ -233,6 +233,30 @@ RC_GTEST_PROP(Yaml, any_text_quoted_as_json_reads_back, ()) {
   RC_ASSERT(node->text == text);
 }
 
+TEST(Yaml, each_byte_of_a_scalar_on_one_line_has_its_position) {
+  const auto column = [](std::string_view document, std::size_t offset) {
+    return parsed(document).written.position(offset).column;
+  };
+  EXPECT_EQ(column("abc", 2), 3);
+  EXPECT_EQ(column("'abc'", 2), 4);
+  EXPECT_EQ(column("'a''c'", 2), 5);
+  EXPECT_EQ(column(R"("\x41\u00e9\U0001F600\N\Lx")", 12), 26);
+  EXPECT_EQ(column("&a !!str 'abc'", 2), 13);
+  EXPECT_EQ(parsed("|\n  a\n  b\n").written.position(2), (Position{1, 1}));
+}
+
+RC_GTEST_PROP(Yaml, positions_lead_to_the_byte_or_its_escape, ()) {
+  const auto text = *rc::gen::container<std::string>(
+      rc::gen::map(rc::gen::inRange(1, 127), [](int c) { return static_cast<char>(c); }));
+  const std::string document = baton::quoted(text);
+  const auto node = parse(document);
+  RC_ASSERT(node.has_value());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char written = document.at(static_cast<std::size_t>(node->written.position(i).column) - 1);
+    RC_ASSERT(written == text[i] || written == '\\');
+  }
+}
+
 RC_GTEST_PROP(Yaml, any_bytes_are_read_to_json_or_refused, (const std::string& bytes)) {
   if (const auto node = parse(bytes)) (void)boost::json::parse(to_json(*node).text);
 }
