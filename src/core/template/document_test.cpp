@@ -88,10 +88,12 @@ TEST(Document, references_are_told_with_their_place) {
 }
 
 TEST(Document, one_budget_covers_the_whole_tree) {
+  const std::string text(1 << 20, 'x');
   std::string yaml;
-  for (int i = 0; i < 20; ++i) yaml += "- '{{ inputs.text }}'\n";
-  const std::string inputs = "{\"text\": \"" + std::string(1 << 20, 'x') + "\"}";
-  EXPECT_EQ(filled(yaml, inputs), "error: the evaluation builds more than 16 MiB");
+  for (int i = 0; i < 15; ++i) yaml += "- '{{ inputs.text }}'\n";
+  EXPECT_EQ(filled(yaml, "{\"text\": \"" + text + "\"}").size(), 15 * (text.size() + 3) + 1);
+  yaml += "- '{{ inputs.text }}'\n";
+  EXPECT_EQ(filled(yaml, "{\"text\": \"" + text + "\"}"), "error: the evaluation builds more than 16 MiB");
 }
 
 TEST(ReadJson, numbers_are_exact_and_depth_is_bounded) {

@@ -166,6 +166,7 @@ Evaluator::Check Evaluator::step_to_element(const Program& program, const Instru
   if (const auto* name = key->if_string()) {
     const auto* object = base->if_object();
     if (!object) return push(lost(Undefined::Why::not_an_object, code, base->kind()));
+    if (!budget_.scan(name->size())) return budget_.exceeded();
     const json::value* found = object->if_contains(*name);
     return push(found ? std::move(base).part(*found) : lost(Undefined::Why::no_member, code));
   }

@@ -73,6 +73,7 @@ Outcome fromjson(Call& call) {
 
 Outcome to_int(Call& call) {
   const json::value& subject = *call.subject;
+  if (subject.is_string() && !call.budget.scan(subject.get_string().size())) return call.budget.exceeded();
   std::optional<std::int64_t> number;
   switch (subject.kind()) {
     case json::kind::int64:
@@ -93,6 +94,7 @@ Outcome to_int(Call& call) {
 
 Outcome to_float(Call& call) {
   const json::value& subject = *call.subject;
+  if (subject.is_string() && !call.budget.scan(subject.get_string().size())) return call.budget.exceeded();
   if (subject.is_number()) return json::value(subject.to_number<double>());
   if (const auto* flag = subject.if_bool()) return json::value(*flag ? 1.0 : 0.0);
   const auto* text = subject.if_string();

@@ -48,6 +48,13 @@ void append_encoded(std::string& out, std::string_view text, std::string_view sa
 
 constexpr std::string_view base64_letters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::uint8_t no_digit = 64;
+constexpr std::array<std::uint8_t, 256> base64_digits = [] {
+  std::array<std::uint8_t, 256> digits{};
+  digits.fill(no_digit);
+  for (std::uint8_t i = 0; i < 64; ++i) digits[static_cast<unsigned char>(base64_letters[i])] = i;
+  return digits;
+}();
 
 }  // namespace
 
@@ -70,6 +77,7 @@ Outcome capitalize(Call& call) {
 
 Outcome trim(Call& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
+  if (!call.budget.scan(text.size())) return call.budget.exceeded();
   return made_text(std::string(trimmed(text)), call.budget);
 }
 
@@ -97,6 +105,7 @@ Outcome split(Call& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   TRY_ASSIGN(const std::string_view separator, text_argument(call, 0));
   if (call.has(0) && separator.empty()) return problem("invalid_value", "'split' needs a separator");
+  if (!call.budget.scan(text.size())) return call.budget.exceeded();
   json::array pieces;
   const auto add = [&](std::string_view piece) {
     pieces.emplace_back(json::string(piece));
@@ -137,9 +146,9 @@ Outcome b64decode(Call& call) {
   std::uint32_t bits = 0;
   std::uint32_t count = 0;
   for (const char c : text) {
-    const std::size_t value = base64_letters.find(c);
-    if (value == base64_letters.npos) return invalid();
-    bits = (bits << 6 | static_cast<std::uint32_t>(value)) & 0xffffff;
+    const std::uint32_t digit = base64_digits[static_cast<unsigned char>(c)];
+    if (digit == no_digit) return invalid();
+    bits = (bits << 6 | digit) & 0xffffff;
     count += 6;
     if (count < 8) continue;
     count -= 8;

@@ -190,6 +190,7 @@ std::expected<bool, Problem> contains(const json::value& container, const json::
     return false;
   }
   const auto* text = value.if_string();
+  if (text && !budget.scan(text->size())) return budget.exceeded();
   if (const auto* object = container.if_object()) return text && object->contains(*text);
   if (!container.is_string() || !text)
     return problem("wrong_type", "cannot look for " + named(value) + " in " + named(container));
@@ -201,12 +202,13 @@ std::expected<bool, Problem> contains(const json::value& container, const json::
 Outcome slice(Value container, const Value& from, const Value& to, Budget& budget) {
   if (const auto* text = container->if_string()) {
     const std::string_view all = view(*text);
-    if (!budget.scan(all.size()) || !budget.text(all.size())) return budget.exceeded();
+    if (!budget.scan(all.size())) return budget.exceeded();
     const std::size_t size = character_count(all);
     TRY_ASSIGN(const std::size_t first, limit(from, 0, size));
     TRY_ASSIGN(const std::size_t last, limit(to, size, size));
     const std::size_t begin = byte_of(all, first);
     const std::size_t end = std::max(begin, byte_of(all, last));
+    if (!budget.text(end - begin)) return budget.exceeded();
     return json::value(json::string(all.substr(begin, end - begin)));
   }
   const auto* array = container->if_array();

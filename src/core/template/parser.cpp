@@ -328,8 +328,7 @@ class Parser : Emitter {
     if (!key) return fail(root, "'env' needs a name, written out", "write env.NAME", "unknown_name");
     emit_step(Op::env, root, root, root.end, add_constant(json::string(key->text)));
     path_ = {};
-    auto& env = program_.references.env;
-    if (std::ranges::find(env, key->text) == env.end()) env.push_back(key->text);
+    program_.references.env.push_back(key->text);
     return {};
   }
 

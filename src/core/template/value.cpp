@@ -134,10 +134,12 @@ bool append_json(std::string& out, const json::value& value, Budget& budget, int
     case json::kind::int64: out += std::to_string(value.get_int64()); break;
     case json::kind::uint64: out += std::to_string(value.get_uint64()); break;
     case json::kind::double_: append_real(out, value.get_double()); break;
-    case json::kind::string:
-      if (!budget.text(value.get_string().size())) return false;
-      append_quoted(out, view(value.get_string()));
-      break;
+    case json::kind::string: {
+      const std::string_view text = view(value.get_string());
+      if (!budget.text(text.size())) return false;
+      append_quoted(out, text);
+      return budget.text(out.size() - before - text.size());  // quotes and escapes
+    }
     case json::kind::array:
       if (!open('[')) return false;
       for (const json::value& each : value.get_array())
