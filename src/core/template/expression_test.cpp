@@ -221,6 +221,28 @@ TEST(Expression, an_evaluation_ends_when_its_budget_is_used_up) {
   EXPECT_EQ(code("{{ inputs.deep | tojson }}"), "too_deep");
 }
 
+TEST(Expression, a_result_does_not_live_in_the_memory_of_the_scope) {
+  class PoolScope : public Scope {
+   public:
+    explicit PoolScope(json::storage_ptr pool) : inputs_(json::parse(R"({"rows": [["a"]]})", pool)) {}
+    [[nodiscard]] const json::value* inputs() const override { return &inputs_; }
+    [[nodiscard]] const json::value* node(std::string_view, std::string_view) const override {
+      return nullptr;
+    }
+
+   private:
+    json::value inputs_;
+  };
+  json::monotonic_resource pool;
+  for (const std::string_view text : {"inputs.rows", "inputs.rows[0]", "inputs.rows + [1]", "[inputs.rows]",
+                                      "inputs.rows | first", "inputs | items", "inputs.rows | map('first')",
+                                      "inputs.rows[0:1]", "inputs.x | default(inputs.rows)"}) {
+    const auto value = Template::parse_expression(text)->evaluate(PoolScope(&pool));
+    ASSERT_TRUE(value) << text;
+    EXPECT_EQ(*value->storage(), *json::storage_ptr()) << text;
+  }
+}
+
 // ---- The guide ----
 
 struct Example {

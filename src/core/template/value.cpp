@@ -71,7 +71,7 @@ std::unexpected<Problem> Budget::exceeded() const {
 
 std::expected<json::value, Problem> copy(const json::value& value, Budget& budget) {
   if (!charge(value, budget, 0)) return budget.exceeded();
-  return value;
+  return json::value(value, json::storage_ptr());  // the scope's memory may be gone before the result is
 }
 
 std::expected<json::value, Problem> Value::take(Budget& budget) && {
