@@ -21,6 +21,18 @@ enum class Mutant {
   keep_running_after_failure,  // a failed job's other nodes go on
   lose_queue_on_restart,       // what waits for a worker is forgotten by a restart
   join_does_not_wait,          // a join runs after its first dependency
+  run_skipped_nodes,           // a branch that was not taken runs all the same
+  skip_does_not_spread,        // what only a skipped node leads to waits for ever
+  dispatch_while_paused,       // a pause stops nothing
+  resume_forgets_parked,       // what a pause held back never runs
+  forget_children,             // a cancelled job's items go on
+  expand_one_chunk,            // a large fan-out stops after its first items
+  ignore_max_parallel,         // more items at once than allowed
+  retry_keeps_attempt,         // after a retry by hand, a zombie speaks for the new attempt
+  start_before_due,            // a delayed job does not wait
+  forget_checkpoint,           // the next attempt begins from nothing
+  dead_not_listed,             // a task given up is not found again
+  priority_ignored,            // the oldest first, whatever its priority
 };
 
 #ifdef BATON_MUTANTS

@@ -27,12 +27,15 @@ using namespace std::chrono_literals;
 constexpr auto warm_up = 500ms;
 constexpr auto ceiling_time = 2s;
 constexpr const char* workflow_id = "bench_echo";
-constexpr const char* definition =
-    "workflow_id: bench_echo\n"
-    "nodes:\n"
-    "  start: {type: start, next: [echo_handler]}\n"
-    "  echo_handler: {type: task, handler: echo, queue: bench, next: [end]}\n"
-    "  end: {type: end}\n";
+
+// A chain of so many tasks, each of which echoes what the job was given.
+std::string definition_of(std::size_t tasks) {
+  std::string text = "workflow_id: bench_echo\nnodes:\n  start: {type: start, next: [echo_1]}\n";
+  for (std::size_t i = 1; i <= tasks; ++i)
+    text += fmt::format("  echo_{}: {{type: task, handler: echo, queue: bench, next: [{}]}}\n", i,
+                        i == tasks ? "end" : fmt::format("echo_{}", i + 1));
+  return text + "  end: {type: end}\n";
+}
 
 struct Options {
   std::string store;
@@ -40,6 +43,7 @@ struct Options {
   double seconds = 5;
   std::uint64_t jobs = 0;
   std::size_t workers = 1;
+  std::size_t tasks = 1;
   double rate = -1;  // half of the best closed loop
   std::uint64_t soak = 0;
   bool as_json = false;
@@ -84,7 +88,7 @@ Result<> Echo::start() {
   TRY(directory_.make());
   const auto definitions = directory_.path() / "definitions";
   std::filesystem::create_directory(definitions);
-  std::ofstream(definitions / "bench_echo.yaml") << definition;
+  std::ofstream(definitions / "bench_echo.yaml") << definition_of(options_.tasks);
   store_ = options_.store.empty() ? server::sqlite_url(directory_.path()) : options_.store;
   if (options_.store.empty() && directory_.is_in_memory())
     complain(fmt::format(
@@ -172,8 +176,9 @@ Result<> Echo::soak() {
 Result<> Echo::ceilings() {
   for (Level& level : findings_.levels) {
     if (level.rate > 0) continue;
-    const auto batch = static_cast<std::size_t>(std::lround(2 * level.per_commit()));
-    TRY_ASSIGN(level.ceiling, measure_ceiling(store_, definition, batch, ceiling_time));
+    const auto commits_per_job = static_cast<double>(options_.tasks + 1);
+    const auto batch = static_cast<std::size_t>(std::lround(commits_per_job * level.per_commit()));
+    TRY_ASSIGN(level.ceiling, measure_ceiling(store_, definition_of(options_.tasks), batch, ceiling_time));
   }
   say(ceiling_lines(findings_));
   return {};
@@ -203,8 +208,8 @@ int run_echo(const Options& options) {
 
 void add_echo(CLI::App& parent, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      parent.add_subcommand("echo", "Jobs of one task, from submission to the answer that it has completed");
+  CLI::App* command = parent.add_subcommand(
+      "echo", "Jobs of one task or a chain of them, from submission to the answer that it has completed");
   command->add_option("--store", options->store,
                       "sqlite:PATH or postgres://…, which keeps the jobs; default a temporary SQLite file");
   command
@@ -215,6 +220,8 @@ void add_echo(CLI::App& parent, Action& chosen) {
       ->check(CLI::Range(0.1, 86'400.0));
   command->add_option("--jobs", options->jobs, "of each level, instead of seconds")
       ->check(CLI::Range(1, 1'000'000'000));
+  command->add_option("--tasks", options->tasks, "tasks of a job, one after the other; default 1")
+      ->check(CLI::Range(1, 100));
   command->add_option("--workers", options->workers, "worker processes; default 1")->check(CLI::Range(1, 64));
   command
       ->add_option("--rate", options->rate,
@@ -231,6 +238,7 @@ void add_echo(CLI::App& parent, Action& chosen) {
       "written straight into the same store, without engine and HTTP.\n"
       "Examples:\n"
       "  baton bench echo\n"
+      "  baton bench echo --tasks 3 --clients 256\n"
       "  baton bench echo --clients 256 --store postgres://postgres@127.0.0.1/bench --json\n"
       "  baton bench echo --soak 1000000");
   command->callback([options, &chosen] { chosen = [options] { return run_echo(*options); }; });
@@ -258,6 +266,8 @@ void add_bench(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("bench", "Measure speed");
   command->require_subcommand(1);
   add_echo(*command, chosen);
+  add_bench_fan_out(*command, chosen);
+  add_bench_polls(*command, chosen);
   add_worker(*command, chosen);
 }
 

@@ -22,9 +22,9 @@ void add_rows(WriteSet& out, Run& run) {
   for (auto& slot : run.nodes) {
     if (slot->state.timer_due != slot->stored_timer) {
       if (slot->stored_timer)
-        out.timers_gone.push_back({*slot->stored_timer, run.job.job_id, slot->state.node_id});
+        out.timers_gone.push_back({*slot->stored_timer, run.job.job_id, slot->state.node_id, no_item});
       if (slot->state.timer_due)
-        out.timers_new.push_back({*slot->state.timer_due, run.job.job_id, slot->state.node_id});
+        out.timers_new.push_back({*slot->state.timer_due, run.job.job_id, slot->state.node_id, no_item});
     }
     if (slot->is_new)
       out.nodes_new.push_back(slot->state);
@@ -60,26 +60,39 @@ class Writer {
     std::vector<JobId> ids(batch);
     for (JobId& id : ids) id.value = uuid7(now, random_(), random_());
     std::ranges::sort(ids);
-    for (const JobId& id : ids) {
+    for (const JobId& id : ids)
       runs.push_back(create({id, Tenant{"default"}, 1, Json{R"({"message":"hello"})"}, {}}, definition_,
                             policy_, now, journal));
-      ENSURE(hand_out(runs.back(), task_, "bench", false, policy_, now, journal));
+    // Each round is one transaction: results, and what follows from them handed out at once.
+    while (true) {
+      for (Run& run : runs) hand_out_all(run, journal);
+      TRY(commit(runs, journal));
+      journal = {};
+      if (is_terminal(runs.front().job.status)) return {};
+      for (Run& run : runs) report_all(run, journal);
     }
-    TRY(commit(runs, journal));
-    journal = {};
-    for (Run& run : runs) {
-      const Report said{.completed = true,
-                        .output = Json{R"({"message":"hello"})"},
-                        .lease = lease_token(run.at(task_).state),
-                        .worker = "bench"};
-      ENSURE(report(run, task_, said, nullptr, policy_, clock_.now(), journal) == Verdict::accepted);
-    }
-    return commit(runs, journal);
   }
 
   [[nodiscard]] Steady::duration spent() const { return spent_; }
 
  private:
+  void hand_out_all(Run& run, Journal& journal) {
+    for (NodeIndex i = 0; i < run.nodes.size(); ++i)
+      if (run.at(i).state.status == NodeStatus::dispatched)
+        ENSURE(hand_out(run, NodeRef{i}, "bench", false, policy_, clock_.now(), journal));
+  }
+
+  void report_all(Run& run, Journal& journal) {
+    for (NodeIndex i = 0; i < run.nodes.size(); ++i) {
+      if (run.at(i).state.status != NodeStatus::running) continue;
+      const Report said{.completed = true,
+                        .output = Json{R"({"message":"hello"})"},
+                        .lease = lease_token(run.at(i).state),
+                        .worker = "bench"};
+      ENSURE(report(run, NodeRef{i}, said, nullptr, policy_, clock_.now(), journal) == Verdict::accepted);
+    }
+  }
+
   Result<> commit(std::vector<Run>& runs, Journal& journal) {
     WriteSet writes;
     for (Run& run : runs) add_rows(writes, run);
@@ -95,7 +108,6 @@ class Writer {
 
   std::unique_ptr<Store> store_;
   std::shared_ptr<const Definition> definition_;
-  const NodeIndex task_ = definition_->nodes[definition_->start].next.front();
   const Policy policy_;
   const server::SystemClock clock_;
   std::mt19937_64 random_{std::random_device{}()};

@@ -26,7 +26,11 @@ struct Options {
   int limit = 0;
   std::string cursor;
   std::string job_id;
-  std::string reason;
+  std::vector<std::string> tags;
+  std::string tag;
+  int priority = 0;
+  std::string due_at;
+  double delay_seconds = -1;
 };
 using Shared = std::shared_ptr<Options>;
 
@@ -94,6 +98,12 @@ int submit(const Options& options) {
   std::string body =
       fmt::format(R"({{"workflow_id":{},"input_data":{})", baton::quoted(options.workflow_id), input->text);
   if (options.version > 0) body += fmt::format(R"(,"version":{})", options.version);
+  if (options.priority != 0) body += fmt::format(R"(,"priority":{})", options.priority);
+  if (!options.due_at.empty()) body += fmt::format(R"(,"due_at":{})", baton::quoted(options.due_at));
+  if (options.delay_seconds >= 0) body += fmt::format(R"(,"delay_seconds":{})", options.delay_seconds);
+  for (const std::string& tag : options.tags)
+    body += (&tag == &options.tags.front() ? ",\"tags\":[" : ",") + baton::quoted(tag);
+  if (!options.tags.empty()) body += ']';
   body += '}';
   Headers headers;
   if (!options.idempotency_key.empty()) headers.emplace_back("Idempotency-Key", options.idempotency_key);
@@ -129,6 +139,7 @@ int list(const Options& options) {
   };
   filter("status", options.status);
   filter("workflow_id", options.workflow_id);
+  filter("tag", options.tag);
   filter("limit", options.limit > 0 ? std::to_string(options.limit) : "");
   filter("cursor", options.cursor);
   Remote remote(options.remote);
@@ -153,6 +164,15 @@ int list(const Options& options) {
   return exit_ok;
 }
 
+// "40/100, 2 failed" of a fan-out.
+std::string items_of(const Fields& node) {
+  if (!node.has("items")) return "";
+  const Fields items(node.document("items"));
+  std::string text = fmt::format("{}/{}", items.number("done"), items.number("total"));
+  if (items.number("failed") > 0) text += fmt::format(", {} failed", items.number("failed"));
+  return text;
+}
+
 void print_job(const Fields& job) {
   const bool colour = has_colour(stdout);
   const auto line = [](std::string_view name, const std::string& value) {
@@ -163,15 +183,26 @@ void print_job(const Fields& job) {
   line("workflow", fmt::format("{} version {}", job.text("workflow_id"), job.number("workflow_version")));
   line("status", paint(status, colour_of_status(status), colour));
   line("error", printable(job.text("error")));
+  if (job.number("priority") != 0) line("priority", std::to_string(job.number("priority")));
+  if (job.document("tags") != "[]") line("tags", job.document("tags"));
+  line("rerun of", job.text("rerun_of"));
   line("created", job.text("created_at"));
+  line("due", job.text("due_at"));
+  if (job.has("paused_at"))
+    line("paused",
+         job.text("paused_at") + (job.has("paused_by") ? " by " + printable(job.text("paused_by")) : ""));
   line("started", job.text("started_at"));
   line("ended", job.text("completed_at"));
   line("input", job.document("input_data"));
   if (job.has("result_data")) line("result", job.document("result_data"));
-  std::vector<std::vector<std::string>> rows{{"NODE", "STATUS", "ATTEMPT", "QUEUE", "WORKER", "ERROR"}};
+  if (job.has("result_data_bytes"))
+    line("result", fmt::format("{} bytes, see 'baton job result {}'", job.number("result_data_bytes"),
+                               job.text("job_id")));
+  std::vector<std::vector<std::string>> rows{
+      {"NODE", "STATUS", "ATTEMPT", "ITEMS", "QUEUE", "WORKER", "ERROR"}};
   for (const auto& [node_id, node] : job.members("nodes"))
     rows.push_back({node_id, node.text("status"), std::to_string(node.number("retry_count") + 1),
-                    node.text("queue"), node.text("worker_id"), node.text("error")});
+                    items_of(node), node.text("queue"), node.text("worker_id"), node.text("error")});
   if (rows.size() > 1) fmt::print("\n{}", table(rows));
 }
 
@@ -192,21 +223,6 @@ int watch(const Options& options) {
   return follow(remote, options, options.job_id);
 }
 
-int cancel(const Options& options) {
-  Remote remote(options.remote);
-  std::string body =
-      options.reason.empty() ? "{}" : fmt::format(R"({{"reason":{}}})", baton::quoted(options.reason));
-  const auto answer =
-      remote.post(job_target(options.job_id) + "/cancel", std::move(body), "application/json");
-  if (!answer) return refuse(options.remote, answer.error());
-  if (!answer->ok()) return refuse(options.remote, *answer);
-  if (options.remote.as_json)
-    print_json(answer->body);
-  else
-    fmt::print("Job {} is {}.\n", options.job_id, Fields(answer->body).text("status"));
-  return exit_ok;
-}
-
 CLI::App* add_command(CLI::App& parent, Action& chosen, const Shared& options, const std::string& name,
                       const std::string& help, int (*act)(const Options&)) {
   CLI::App* command = parent.add_subcommand(name, help);
@@ -222,6 +238,14 @@ void add_submit(CLI::App& job, Action& chosen, const Shared& options) {
   command->add_option("--version", options->version, "of the workflow; default the latest")
       ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--idempotency-key", options->idempotency_key, "the same key again gives the same job");
+  command->add_option("--priority", options->priority, "of its tasks in their queues, higher first")
+      ->check(CLI::Range(-100, 100));
+  command->add_option("--tag", options->tags, "a tag to find it by; may be repeated");
+  auto* due =
+      command->add_option("--due", options->due_at, "not before this instant, as 2026-01-31T08:00:00Z");
+  command->add_option("--delay", options->delay_seconds, "not before this many seconds from now")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(due);
   command->add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
   command->footer(
       "Examples:\n"
@@ -234,6 +258,7 @@ void add_list(CLI::App& job, Action& chosen, const Shared& options) {
   command->add_option("--status", options->status, "PENDING, RUNNING, COMPLETED, FAILED or CANCELLED")
       ->check(CLI::IsMember({"PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"}, CLI::ignore_case));
   command->add_option("--workflow", options->workflow_id, "only of this workflow");
+  command->add_option("--tag", options->tag, "only with this tag");
   command->add_option("--limit", options->limit, "jobs on one page")->check(CLI::Range(1, 200));
   command->add_option("--cursor", options->cursor, "where the page before ended");
   command->footer("Example:\n  baton job list --status FAILED --limit 20");
@@ -243,7 +268,7 @@ void add_list(CLI::App& job, Action& chosen, const Shared& options) {
 
 void add_job(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* job = app.add_subcommand("job", "Submit, watch and cancel jobs");
+  CLI::App* job = app.add_subcommand("job", "Submit, watch, steer and explain jobs");
   job->require_subcommand(1);
   add_submit(*job, chosen, options);
   add_list(*job, chosen, options);
@@ -254,9 +279,7 @@ void add_job(CLI::App& app, Action& chosen) {
   follows->footer(
       "Progress goes to standard error, the result to standard output.\nExit codes: 0 completed, 1 failed or "
       "cancelled.");
-  CLI::App* stop = add_command(*job, chosen, options, "cancel", "Cancel a job", cancel);
-  stop->add_option("ID", options->job_id, "the job's id")->required();
-  stop->add_option("--reason", options->reason, "kept with the job");
+  add_job_operations(*job, chosen);
 }
 
 }  // namespace baton::cli

@@ -190,9 +190,17 @@ Result<> Session::show_new_events() {
 Result<std::optional<std::string>> Session::stuck_node() {
   if (!std::exchange(check_queues_, false)) return std::nullopt;
   TRY_ASSIGN(const auto nodes, reads_->nodes(job_id_, nodes_max));
-  for (const workflow::NodeState& node : nodes) {
+  for (workflow::NodeState node : nodes) {
+    if (node.items_created > node.items_done) {  // a fan-out's children all go to one queue
+      TRY_ASSIGN(auto items, reads_->items(job_id_, node.node_id, node.items_done - 1, 1));
+      if (!items.empty()) node = std::move(items.front());
+    }
     if (node.status != workflow::NodeStatus::dispatched || node.queue.value_or("builtin") == "builtin")
       continue;
+    if (node.queue == workflow::approval_queue)
+      return fmt::format(
+          "node '{}' waits for a person's approval. Use `baton serve`, and `baton job approve`.",
+          node.node_id);
     return fmt::format(
         "node '{}' waits for a worker on queue '{}'; `baton run` has only the built-in handlers (echo, "
         "sleep, fail, "

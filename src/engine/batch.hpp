@@ -12,9 +12,13 @@ namespace baton::engine {
 
 class Writer::Batch {
  public:
-  Batch(Writer& writer, Time now, std::vector<Item> items);
+  // `whole`: jobs that are to be loaded with all their nodes and documents.
+  Batch(Writer& writer, Time now, std::vector<Item> items, std::set<workflow::JobId> whole = {});
 
   [[nodiscard]] Result<> prepare();  // loads and decides; nothing is written yet
+  // Set after prepare(): this job has to be loaded whole, and a new batch decided with it.
+  [[nodiscard]] const std::optional<workflow::JobId>& missing() const { return missing_; }
+  [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] WriteSet writes(std::int64_t commit_number);
   void release();  // after the commit: memory follows, everybody is answered
   void refuse(Refusal refusal, const std::string& message);
@@ -32,14 +36,15 @@ class Writer::Batch {
   };
   struct Service {  // what one queue's polls get
     QueueKey key;
-    std::vector<NodeKey> fresh;  // dispatched in this batch and not handed out by it
+    std::set<WaitingTask> fresh;  // dispatched in this batch and not handed out by it
     std::vector<std::pair<std::uint64_t, PollReply>> served;
   };
   struct Task {
     workflow::Run* run = nullptr;
-    workflow::NodeIndex node = 0;
+    workflow::NodeRef ref;
     std::int32_t retry_count = 0;
   };
+  using Messages = std::map<std::pair<const workflow::Run*, workflow::NodeRef>, std::int32_t>;
 
   // load
   [[nodiscard]] Result<> take_due();
@@ -47,8 +52,17 @@ class Writer::Batch {
   [[nodiscard]] Result<> load_neighbours();
   [[nodiscard]] Result<> load_runs(LoadRequest request);
   [[nodiscard]] Result<> load_definitions(const std::vector<workflow::Job>& jobs);
+  [[nodiscard]] Result<> load_documents();
   void want(LoadRequest& request, const Command& command) const;
   void want_task(LoadRequest& request, const std::string& task_id) const;
+  void want_node(LoadRequest& request, const workflow::JobId& job_id, const std::string& node_id) const;
+  void want_whole(LoadRequest& request, const workflow::Run& run) const;
+  void want_touched(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node) const;
+  void want_after_report(LoadRequest& request, const Task& task, const ReportResult& report,
+                         const Messages& messages);
+  void want_after_timer(LoadRequest& request, const Task& task);
+  void want_items(LoadRequest& request, workflow::Run& run, workflow::NodeIndex fan_out,
+                  std::int32_t from) const;
 
   // decide
   [[nodiscard]] Reply decide(const PublishWorkflow& command);
@@ -57,12 +71,19 @@ class Writer::Batch {
   [[nodiscard]] Reply decide(const ReturnTasks& command);
   void decide(const SubmitJob& command, const std::shared_ptr<Waiter>& waiter);
   void decide(const AwaitJob& command, const std::shared_ptr<Waiter>& waiter);
-  void decide(const CancelJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const ChangeJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const DecideApproval& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const ReplayTask& command, const std::shared_ptr<Waiter>& waiter);
+  [[nodiscard]] Reply decide(const ExplainJob& command);
+  [[nodiscard]] Reply decide(const ListWorkers& command);
+  [[nodiscard]] Reply decide(const TaskNote& command);
   void decide_timers();
   void decide_items();
   [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
   [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
   [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id);
+  [[nodiscard]] workflow::Run* run_of(const workflow::Tenant& tenant, const workflow::JobId& job_id,
+                                      const std::shared_ptr<Waiter>& waiter);
   [[nodiscard]] std::optional<Task> task(const std::string& task_id,
                                          const std::optional<workflow::Tenant>& tenant);
   void answer(const std::shared_ptr<Waiter>& waiter, Reply reply);
@@ -72,11 +93,13 @@ class Writer::Batch {
   // hand out
   [[nodiscard]] Result<> hand_out();
   [[nodiscard]] Result<> serve(Service& service);
-  [[nodiscard]] Result<> load_tasks(const std::vector<NodeKey>& keys);
-  [[nodiscard]] Result<std::vector<NodeKey>> candidates(Service& service, std::size_t limit, bool& refilled);
+  [[nodiscard]] Result<> load_tasks(const std::vector<WaitingTask>& tasks);
+  [[nodiscard]] Result<std::vector<WaitingTask>> candidates(Service& service, std::size_t limit,
+                                                            bool& refilled);
   [[nodiscard]] std::optional<Handout> give(const NodeKey& key, const Poll& poll);
 
   // release
+  void release_workers();
   void release_answers();
   void release_polls();
   void release_waits();
@@ -85,6 +108,8 @@ class Writer::Batch {
   Writer& writer_;
   const Time now_;
   std::vector<Item> items_;
+  const std::set<workflow::JobId> whole_;
+  std::optional<workflow::JobId> missing_;
   std::vector<workflow::Timer> timers_;
   bool more_timers_ = false;
   bool timers_taken_ = false;
@@ -97,6 +122,9 @@ class Writer::Batch {
   workflow::Journal journal_;
   std::vector<workflow::IdempotencyKey> keys_new_;
   std::vector<workflow::Workflow> workflows_new_;
+  std::vector<workflow::JobTag> tags_new_;
+  std::vector<ReportResult> reported_;  // accepted, for the list of workers; without documents
+  int chunks_ = 0;
   std::vector<workflow::Timer> timers_stray_;
   std::vector<Answer> answers_;
   std::vector<std::uint64_t> waits_over_;

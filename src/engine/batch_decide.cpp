@@ -26,11 +26,15 @@ void Writer::Batch::answer_job(const std::shared_ptr<Waiter>& waiter, const Job&
 void Writer::Batch::decide_timers() {
   for (const Timer& timer : timers_) {
     Run* found = run(timer.job_id);
-    const auto node = found ? found->definition->find(timer.node_id) : std::nullopt;
-    if (node && found->has(*node) && found->at(*node).stored_timer == timer.due)
-      timer_fired(*found, *node, writer_.options_.policy, now_, journal_);
-    else
+    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
+    if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
       timers_stray_.push_back(timer);
+      continue;
+    }
+    const NodeType type = found->node(*ref).type;
+    const bool chunk = !ref->is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
+    if (chunk && ++chunks_ > writer_.options_.chunks_max) continue;  // it stays due
+    timer_fired(*found, *ref, writer_.options_.policy, now_, journal_);
   }
 }
 
@@ -39,12 +43,11 @@ void Writer::Batch::decide_items() {
     std::visit(overloaded{
                    [&](const SubmitJob& c) { decide(c, item.waiter); },
                    [&](const AwaitJob& c) { decide(c, item.waiter); },
-                   [&](const CancelJob& c) { decide(c, item.waiter); },
-                   [&](const PublishWorkflow& c) { answer(item.waiter, decide(c)); },
-                   [&](const ReportResult& c) { answer(item.waiter, decide(c)); },
-                   [&](const Heartbeat& c) { answer(item.waiter, decide(c)); },
-                   [&](const ReturnTasks& c) { answer(item.waiter, decide(c)); },
+                   [&](const ChangeJob& c) { decide(c, item.waiter); },
+                   [&](const DecideApproval& c) { decide(c, item.waiter); },
+                   [&](const ReplayTask& c) { decide(c, item.waiter); },
                    [&](const Poll&) {},  // went to its queue before the batch began
+                   [&](const auto& c) { answer(item.waiter, decide(c)); },
                },
                item.command);
   }
@@ -75,7 +78,14 @@ std::optional<Refused> Writer::Batch::create_job(const SubmitJob& c) {
   if (!input)
     return Refused{Refusal::invalid_input, "the input does not fit workflow '" + c.workflow_id + "'",
                    std::move(input).error()};
-  Run created = create({c.job_id, c.tenant, known->definition->version, *std::move(input), c.traceparent},
+  std::optional<std::string> tags;
+  for (const std::string& tag : c.tags) {
+    tags = tags ? *tags + "," + quoted(tag) : "[" + quoted(tag);
+    tags_new_.push_back({c.tenant, tag, c.job_id});
+  }
+  if (tags) *tags += "]";
+  Run created = create({c.job_id, c.tenant, known->definition->version, *std::move(input), c.traceparent,
+                        c.priority, std::move(tags), c.due_at, c.rerun_of},
                        known->definition, writer_.options_.policy, now_, journal_);
   runs_.try_emplace(c.job_id, std::move(created));
   if (c.idempotency_key) {
@@ -86,23 +96,109 @@ std::optional<Refused> Writer::Batch::create_job(const SubmitJob& c) {
   return std::nullopt;
 }
 
-void Writer::Batch::decide(const AwaitJob& c, const std::shared_ptr<Waiter>& waiter) {
-  const Run* found = run(c.job_id);
-  if (!found || found->job.tenant != c.tenant)
-    return answer(waiter, Refused{Refusal::job_not_found, "there is no job '" + c.job_id.value + "'", {}});
-  answer_job(waiter, found->job, false, c.wait_until);
+// The job, if it is the tenant's; otherwise the caller is told that there is none.
+Run* Writer::Batch::run_of(const Tenant& tenant, const JobId& job_id, const std::shared_ptr<Waiter>& waiter) {
+  Run* found = run(job_id);
+  if (found && found->job.tenant == tenant) return found;
+  answer(waiter, Refused{Refusal::job_not_found, "there is no job '" + job_id.value + "'", {}});
+  return nullptr;
 }
 
-void Writer::Batch::decide(const CancelJob& c, const std::shared_ptr<Waiter>& waiter) {
-  Run* found = run(c.job_id);
-  if (!found || found->job.tenant != c.tenant)
-    return answer(waiter, Refused{Refusal::job_not_found, "there is no job '" + c.job_id.value + "'", {}});
-  // Cancelling what is cancelled already is what a client does that did not hear the first answer.
-  if (!cancel(*found, c.reason, now_, journal_) && found->job.status != JobStatus::cancelled)
-    return answer(
-        waiter,
-        Refused{Refusal::job_ended, "the job has ended as " + std::string(name(found->job.status)), {}});
-  answer_job(waiter, found->job, false, now_);
+void Writer::Batch::decide(const AwaitJob& c, const std::shared_ptr<Waiter>& waiter) {
+  if (const Run* found = run_of(c.tenant, c.job_id, waiter))
+    answer_job(waiter, found->job, false, c.wait_until);
+}
+
+void Writer::Batch::decide(const ChangeJob& c, const std::shared_ptr<Waiter>& waiter) {
+  Run* found = run_of(c.tenant, c.job_id, waiter);
+  if (!found) return;
+  const Policy& policy = writer_.options_.policy;
+  const JobStatus status = found->job.status;
+  bool done = false;
+  switch (c.what) {
+    // Cancelling what is cancelled already is what a client does that did not hear the first answer.
+    case ChangeJob::What::cancel:
+      done = cancel(*found, c.reason, policy, now_, journal_) || status == JobStatus::cancelled;
+      break;
+    case ChangeJob::What::pause: done = pause(*found, c.by, c.reason, policy, now_, journal_); break;
+    case ChangeJob::What::resume: done = resume(*found, c.by, policy, now_, journal_); break;
+    case ChangeJob::What::retry: done = retry(*found, c.by, policy, now_, journal_); break;
+  }
+  if (done) return answer_job(waiter, found->job, false, now_);
+  const bool retried = c.what == ChangeJob::What::retry;
+  answer(waiter,
+         Refused{retried ? Refusal::job_not_failed : Refusal::job_ended,
+                 retried ? "only a FAILED job can be retried; this one is " + std::string(name(status))
+                         : "the job has ended as " + std::string(name(status)),
+                 {}});
+}
+
+void Writer::Batch::decide(const DecideApproval& c, const std::shared_ptr<Waiter>& waiter) {
+  Run* found = run_of(c.tenant, c.job_id, waiter);
+  if (!found) return;
+  const auto node = found->definition->find(c.node_id);
+  if (!node)
+    return answer(waiter, Refused{Refusal::task_not_found, "the job has no node '" + c.node_id + "'", {}});
+  if (decide_approval(*found, *node, c.approved, c.by, c.comment, writer_.options_.policy, now_, journal_))
+    return answer_job(waiter, found->job, false, now_);
+  answer(waiter, Refused{Refusal::not_waiting,
+                         "node '" + c.node_id + "' does not wait for an approval: it is " +
+                             std::string(name(found->definition->nodes[*node].type)) + " and " +
+                             std::string(name(found->at(*node).state.status)),
+                         {}});
+}
+
+void Writer::Batch::decide(const ReplayTask& c, const std::shared_ptr<Waiter>& waiter) {
+  const auto found = task(c.task_id, c.tenant);
+  if (!found)
+    return answer(waiter, Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}});
+  Run& r = *found->run;
+  if (!r.at(found->ref).state.dead_at)
+    return answer(waiter, Refused{Refusal::not_dead, "task '" + c.task_id + "' is not a dead letter", {}});
+  if (!retry(r, c.by, writer_.options_.policy, now_, journal_))
+    return answer(waiter,
+                  Refused{Refusal::job_not_failed,
+                          "its job is " + std::string(name(r.job.status)) +
+                              " and goes on or has ended without it; only a FAILED one can be retried",
+                          {}});
+  answer_job(waiter, r.job, false, now_);
+}
+
+Reply Writer::Batch::decide(const ListWorkers& c) {
+  WorkersReply reply{writer_.workers_.list(c.tenant, now_)};
+  for (WorkerInfo& worker : reply.workers)
+    for (const std::string& name : worker.queues)
+      if (Queue* queue = writer_.queues_.find({worker.tenant, name}))
+        for (const auto& [id, poll] : queue->polls)
+          worker.polling = worker.polling || poll.poll.worker == worker.worker;
+  return reply;
+}
+
+Reply Writer::Batch::decide(const TaskNote& c) {
+  const auto found = task(c.task_id, c.tenant);
+  if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
+  Run& r = *found->run;
+  const Policy& policy = writer_.options_.policy;
+  const Speaker speaker{found->retry_count, c.lease};
+  NoteReply reply;
+  const bool heard =
+      std::visit(overloaded{
+                     [&](const TaskProgress& n) { return progress(r, found->ref, speaker, n.progress); },
+                     [&](const TaskCheckpoint& n) {
+                       return checkpoint(r, found->ref, speaker, n.data, policy, now_, journal_);
+                     },
+                     [&](const TaskLog& n) {
+                       const LogVerdict verdict = log(r, found->ref, speaker, n.lines, policy);
+                       reply.stored = verdict.stored;
+                       return verdict.accepted;
+                     },
+                 },
+                 c.note);
+  if (heard) return reply;
+  return Refused{Refusal::stale_result,
+                 "task '" + c.task_id + "' is " + std::string(name(r.at(found->ref).state.status)) +
+                     ": its lease or its attempt is over",
+                 {}};
 }
 
 Reply Writer::Batch::decide(const PublishWorkflow& c) {
@@ -143,35 +239,42 @@ Reply Writer::Batch::decide(const ReportResult& c) {
   const auto earlier = stored_results_.find(c.task_id);
   const Report said{found->retry_count,     c.completed, c.output, c.error, c.lease, c.worker,
                     c.execution_duration_ms};
-  switch (report(*found->run, found->node, said,
-                 earlier == stored_results_.end() ? nullptr : &earlier->second, writer_.options_.policy, now_,
-                 journal_)) {
-    case Verdict::accepted: return ResultReply{false};
+  switch (report(*found->run, found->ref, said, earlier == stored_results_.end() ? nullptr : &earlier->second,
+                 writer_.options_.policy, now_, journal_)) {
+    case Verdict::accepted:
+      if (c.worker)
+        reported_.push_back({.tenant = found->run->job.tenant,
+                             .task_id = c.task_id,
+                             .completed = c.completed,
+                             .worker = c.worker});
+      return ResultReply{false};
     case Verdict::duplicate: return ResultReply{true};
     case Verdict::stale: break;
   }
   return Refused{Refusal::stale_result,
-                 "task '" + c.task_id + "' is " +
-                     std::string(name(found->run->at(found->node).state.status)) +
+                 "task '" + c.task_id + "' is " + std::string(name(found->run->at(found->ref).state.status)) +
                      " and not waiting for this result: its lease or its attempt is over",
                  {}};
 }
 
 Reply Writer::Batch::decide(const Heartbeat& c) {
   HeartbeatReply reply{.lease_until = now_ + writer_.options_.policy.short_lease};
+  std::optional<Tenant> tenant = c.tenant;
   for (const TaskLease& lease : c.tasks) {
     const auto found = task(lease.task_id, c.tenant);
-    if (!found || !renew(*found->run, found->node, lease.lease, writer_.options_.policy, now_))
+    if (!found || !renew(*found->run, found->ref, lease.lease, writer_.options_.policy, now_))
       reply.cancelled.push_back(lease.task_id);
+    if (found && !tenant) tenant = found->run->job.tenant;
   }
+  if (tenant) writer_.workers_.beat(*tenant, c, now_);
   return reply;
 }
 
 Reply Writer::Batch::decide(const ReturnTasks& c) {
   for (const TaskLease& lease : c.tasks)
     if (const auto found = task(lease.task_id, std::nullopt))
-      (void)workflow::give_back(*found->run, found->node, lease.lease, c.reason, writer_.options_.policy,
-                                now_, journal_);
+      (void)workflow::give_back(*found->run, found->ref, lease.lease, c.reason, writer_.options_.policy, now_,
+                                journal_);
   return ReturnReply{};
 }
 

@@ -14,39 +14,46 @@ constexpr std::size_t batch_bytes_max = std::size_t{64} << 20;
 }  // namespace
 
 Result<> Writer::Batch::hand_out() {
-  std::map<QueueKey, std::vector<NodeKey>> fresh;
+  std::map<QueueKey, std::set<WaitingTask>> fresh;
   for (Dispatched& d : journal_.dispatched) {
     QueueKey key{d.tenant, d.queue};
-    if (writer_.queues_.find(key)) fresh[std::move(key)].push_back({d.job_id, d.node_id});
+    if (writer_.queues_.find(key))
+      fresh[std::move(key)].insert(
+          {MUTANT(priority_ignored) ? 0 : -d.priority, d.dispatched_at, {d.job_id, d.item_index, d.node_id}});
   }
   for (const QueueKey& key : writer_.hungry_) fresh[key];
-  for (auto& [key, nodes] : fresh) {
-    services_.push_back({.key = key, .fresh = std::move(nodes), .served = {}});
+  for (auto& [key, tasks] : fresh) {
+    services_.push_back({.key = key, .fresh = std::move(tasks), .served = {}});
     TRY(serve(services_.back()));
   }
   return {};
 }
 
-// The next of a queue, oldest first: what is known to wait, then what the store has beyond that, then what
-// this batch dispatched.
-Result<std::vector<NodeKey>> Writer::Batch::candidates(Service& service, std::size_t limit, bool& refilled) {
+// The next of a queue, in its order: of what is known to wait, what the store has beyond that, and what this
+// batch dispatched.
+Result<std::vector<WaitingTask>> Writer::Batch::candidates(Service& service, std::size_t limit,
+                                                           bool& refilled) {
   Queue& queue = *writer_.queues_.find(service.key);
-  std::vector<NodeKey> next;
   if (queue.ready.empty() && !queue.complete && !refilled) {
     refilled = true;
-    TRY_ASSIGN(std::vector<NodeKey> stored, writer_.store_.waiting(service.key, Queue::window));
+    TRY_ASSIGN(std::vector<WaitingTask> stored, writer_.store_.waiting(service.key, Queue::window));
     if (MUTANT(lose_queue_on_restart)) stored.clear();
     queue.complete = stored.size() < Queue::window;
-    queue.ready.assign(std::make_move_iterator(stored.begin()), std::make_move_iterator(stored.end()));
+    queue.ready.insert(std::make_move_iterator(stored.begin()), std::make_move_iterator(stored.end()));
   }
-  while (next.size() < limit && !queue.ready.empty()) {
-    next.push_back(std::move(queue.ready.front()));
-    queue.ready.pop_front();
-  }
-  if (queue.ready.empty() && queue.complete) {
-    const std::size_t take = std::min(limit - next.size(), service.fresh.size());
-    next.insert(next.end(), service.fresh.begin(), service.fresh.begin() + static_cast<std::ptrdiff_t>(take));
-    service.fresh.erase(service.fresh.begin(), service.fresh.begin() + static_cast<std::ptrdiff_t>(take));
+  std::vector<WaitingTask> next;
+  const auto take = [&](std::set<WaitingTask>& from) {
+    next.push_back(std::move(from.extract(from.begin()).value()));
+  };
+  while (next.size() < limit) {
+    const bool fresh_first = !service.fresh.empty() && queue.precedes_rest(*service.fresh.begin()) &&
+                             (queue.ready.empty() || *service.fresh.begin() < *queue.ready.begin());
+    if (fresh_first)
+      take(service.fresh);
+    else if (!queue.ready.empty())
+      take(queue.ready);
+    else
+      break;
   }
   return next;
 }
@@ -73,15 +80,18 @@ Result<> Writer::Batch::serve(Service& service) {
     reply_bytes = 0;
     ++poll;
   };
+  // What is found to wait no longer costs a look too.
+  std::size_t looks_left = 2 * writer_.options_.handouts_max;
   while (poll != polls.end() && handouts_ < writer_.options_.handouts_max &&
-         handout_bytes_ < batch_bytes_max) {
-    TRY_ASSIGN(std::vector<NodeKey> keys,
+         handout_bytes_ < batch_bytes_max && looks_left > 0) {
+    TRY_ASSIGN(std::vector<WaitingTask> tasks,
                candidates(service, std::min(writer_.options_.handouts_max - handouts_, wanted), refilled));
-    if (keys.empty()) break;
-    TRY(load_tasks(keys));
+    if (tasks.empty()) break;
+    looks_left -= std::min(looks_left, tasks.size());
+    TRY(load_tasks(tasks));
     std::size_t dealt = 0;
-    for (; dealt < keys.size() && poll != polls.end() && handout_bytes_ < batch_bytes_max; ++dealt) {
-      auto handout = give(keys[dealt], (*poll)->poll);
+    for (; dealt < tasks.size() && poll != polls.end() && handout_bytes_ < batch_bytes_max; ++dealt) {
+      auto handout = give(tasks[dealt].key, (*poll)->poll);
       if (!handout) continue;
       ++handouts_;
       --wanted;
@@ -91,7 +101,7 @@ Result<> Writer::Batch::serve(Service& service) {
       if (reply.jobs.size() == (*poll)->poll.max || reply_bytes > reply_bytes_max) next_poll();
     }
     // What nobody had room for waits on, in its place.
-    for (std::size_t i = keys.size(); i > dealt; --i) queue->ready.push_front(std::move(keys[i - 1]));
+    for (; dealt < tasks.size(); ++dealt) queue->ready.insert(std::move(tasks[dealt]));
   }
   if (!reply.jobs.empty()) next_poll();
   // Somebody still waits, and something may still wait too: the next batch goes on.
@@ -100,40 +110,50 @@ Result<> Writer::Batch::serve(Service& service) {
   return {};
 }
 
-Result<> Writer::Batch::load_tasks(const std::vector<NodeKey>& keys) {
+// A job that dispatched its task in this batch is here already; the others are loaded with what they hand
+// out.
+Result<> Writer::Batch::load_tasks(const std::vector<WaitingTask>& tasks) {
   LoadRequest request;
-  for (const NodeKey& key : keys) {
-    const Run* known = run(key.job_id);
-    const auto node = known ? known->definition->find(key.node_id) : std::nullopt;
-    if (known && node && known->has(*node)) continue;
-    request.jobs.push_back(key.job_id);
-    request.nodes.push_back(key);
+  for (const WaitingTask& task : tasks) {
+    request.jobs.push_back(task.key.job_id);
+    request.nodes.push_back(task.key);
+    if (task.key.item_index != no_item)
+      request.nodes.push_back(
+          {task.key.job_id, no_item, std::string(parse_item_name(task.key.node_id)->fan_out)});
   }
-  return load_runs(std::move(request));
+  TRY(load_runs(std::move(request)));
+  LoadRequest documents;
+  for (const WaitingTask& task : tasks) {
+    const Run* found = run(task.key.job_id);
+    const auto ref = found ? found->definition->locate(task.key.node_id) : std::nullopt;
+    if (ref && params_need_input(*found, *ref)) documents.jobs_whole.push_back(task.key.job_id);
+  }
+  return load_runs(std::move(documents));
 }
 
 std::optional<Handout> Writer::Batch::give(const NodeKey& key, const Poll& poll) {
   Run* found = run(key.job_id);
   if (!found) return std::nullopt;
-  const auto node = found->definition->find(key.node_id);
-  if (!node || !found->has(*node)) return std::nullopt;
-  if (!workflow::hand_out(*found, *node, poll.worker, poll.heartbeats, writer_.options_.policy, now_,
+  const auto ref = found->definition->locate(key.node_id);
+  if (!ref || !found->has(*ref)) return std::nullopt;
+  if (!workflow::hand_out(*found, *ref, poll.worker, poll.heartbeats, writer_.options_.policy, now_,
                           journal_))
     return std::nullopt;
-  const NodeState& state = found->at(*node).state;
-  const Node& definition = found->definition->nodes[*node];
+  const NodeState& state = found->at(*ref).state;
+  const Node& definition = found->node(*ref);
   return Handout{.task_id = *state.task_id,
                  .job_id = state.job_id,
                  .node_id = state.node_id,
                  .handler = definition.handler,
-                 .params = *task_params(*found, *node),
+                 .params = task_params(*found, *ref),
                  .queue = *state.queue,
                  .timeout = definition.timeout,
                  .retry_count = state.retry_count,
                  .delivery_count = state.delivery_count,
                  .lease = lease_token(state),
                  .lease_until = *state.lease_until,
-                 .traceparent = found->job.traceparent};
+                 .traceparent = found->job.traceparent,
+                 .checkpoint = state.checkpoint};
 }
 
 }  // namespace baton::engine

@@ -18,16 +18,22 @@ std::unexpected<Error> unreadable(const Workflow& row) {
 
 }  // namespace
 
-Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items)
-    : writer_(writer), now_(now), items_(std::move(items)) {}
+Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, std::set<JobId> whole)
+    : writer_(writer), now_(now), items_(std::move(items)), whole_(std::move(whole)) {}
 
 Result<> Writer::Batch::prepare() {
   TRY(take_due());
   TRY(load_named());
   TRY(load_neighbours());
-  decide_timers();
-  decide_items();
-  return hand_out();
+  try {
+    decide_timers();
+    decide_items();
+  } catch (const NotLoaded& not_loaded) {
+    missing_ = not_loaded.job_id;
+    return {};
+  }
+  TRY(hand_out());
+  return load_documents();
 }
 
 // Timers, and waits for the end of a job whose patience is over.
@@ -44,11 +50,33 @@ Result<> Writer::Batch::take_due() {
   return {};
 }
 
+// A name that ends in a number may be a node's or that of a child: which of the two the definition knows.
+void Writer::Batch::want_node(LoadRequest& request, const JobId& job_id, const std::string& node_id) const {
+  request.nodes.push_back({job_id, no_item, node_id});
+  if (const auto name = parse_item_name(node_id)) {
+    request.nodes.push_back({job_id, name->item, node_id});
+    request.nodes.push_back({job_id, no_item, std::string(name->fan_out)});
+  }
+}
+
 void Writer::Batch::want_task(LoadRequest& request, const std::string& task_id) const {
   const auto name = parse_task_id(task_id);
   if (!name) return;
   request.jobs.push_back(name->job_id);
-  request.nodes.push_back({name->job_id, name->node_id});
+  want_node(request, name->job_id, name->node_id);
+}
+
+void Writer::Batch::want_whole(LoadRequest& request, const Run& r) const {
+  request.jobs_whole.push_back(r.job.job_id);
+  for (const Node& node : r.definition->nodes) request.nodes.push_back({r.job.job_id, no_item, node.id});
+}
+
+// What the completion of a node is likely to touch.
+void Writer::Batch::want_touched(LoadRequest& request, const Run& r, NodeIndex node) const {
+  const Node& definition = r.definition->nodes[node];
+  for (const NodeIndex other : definition.touches)
+    request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
+  if (definition.touches_input) request.jobs_whole.push_back(r.job.job_id);
 }
 
 void Writer::Batch::want(LoadRequest& request, const Command& command) const {
@@ -62,10 +90,12 @@ void Writer::Batch::want(LoadRequest& request, const Command& command) const {
                      request.idempotency_keys.push_back({c.tenant, *c.idempotency_key, {}, {}});
                  },
                  [&](const AwaitJob& c) { request.jobs.push_back(c.job_id); },
-                 [&](const CancelJob& c) {
-                   request.jobs.push_back(c.job_id);
-                   request.all_nodes_of.push_back(c.job_id);
-                 },
+                 [&](const ChangeJob& c) { request.jobs.push_back(c.job_id); },
+                 [&](const DecideApproval& c) { request.jobs.push_back(c.job_id); },
+                 [&](const ExplainJob& c) { request.jobs.push_back(c.job_id); },
+                 [&](const ReplayTask& c) { want_task(request, c.task_id); },
+                 [&](const TaskNote& c) { want_task(request, c.task_id); },
+                 [&](const ListWorkers&) {},
                  [&](const PublishWorkflow& c) {
                    want_workflow({c.tenant, c.definition->workflow_id, 0});
                    if (c.definition->version > 0)
@@ -89,51 +119,136 @@ Result<> Writer::Batch::load_named() {
   for (const Item& item : items_) want(request, item.command);
   for (const Timer& timer : timers_) {
     request.jobs.push_back(timer.job_id);
-    request.nodes.push_back({timer.job_id, timer.node_id});
+    want_node(request, timer.job_id, timer.node_id);
   }
   for (const std::uint64_t id : waits_over_) request.jobs.push_back(writer_.waits_.at(id).job_id);
   return load_runs(std::move(request));
 }
 
-// The rows that deciding about the named ones may touch, and the jobs that earlier submits with the same key
-// have made.
+void Writer::Batch::want_items(LoadRequest& request, Run& r, NodeIndex fan_out, std::int32_t from) const {
+  const ItemRange range{from, from + writer_.options_.policy.items_chunk};
+  r.item_ranges[fan_out] = range;
+  for (std::int32_t item = range.from; item < range.until; ++item)
+    request.nodes.push_back({r.job.job_id, item, item_name(r.definition->nodes[fan_out].id, item)});
+}
+
+void Writer::Batch::want_after_report(LoadRequest& request, const Task& task, const ReportResult& report,
+                                      const Messages& messages) {
+  Run& r = *task.run;
+  const NodeState& state = r.at(task.ref).state;
+  if (result_may_be_repeated(state, task.retry_count)) request.task_results.push_back(report.task_id);
+  const Node& node = r.node(task.ref);
+  // A job can end in this batch only if there are as many messages about it as it has active nodes, and a
+  // fan-out only if there are as many as it has open items.
+  const auto about_job = messages.find({&r, NodeRef{}});
+  bool completes = true;
+  if (task.ref.is_item()) {
+    const auto about_items = messages.find({&r, NodeRef{task.ref.node, 0}});
+    const NodeRef parent{task.ref.node};
+    completes =
+        r.has(parent) && about_items != messages.end() &&
+        r.at(parent).state.items_total.value_or(0) - r.at(parent).state.items_done <= about_items->second;
+  }
+  if (may_fail_node(r, task.ref, report.completed, task.retry_count, writer_.options_.policy) ||
+      (completes && node.may_end_job && r.job.nodes_active <= about_job->second))
+    want_whole(request, r);
+  else if (completes)
+    want_touched(request, r, task.ref.node);
+}
+
+void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
+  Run& r = *task.run;
+  const Node& node = r.node(task.ref);
+  const NodeIndex i = task.ref.node;
+  if (task.ref.is_item() || node.type == NodeType::task) {
+    if (may_fail_node(r, task.ref, std::nullopt, 0, writer_.options_.policy)) want_whole(request, r);
+    return;
+  }
+  if (node.type == NodeType::fan_out) {
+    writer_.progressions_.lend(r, i);
+    const auto& sweep_next = r.at(i).state.sweep_next;
+    if (sweep_next) return want_items(request, r, i, *sweep_next);
+    if (r.expansions.contains(i)) return;
+    for (const NodeIndex other : node.reads)
+      request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
+    if (node.reads_input) request.jobs_whole.push_back(r.job.job_id);
+    return;
+  }
+  if (node.type == NodeType::fan_in) {
+    writer_.progressions_.lend(r, i);
+    const auto so_far = r.gatherings.find(i);
+    want_items(request, r, node.incoming.front(), so_far == r.gatherings.end() ? 0 : so_far->second.next);
+    request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[node.incoming.front()].id});
+  }
+  if (node.may_end_job && r.job.nodes_active <= 1) return want_whole(request, r);
+  want_touched(request, r, i);
+}
+
+// The rows that deciding about the named ones is likely to touch, and the jobs that earlier submits with the
+// same key have made.
 Result<> Writer::Batch::load_neighbours() {
   LoadRequest request;
   for (const auto& [name, key] : keys_) request.jobs.push_back(key.job_id);
-  // A job can end in this batch only if there are as many messages about it as it has active nodes.
-  std::unordered_map<JobId, std::int32_t> messages;
+  for (const JobId& id : whole_)
+    if (const Run* found = run(id)) want_whole(request, *found);
+  Messages messages;
   std::vector<std::pair<Task, const ReportResult*>> tasks;
   for (const Item& item : items_) {
-    const auto* result = std::get_if<ReportResult>(&item.command);
-    const auto found = result ? task(result->task_id, std::nullopt) : std::nullopt;
-    if (found) tasks.emplace_back(*found, result);
+    if (const auto* result = std::get_if<ReportResult>(&item.command))
+      if (const auto found = task(result->task_id, std::nullopt)) tasks.emplace_back(*found, result);
+    const auto* change = std::get_if<ChangeJob>(&item.command);
+    const auto* approval = std::get_if<DecideApproval>(&item.command);
+    const auto* question = std::get_if<ExplainJob>(&item.command);
+    const auto* replay = std::get_if<ReplayTask>(&item.command);
+    const auto replayed = replay ? parse_task_id(replay->task_id) : std::nullopt;
+    const JobId* about = change     ? &change->job_id
+                         : approval ? &approval->job_id
+                         : question ? &question->job_id
+                         : replayed ? &replayed->job_id
+                                    : nullptr;
+    if (const Run* found = about ? run(*about) : nullptr) want_whole(request, *found);
   }
   for (const Timer& timer : timers_) {
     Run* found = run(timer.job_id);
-    const auto node = found ? found->definition->find(timer.node_id) : std::nullopt;
-    if (node && found->has(*node)) tasks.emplace_back(Task{found, *node, 0}, nullptr);
+    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
+    if (ref && found->has(*ref)) tasks.emplace_back(Task{found, *ref, 0}, nullptr);
   }
-  for (const auto& [found, result] : tasks) ++messages[found.run->job.job_id];
   for (const auto& [found, result] : tasks) {
-    const Run& r = *found.run;
-    const JobId& job_id = r.job.job_id;
-    if (result && result_may_be_repeated(found.run->at(found.node).state, found.retry_count))
-      request.task_results.push_back(result->task_id);
-    if (may_fail_node(r, found.node, result ? std::optional{result->completed} : std::nullopt,
-                      found.retry_count, writer_.options_.policy) ||
-        r.job.nodes_active <= messages[job_id]) {
-      request.all_nodes_of.push_back(job_id);
-    } else if (result) {
-      for (const NodeIndex next : r.definition->nodes[found.node].next)
-        request.nodes.push_back({job_id, r.definition->nodes[next].id});
-    }
+    if (found.ref.is_item()) ++messages[{found.run, NodeRef{found.ref.node, 0}}];
+    ++messages[{found.run, NodeRef{}}];
   }
+  for (const auto& [found, result] : tasks) {
+    if (result)
+      want_after_report(request, found, *result, messages);
+    else
+      want_after_timer(request, found);
+  }
+  return load_runs(std::move(request));
+}
+
+// Answers tell the job with its documents, which deciding could do without.
+Result<> Writer::Batch::load_documents() {
+  LoadRequest request;
+  const auto want_job = [&](const JobId& id) {
+    if (const Run* found = run(id); found && !found->has_input()) request.jobs_whole.push_back(id);
+  };
+  for (const Answer& answer : answers_)
+    if (!answer.reply) want_job(answer.job_id);
+  for (const JobId& id : journal_.ended)
+    if (writer_.waits_by_job_.contains(id)) want_job(id);
+  for (const std::uint64_t id : waits_over_) want_job(writer_.waits_.at(id).job_id);
   return load_runs(std::move(request));
 }
 
 Result<> Writer::Batch::load_runs(LoadRequest request) {
   std::erase_if(request.jobs, [&](const JobId& id) { return runs_.contains(id); });
-  if (request.jobs.empty() && request.nodes.empty() && request.all_nodes_of.empty() &&
+  std::erase_if(request.jobs_whole, [&](const JobId& id) { return run(id) && run(id)->has_input(); });
+  std::erase_if(request.nodes, [&](const NodeKey& key) {
+    const Run* found = run(key.job_id);
+    const auto ref = found ? found->definition->locate(key.node_id) : std::nullopt;
+    return found && (!ref || found->has(*ref));
+  });
+  if (request.jobs.empty() && request.jobs_whole.empty() && request.nodes.empty() &&
       request.task_results.empty() && request.workflows.empty() && request.idempotency_keys.empty())
     return {};
   TRY_ASSIGN(Loaded loaded, writer_.store_.load(request));
@@ -155,7 +270,10 @@ Result<> Writer::Batch::load_runs(LoadRequest request) {
     const auto* known = definition({job.tenant, job.workflow_id, job.workflow_version});
     ENSURE(known);  // a job's definition is never deleted
     JobId id = job.job_id;
-    runs_.try_emplace(std::move(id), known->definition, std::move(job));
+    if (Run* found = run(id))
+      found->add_documents(std::move(job));
+    else
+      runs_.try_emplace(std::move(id), known->definition, std::move(job));
   }
   for (NodeState& node : loaded.nodes)
     if (Run* found = run(node.job_id)) found->add(std::move(node));
@@ -192,9 +310,9 @@ std::optional<Writer::Batch::Task> Writer::Batch::task(const std::string& task_i
   if (!name) return std::nullopt;
   Run* found = run(name->job_id);
   if (!found || (tenant && *tenant != found->job.tenant)) return std::nullopt;
-  const auto node = found->definition->find(name->node_id);
-  if (!node || !found->has(*node)) return std::nullopt;
-  return Task{found, *node, name->retry_count};
+  const auto ref = found->definition->locate(name->node_id);
+  if (!ref || !found->has(*ref)) return std::nullopt;
+  return Task{found, *ref, name->retry_count};
 }
 
 }  // namespace baton::engine

@@ -25,19 +25,23 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
   }
 
   WriteSet out;
-  for (auto& [id, r] : runs_) {
-    for (auto& slot : r.nodes) {
-      if (!slot) continue;
-      if (slot->state.timer_due != slot->stored_timer) {
-        if (slot->stored_timer) out.timers_gone.push_back({*slot->stored_timer, id, slot->state.node_id});
-        if (slot->state.timer_due)
-          out.timers_new.push_back({*slot->state.timer_due, id, slot->state.node_id});
-      }
-      if (slot->is_new)
-        out.nodes_new.push_back(std::move(slot->state));
-      else if (slot->changed)
-        out.nodes_changed.push_back(std::move(slot->state));
+  const auto write = [&out](const JobId& id, Slot& slot) {
+    const NodeState& state = slot.state;
+    if (state.timer_due != slot.stored_timer) {
+      if (slot.stored_timer)
+        out.timers_gone.push_back({*slot.stored_timer, id, state.node_id, state.item_index});
+      if (state.timer_due) out.timers_new.push_back({*state.timer_due, id, state.node_id, state.item_index});
     }
+    if (slot.is_new)
+      out.nodes_new.push_back(std::move(slot.state));
+    else if (slot.changed)
+      out.nodes_changed.push_back(std::move(slot.state));
+  };
+  for (auto& [id, r] : runs_) {
+    for (auto& slot : r.nodes)
+      if (slot) write(id, *slot);
+    for (auto& [ref, slot] : r.items) write(id, slot);
+    std::ranges::move(r.logs, std::back_inserter(out.logs_new));
     std::ranges::move(r.results, std::back_inserter(out.task_results_new));
     if (r.is_new)
       out.jobs_new.push_back(std::move(r.job));
@@ -53,6 +57,9 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
   for (Event& event : out.events_new) event.event_id = event_id++;
   // Readers find a job's events side by side; sorting keeps the writes side by side too.
   std::ranges::stable_sort(out.events_new, {}, &Event::job_id);
+  std::int64_t log_id = commit_number << events_per_commit_bits;
+  for (LogLine& line : out.logs_new) line.log_id = log_id++;
+  out.tags_new = tags_new_;
   out.workflows_new = workflows_new_;
   out.idempotency_keys_new = keys_new_;
   return out;
@@ -69,10 +76,18 @@ void Writer::Batch::release() {
     writer_.next_timer_ =
         writer_.next_timer_ ? std::min(*writer_.next_timer_, *earliest_timer_) : *earliest_timer_;
   if (timers_taken_) writer_.timers_were_taken(more_timers_ ? std::optional{now_} : std::nullopt);
+  for (auto& [id, r] : runs_)
+    if (!r.expansions.empty() || !r.gatherings.empty()) writer_.progressions_.keep(id, r);
   writer_.count(items_.size(), journal_.ended.size(), timers_.size());
+  release_workers();
   release_waits();
   release_answers();
   release_polls();
+}
+
+void Writer::Batch::release_workers() {
+  for (const ReportResult& result : reported_)
+    writer_.workers_.reported(*result.tenant, *result.worker, result.task_id, result.completed, now_);
 }
 
 // Those who waited for jobs that ended in this batch, and those whose patience is over.
@@ -109,7 +124,8 @@ void Writer::Batch::release_polls() {
   for (Service& service : services_) {
     Queue* queue = writer_.queues_.find(service.key);
     if (!queue) continue;
-    for (NodeKey& key : service.fresh) queue->append(std::move(key));
+    while (!service.fresh.empty())
+      queue->append(std::move(service.fresh.extract(service.fresh.begin()).value()));
     for (auto& [id, reply] : service.served) {
       writer_.count_handouts(reply.jobs.size());
       const auto poll = writer_.queues_.remove_poll(service.key, id);
@@ -118,6 +134,8 @@ void Writer::Batch::release_polls() {
         continue;
       }
       writer_.deadlines_.erase({poll->poll.wait_until, id, std::nullopt});
+      for (const Handout& task : reply.jobs)
+        writer_.workers_.took(poll->poll.tenant, poll->poll.worker, task.task_id);
       poll->waiter->deliver(std::move(reply));
     }
     writer_.queues_.drop_if_idle(service.key);

@@ -1,13 +1,19 @@
 #include "engine/queues.hpp"
 
+#include <iterator>
+
 namespace baton::engine {
 
-void Queue::append(NodeKey key) {
-  if (!complete) return;
-  if (ready.size() >= window)
-    complete = false;
-  else
-    ready.push_back(std::move(key));
+bool Queue::precedes_rest(const WaitingTask& task) const {
+  return complete || (!ready.empty() && task < *ready.rbegin());
+}
+
+void Queue::append(WaitingTask task) {
+  if (!precedes_rest(task)) return;
+  ready.insert(std::move(task));
+  if (ready.size() <= window) return;
+  ready.erase(std::prev(ready.end()));
+  complete = false;
 }
 
 Queue& Queues::add_poll(const QueueKey& key, WaitingPoll poll) {

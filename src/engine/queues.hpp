@@ -3,11 +3,10 @@
 // the writer.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
+#include <set>
 #include <vector>
 
 #include "ports/commands.hpp"
@@ -24,12 +23,14 @@ struct WaitingPoll {
 struct Queue {
   static constexpr std::size_t window = 10'000;
 
-  std::deque<NodeKey> ready;                   // oldest first, all of them committed
+  std::set<WaitingTask> ready;                 // the first of those that wait, all of them committed
   bool complete = false;                       // ready holds all that the store has
   std::map<std::uint64_t, WaitingPoll> polls;  // by id, which grows: first come, first served
 
   // Newly dispatched work, after its commit. Beyond the window it stays in the store until there is room.
-  void append(NodeKey key);
+  void append(WaitingTask task);
+  // Whether a task comes before all that the store may have beyond the window.
+  [[nodiscard]] bool precedes_rest(const WaitingTask& task) const;
 };
 
 class Queues {

@@ -22,9 +22,24 @@ WriterMetrics register_metrics(metrics::Registry& m) {
       .jobs_ended = &m.counter("baton_jobs_ended_total", "Jobs that completed, failed or were cancelled."),
       .handouts = &m.counter("baton_task_handouts_total", "Tasks handed to workers."),
       .timers = &m.counter("baton_timers_fired_total", "Timers fired."),
+      .redecided = &m.counter("baton_engine_batches_redecided_total",
+                              "Batches decided again because a job had to be loaded whole."),
       .commit_failures =
           &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
       .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};
+}
+
+std::size_t size_of(const std::variant<TaskProgress, TaskCheckpoint, TaskLog>& note) {
+  return std::visit(overloaded{
+                        [](const TaskProgress& n) { return n.progress.text.size(); },
+                        [](const TaskCheckpoint& n) { return n.data.text.size(); },
+                        [](const TaskLog& n) {
+                          std::size_t bytes = 0;
+                          for (const auto& line : n.lines) bytes += line.text.size() + 64;
+                          return bytes;
+                        },
+                    },
+                    note);
 }
 
 // What a command holds beyond a few names: the part of it that its sender chooses the size of.
@@ -38,6 +53,7 @@ std::size_t size_of(const Command& command) {
                                          (c.error ? c.error->size() : 0);
                                 },
                                 [](const Heartbeat& c) { return c.tasks.size() * names; },
+                                [](const TaskNote& c) { return size_of(c.note); },
                                 [](const ReturnTasks& c) { return c.tasks.size() * names; },
                                 [](const auto&) { return std::size_t{0}; },
                             },
@@ -57,7 +73,8 @@ struct Service::State {
         clock(c),
         options(o),
         hooks(std::move(h)),
-        writer(*store, c, {.policy = {.builtin = o.builtin}}, register_metrics(m)),
+        writer(*store, c, {.policy = {.builtin = o.builtin, .environment = o.environment}},
+               register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "base/metrics.hpp"
@@ -24,6 +25,7 @@ struct Options {
   std::size_t inbox_bytes_max = std::size_t{256} << 20;  // and what they carry
   std::size_t batch_max = 2'048;                         // commands in one transaction
   std::size_t batch_bytes_max = std::size_t{32} << 20;   // and what they carry
+  std::map<std::string, std::string> environment;        // what expressions may see as env.*
   bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
 };
 

@@ -46,7 +46,7 @@ class GatedStore final : public Store {
   std::promise<void> at_gate;
   Result<WriterState> open() override { return store_.open(); }
   Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
-  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
   }
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {

@@ -10,15 +10,6 @@ namespace baton::engine {
 
 using namespace workflow;
 
-namespace {
-
-// Whom the writer's own commands answer.
-struct Nobody final : Waiter {
-  void deliver(Reply) override {}
-};
-
-}  // namespace
-
 Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMetrics metrics)
     : store_(store), clock_(clock), options_(options), metrics_(metrics) {}
 
@@ -87,16 +78,30 @@ void Writer::run(std::vector<Item> items) {
     QueueKey key{poll->tenant, poll->queue};
     const std::uint64_t id = next_id_++;
     deadlines_.insert({poll->wait_until, id, key});
+    workers_.polled(*poll, now);
     queues_.add_poll(key, {id, std::move(*poll), std::move(item.waiter)});
     hungry_.insert(std::move(key));
   }
   auto batch = std::make_unique<Batch>(*this, now, std::move(rest));
-  if (const auto prepared = batch->prepare(); !prepared)
+  if (const auto prepared = prepare(batch); !prepared)
     failed(*batch, prepared.error());
   else
     commit(std::move(batch));
   // A held batch may have served polls whose time is up: they are answered when its outcome is known.
   if (!held_) polls_time_out(now);
+}
+
+// What a batch touches is foreseen as far as it pays. A job that turned out to need more is loaded whole, and
+// the batch is decided again from the start.
+Result<> Writer::prepare(std::unique_ptr<Batch>& batch) {
+  std::set<JobId> whole;
+  while (true) {
+    TRY(batch->prepare());
+    if (!batch->missing()) return {};
+    ENSURE(whole.insert(*batch->missing()).second);
+    batch = std::make_unique<Batch>(*this, batch->now(), batch->take_items(), whole);
+    if (metrics_.redecided) metrics_.redecided->add();
+  }
 }
 
 void Writer::commit(std::unique_ptr<Batch> batch) {
@@ -119,6 +124,7 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
     away_ = true;
     held_ = std::make_unique<Held>(std::move(batch), number);
     queues_.forget_ready();
+    progressions_.forget();
     return;
   }
   failed(*batch, done.error());
@@ -129,6 +135,7 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
 void Writer::failed(Batch& batch, const Error& error) {
   trouble_ = error;
   queues_.forget_ready();
+  progressions_.forget();
   look_at_all_queues();
   const bool wrong =
       error.code == Code::invalid || error.code == Code::conflict || error.code == Code::not_found;

@@ -22,7 +22,9 @@
 #include "base/metrics.hpp"
 #include "core/workflow/machine.hpp"
 #include "engine/definitions.hpp"
+#include "engine/progressions.hpp"
 #include "engine/queues.hpp"
+#include "engine/workers.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 #include "ports/store.hpp"
@@ -38,6 +40,7 @@ struct WriterOptions {
   workflow::Policy policy;
   std::size_t timers_max = 1'000;    // due timers taken into one batch
   std::size_t handouts_max = 4'000;  // tasks handed out in one batch
+  int chunks_max = 4;                // steps of large fan-outs in one batch: others are to get their turn
 };
 
 // What the writer counts; null pointers count nothing.
@@ -48,6 +51,7 @@ struct WriterMetrics {
   metrics::Counter* jobs_ended = nullptr;
   metrics::Counter* handouts = nullptr;
   metrics::Counter* timers = nullptr;
+  metrics::Counter* redecided = nullptr;
   metrics::Counter* commit_failures = nullptr;
   metrics::Histogram* commit_seconds = nullptr;
 };
@@ -94,6 +98,7 @@ class Writer {
     std::int64_t commit_number = 0;
   };
 
+  [[nodiscard]] Result<> prepare(std::unique_ptr<Batch>& batch);
   void commit(std::unique_ptr<Batch> batch);
   void failed(Batch& batch, const Error& error);
   void one_by_one(std::vector<Item> items);
@@ -122,6 +127,8 @@ class Writer {
 
   Definitions definitions_;
   Queues queues_;
+  Workers workers_;
+  Progressions progressions_;
   std::vector<Item> own_items_;     // the writer's own commands, for the next batch
   std::set<QueueKey> hungry_;       // queues to look at in the next batch, whatever it brings
   std::optional<Time> next_timer_;  // may be early, never late

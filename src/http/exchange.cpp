@@ -67,14 +67,6 @@ void ReplyParcel::uncollected() {
   return_tasks(inbox_, std::move(tasks));
 }
 
-namespace {
-
-struct Nobody final : Waiter {
-  void deliver(Reply) override {}  // a lease that was not returned runs out by itself
-};
-
-}  // namespace
-
 void return_tasks(Inbox& inbox, std::vector<TaskLease> tasks) {
   if (!tasks.empty()) inbox.submit(ReturnTasks{std::move(tasks)}, std::make_shared<Nobody>());
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace baton::http {
 
 namespace {
@@ -76,6 +78,42 @@ std::optional<std::int64_t> Fields::integer(std::string_view key, Range range) {
   return value.integer();
 }
 
+std::optional<double> Fields::number(std::string_view key, double min, double max) {
+  const auto value = object_.find(key);
+  if (!value || value.is_null()) return std::nullopt;
+  double number = 0;
+  const std::string text = value.json().text;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = value.kind() == JsonKind::integer || value.kind() == JsonKind::real;
+  if (!is_number || error != std::errc{} || end != text.data() + text.size() ||
+      !(number >= min && number <= max)) {
+    wrong(key, fmt::format("must be a number from {} to {}", min, max));
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<Time> Fields::time(std::string_view key) {
+  const auto value = expect(key, JsonKind::string);
+  if (!value) return std::nullopt;
+  const auto time = from_iso(value.string());
+  if (!time) wrong(key, "must be an instant as 2026-01-31T08:00:00Z");
+  return time;
+}
+
+std::vector<std::string> Fields::texts(std::string_view key, std::size_t items_max, std::size_t length_max) {
+  if (const auto value = object_.find(key); !value || value.is_null()) return {};
+  std::vector<std::string> list;
+  for (const JsonView& item : required_array(key, items_max)) {
+    if (item.kind() == JsonKind::string && is_printable(item.string(), length_max))
+      list.emplace_back(item.string());
+    else
+      wrong(fmt::format("{}[{}]", key, list.size()),
+            fmt::format("must be a string of 1 to {} bytes without control characters", length_max));
+  }
+  return list;
+}
+
 std::optional<bool> Fields::boolean(std::string_view key) {
   const auto value = expect(key, JsonKind::boolean);
   if (!value) return std::nullopt;
@@ -107,6 +145,10 @@ std::vector<JsonView> Fields::required_array(std::string_view key, std::size_t i
     items.clear();
   }
   return items;
+}
+
+Response no_such_job(const std::string& job_id) {
+  return problem(404, "job_not_found", "no job '" + job_id + "'");
 }
 
 std::int64_t query_integer(const Request& request, std::string_view key, std::int64_t absent, Range range,

@@ -30,7 +30,12 @@ class Fields {
   [[nodiscard]] std::string required_text(std::string_view key, std::size_t length_max);
   [[nodiscard]] std::optional<std::string> prose(std::string_view key);  // any text; NUL becomes U+FFFD
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, Range range);
+  [[nodiscard]] std::optional<double> number(std::string_view key, double min, double max);
+  [[nodiscard]] std::optional<Time> time(std::string_view key);  // ISO 8601 with an offset
   [[nodiscard]] std::optional<bool> boolean(std::string_view key);
+  // A list of printable texts; absent is empty.
+  [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::size_t items_max,
+                                               std::size_t length_max);
   [[nodiscard]] OptionalJson object(std::string_view key);
   [[nodiscard]] OptionalJson any(std::string_view key);
   [[nodiscard]] std::vector<JsonView> required_array(std::string_view key, std::size_t items_max);
@@ -48,6 +53,9 @@ class Fields {
                                          Range range, std::vector<FieldError>& errors);
 [[nodiscard]] std::optional<Time> query_time(const Request& request, std::string_view key,
                                              std::vector<FieldError>& errors);
+
+// A path's part that may be the id of something.
+[[nodiscard]] Response no_such_job(const std::string& job_id);
 
 // The body as a JSON object; an empty body is an empty object where that makes sense.
 [[nodiscard]] std::expected<JsonDocument, Response> parse_object(const Request& request,

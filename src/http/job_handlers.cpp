@@ -1,4 +1,4 @@
-// Jobs: submit, list, show, follow, cancel.
+// Jobs: submit, list, show, follow.
 #include <algorithm>
 
 #include "base/ids.hpp"
@@ -14,14 +14,10 @@ namespace {
 constexpr Range wait_range{0, 60'000};
 constexpr std::size_t nodes_max = 1000;
 
-Response no_such_job(const std::string& job_id) {
-  return problem(404, "job_not_found", "no job '" + job_id + "'");
-}
-
 Response job_response(const JobReply& reply) {
   auto response = json_response(reply.created ? 201 : 200, {});
   response.body.reserve(512 + reply.job.input_data.text.size());
-  append_job(response.body, reply.job, true);
+  append_job(response.body, reply.job, Documents::all);
   response.headers.emplace_back("Location", "/api/v1/jobs/" + percent_encode(reply.job.job_id.value));
   return response;
 }
@@ -42,7 +38,28 @@ std::optional<std::string> idempotency_key(const Request& request, Fields& field
 std::string request_hash(const SubmitJob& command) {
   std::string text = std::to_string(command.workflow_id.size()) + ':' + command.workflow_id + ':' +
                      std::to_string(command.version) + ':' + command.input_data.text;
+  // What was not there in the beginning is hashed only where it is used, so that keys of before still fit.
+  if (command.priority != 0) text += "\npriority:" + std::to_string(command.priority);
+  for (const std::string& tag : command.tags) text += "\ntag:" + std::to_string(tag.size()) + ':' + tag;
   return sha256_hex(text);
+}
+
+// Each once, in order.
+std::vector<std::string> read_tags(Fields& fields) {
+  std::vector<std::string> tags = fields.texts("tags", 20, 100);
+  std::ranges::sort(tags);
+  const auto rest = std::ranges::unique(tags);
+  tags.erase(rest.begin(), rest.end());
+  return tags;
+}
+
+// An instant, or seconds from now.
+std::optional<Time> read_due(Call& call, Fields& fields) {
+  const auto at = fields.time("due_at");
+  const auto delay = fields.number("delay_seconds", 0, 10 * 366.0 * 24 * 3600);
+  if (at && delay) fields.wrong("delay_seconds", "cannot be given together with due_at");
+  if (!delay) return at;
+  return call.services.clock.now() + Duration{static_cast<std::int64_t>(*delay * 1000)};
 }
 
 std::expected<SubmitJob, Response> read_submission(Call& call) {
@@ -54,6 +71,9 @@ std::expected<SubmitJob, Response> read_submission(Call& call) {
   command.workflow_id = fields.required_text("workflow_id", 200);
   command.version = static_cast<std::int32_t>(fields.integer("version", {1, 2'147'483'647}).value_or(0));
   command.input_data = fields.object("input_data").value_or(Json{"{}"});
+  command.priority = static_cast<std::int32_t>(fields.integer("priority", {-100, 100}).value_or(0));
+  command.tags = read_tags(fields);
+  command.due_at = read_due(call, fields);
   command.idempotency_key = idempotency_key(call.request, fields);
   const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
@@ -109,6 +129,8 @@ Task<Response> list_jobs(Call& call) {
   if (const auto* workflow_id = request.argument("workflow_id")) filter.workflow_id = *workflow_id;
   if (filter.workflow_id && !is_printable(*filter.workflow_id, 200))
     errors.push_back({"workflow_id", "is not an id"});
+  if (const auto* tag = request.argument("tag")) filter.tag = *tag;
+  if (filter.tag && !is_printable(*filter.tag, 100)) errors.push_back({"tag", "is not a tag"});
   filter.created_from = query_time(request, "created_from", errors);
   filter.created_until = query_time(request, "created_until", errors);
   const auto limit = static_cast<std::size_t>(query_integer(request, "limit", 50, {1, 200}, errors));
@@ -128,7 +150,7 @@ Task<Response> list_jobs(Call& call) {
   auto response = json_response(200, "{\"jobs\":[");
   for (const auto& job : page->jobs) {
     if (&job != &page->jobs.front()) response.body += ',';
-    append_job(response.body, job, false);
+    append_job(response.body, job, Documents::none);
   }
   response.body += ']';
   std::optional<std::string> cursor;
@@ -143,6 +165,8 @@ Task<Response> show_job(Call& call) {
   const auto tenant = call.request.tenant;
   std::vector<FieldError> errors;
   const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
+  const auto* full = call.request.argument("full");
+  const Documents documents = full && *full == "true" ? Documents::all : Documents::brief;
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
   if (wait_ms > 0) {
@@ -163,8 +187,8 @@ Task<Response> show_job(Call& call) {
   if (!view) co_return problem(view.error());
   if (!*view) co_return no_such_job(id.value);
   auto response = json_response(200, {});
-  append_job(response.body, (*view)->job, true, Ending::open);
-  append_nodes(response.body, (*view)->nodes, nodes_max);
+  append_job(response.body, (*view)->job, documents, Ending::open);
+  append_nodes(response.body, (*view)->nodes, nodes_max, documents);
   response.body += '}';
   co_return response;
 }
@@ -227,26 +251,6 @@ Task<Response> show_timeline(Call& call) {
     response.body += '}';
     co_return response;
   }
-}
-
-Task<Response> cancel_job(Call& call) {
-  auto document = parse_object(call.request, true);
-  if (!document) co_return std::move(document.error());
-  std::vector<FieldError> errors;
-  Fields fields(document->root(), "", errors);
-  CancelJob command;
-  command.reason = fields.prose("reason").value_or("");
-  if (command.reason.size() > 2000) fields.wrong("reason", "must have at most 2000 bytes");
-  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  command.tenant = call.request.tenant;
-  command.job_id.value = call.request.captures[0];
-  if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
-  auto reply = co_await call.ask(std::move(command));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
-  auto response = json_response(200, {});
-  append_job(response.body, std::get<JobReply>(*reply).job, true);
-  co_return response;
 }
 
 }  // namespace baton::http

@@ -155,7 +155,10 @@ int status_of(Refusal refusal) {
     case Refusal::idempotency_key_reused:
     case Refusal::version_exists:
     case Refusal::stale_result:
-    case Refusal::job_ended: return 409;
+    case Refusal::job_ended:
+    case Refusal::job_not_failed:
+    case Refusal::not_waiting:
+    case Refusal::not_dead: return 409;
     case Refusal::overloaded:
     case Refusal::stopping:
     case Refusal::store_unavailable: return 503;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ports/commands.hpp"
@@ -12,8 +13,19 @@ namespace baton::http {
 // Without the closing brace when more members follow.
 enum class Ending { closed, open };
 
-void append_job(std::string& out, const workflow::Job& job, bool with_data, Ending ending = Ending::closed);
-void append_nodes(std::string& out, const std::vector<workflow::NodeState>& nodes, std::size_t nodes_max);
+// How much of a job's or a node's documents is shown. brief: those that are large are left out, and their
+// size is told instead, so that a view of a job with a huge result is still quick.
+enum class Documents { none, brief, all };
+
+void append_job(std::string& out, const workflow::Job& job, Documents documents,
+                Ending ending = Ending::closed);
+void append_node(std::string& out, const workflow::NodeState& node, Documents documents,
+                 Ending ending = Ending::closed);
+void append_nodes(std::string& out, const std::vector<workflow::NodeState>& nodes, std::size_t nodes_max,
+                  Documents documents);
+void append_log_line(std::string& out, const workflow::LogLine& line);
+void append_explanation(std::string& out, const ExplainReply& reply);
+void append_worker(std::string& out, const WorkerInfo& worker);
 void append_event(std::string& out, const workflow::Event& event);
 void append_handout(std::string& out, const Handout& task);
 
@@ -29,5 +41,19 @@ void append_member(std::string& out, std::string_view key, Time time);
 void append_member(std::string& out, std::string_view key, const std::optional<Time>& time);
 void append_member(std::string& out, std::string_view key, const OptionalJson& json);
 void append_flag(std::string& out, std::string_view key, bool truth);
+void append_member(std::string& out, std::string_view key, const std::vector<std::string>& texts);
+
+// {"key":[…]}, each item written by `append`.
+template <class Items, class Append>
+void append_list(std::string& out, std::string_view key, const Items& items, Append&& append) {
+  if (!out.empty() && out.back() != '{') out += ',';
+  out.append("\"").append(key).append("\":[");
+  bool first = true;
+  for (const auto& item : items) {
+    if (!std::exchange(first, false)) out += ',';
+    append(out, item);
+  }
+  out += ']';
+}
 
 }  // namespace baton::http

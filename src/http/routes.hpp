@@ -42,7 +42,22 @@ Task<Response> submit_job(Call& call);
 Task<Response> list_jobs(Call& call);
 Task<Response> show_job(Call& call);
 Task<Response> show_timeline(Call& call);
+// operate_handlers.cpp
 Task<Response> cancel_job(Call& call);
+Task<Response> pause_job(Call& call);
+Task<Response> resume_job(Call& call);
+Task<Response> retry_job(Call& call);
+Task<Response> rerun_job(Call& call);
+Task<Response> approve_node(Call& call);
+Task<Response> reject_node(Call& call);
+Task<Response> explain_job(Call& call);
+Task<Response> replay_task(Call& call);
+// node_handlers.cpp
+Task<Response> show_node(Call& call);
+Task<Response> list_items(Call& call);
+Task<Response> show_logs(Call& call);
+Task<Response> list_approvals(Call& call);
+Task<Response> list_dead_letters(Call& call);
 // workflow_handlers.cpp
 Task<Response> publish_workflow(Call& call);
 Task<Response> validate_workflow(Call& call);
@@ -53,6 +68,10 @@ Task<Response> poll_tasks(Call& call);
 Task<Response> report_result(Call& call);
 Task<Response> report_results(Call& call);
 Task<Response> heartbeat(Call& call);
+Task<Response> report_progress(Call& call);
+Task<Response> report_checkpoint(Call& call);
+Task<Response> report_log(Call& call);
+Task<Response> list_workers(Call& call);
 // system_handlers.cpp
 Task<Response> show_health(Call& call);
 Task<Response> show_readiness(Call& call);

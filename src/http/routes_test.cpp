@@ -174,7 +174,7 @@ TEST_F(RoutesTest, the_timeline_waits_for_new_events) {
 TEST_F(RoutesTest, a_job_is_cancelled_with_and_without_a_reason) {
   EXPECT_EQ(text(json(ask("POST", "/api/v1/jobs/j/cancel", R"({"reason":"why not"})")), "status"),
             "CANCELLED");
-  EXPECT_EQ(inbox_.wait_for<CancelJob>()->reason, "why not");
+  EXPECT_EQ(inbox_.wait_for<ChangeJob>()->reason, "why not");
   EXPECT_EQ(ask("POST", "/api/v1/jobs/j/cancel").status, 200);
   EXPECT_EQ(ask("POST", "/api/v1/jobs/j/cancel", R"({"reason":1})").status, 422);
 }

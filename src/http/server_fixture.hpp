@@ -101,6 +101,34 @@ class MemoryReads final : public Reads {
     }
     return std::nullopt;
   }
+  Result<bool> has_job(const workflow::Tenant& tenant, const workflow::JobId& id) override {
+    auto found = job(tenant, id);
+    if (!found) return std::unexpected(found.error());
+    return found->has_value();
+  }
+  Result<std::vector<workflow::NodeState>> items(const workflow::JobId&, const std::string&, std::int32_t,
+                                                 std::size_t) override {
+    return std::vector<workflow::NodeState>{};
+  }
+  Result<std::optional<workflow::NodeState>> node(const workflow::JobId& id,
+                                                  const std::string& name) override {
+    auto all = nodes(id, 1000);
+    for (const auto& each : *all)
+      if (each.node_id == name) return each;
+    return std::nullopt;
+  }
+  Result<std::vector<workflow::LogLine>> logs(const workflow::JobId&, const std::string&, std::int64_t,
+                                              std::size_t) override {
+    return std::vector<workflow::LogLine>{};
+  }
+  Result<std::vector<workflow::NodeState>> dead_letters(const workflow::Tenant&,
+                                                        const std::optional<NodeCursor>&,
+                                                        std::size_t) override {
+    return std::vector<workflow::NodeState>{};
+  }
+  Result<std::vector<workflow::NodeState>> approvals(const workflow::Tenant&, std::size_t) override {
+    return std::vector<workflow::NodeState>{};
+  }
   Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId& id, std::size_t) override {
     const std::lock_guard lock(rows_.mutex);
     std::vector<workflow::NodeState> found;
@@ -278,8 +306,25 @@ class ServerTest : public ::testing::Test {
                 return JobReply{made, !c.idempotency_key || *c.idempotency_key != "again"};
               },
               [](const AwaitJob& c) -> Reply { return JobReply{job(c.job_id.value), false}; },
-              [](const CancelJob& c) -> Reply {
-                return JobReply{job(c.job_id.value, workflow::JobStatus::cancelled), false};
+              [](const ChangeJob& c) -> Reply {
+                const bool cancels = c.what == ChangeJob::What::cancel;
+                return JobReply{job(c.job_id.value,
+                                    cancels ? workflow::JobStatus::cancelled : workflow::JobStatus::running),
+                                false};
+              },
+              [](const DecideApproval& c) -> Reply { return JobReply{job(c.job_id.value), false}; },
+              [](const ReplayTask&) -> Reply { return JobReply{job("j"), false}; },
+              [](const ExplainJob& c) -> Reply {
+                ExplainReply reply{
+                    .job = job(c.job_id.value), .reason = "no_worker", .summary = "nobody is there"};
+                reply.waiting.push_back(
+                    {.node_id = "echo", .reason = "no_worker", .message = "nobody is there"});
+                return reply;
+              },
+              [](const ListWorkers&) -> Reply { return WorkersReply{{{.worker = "w1", .queues = {"q"}}}}; },
+              [](const TaskNote& c) -> Reply {
+                if (c.task_id == "old") return Refused{Refusal::stale_result, "an earlier lease", {}};
+                return NoteReply{1};
               },
               [](const PublishWorkflow& c) -> Reply {
                 return WorkflowReply{c.definition->workflow_id, 1, true};

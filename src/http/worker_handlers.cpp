@@ -1,4 +1,4 @@
-// Workers: ask for tasks, report results, renew leases.
+// Workers: ask for tasks, report results, renew leases, say how it goes; and who they are.
 #include <fmt/format.h>
 
 #include "http/fields.hpp"
@@ -41,6 +41,8 @@ Poll read_poll(Call& call, const JsonDocument& document, std::vector<FieldError>
   poll.tenant = call.request.tenant;
   poll.queue = call.request.captures[0];
   if (!is_printable(poll.queue, 200)) fields.wrong("queue", "is not the name of a queue");
+  if (poll.queue == workflow::builtin_queue || poll.queue == workflow::approval_queue)
+    fields.wrong("queue", "is reserved: no worker can ask for its tasks");
   poll.worker = fields.text("worker", 200).value_or("");
   poll.max = static_cast<std::uint32_t>(fields.integer("max", {1, batch_max}).value_or(1));
   poll.heartbeats = fields.boolean("heartbeat").value_or(false);
@@ -167,6 +169,95 @@ Task<Response> heartbeat(Call& call) {
     append_quoted(response.body, task_id);
   }
   response.body += "]}";
+  co_return response;
+}
+
+namespace {
+
+// What every note of a worker begins with.
+TaskNote read_note(Fields& fields, const Request& request) {
+  TaskNote note{.tenant = request.scope, .task_id = fields.required_text("task_id", 600)};
+  note.lease = fields.text("lease", 200);
+  return note;
+}
+
+Task<Response> tell_note(Call& call, TaskNote note, std::size_t lines) {
+  auto reply = co_await call.ask(std::move(note));
+  if (!reply) co_return problem(503, "stopping", "the server is stopping");
+  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto response = json_response(200, "{\"accepted\":true");
+  if (lines > 0) {
+    const std::size_t stored = std::get<NoteReply>(*reply).stored;
+    append_member(response.body, "stored", static_cast<std::int64_t>(stored));
+    append_flag(response.body, "truncated", stored < lines);
+  }
+  response.body += '}';
+  co_return response;
+}
+
+}  // namespace
+
+Task<Response> report_progress(Call& call) {
+  auto document = parse_object(call.request);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  TaskNote note = read_note(fields, call.request);
+  std::string text = "{";
+  if (fields.number("progress", 0, 100)) append_member(text, "progress", fields.any("progress"));
+  const auto message = fields.prose("message");
+  if (message) append_member(text, "message", message->substr(0, 2000));
+  if (text.size() == 1 && errors.empty()) fields.wrong("progress", "or 'message' is required");
+  append_member(text, "at", call.services.clock.now());
+  note.note = TaskProgress{Json{text + "}"}};
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  co_return co_await tell_note(call, std::move(note), 0);
+}
+
+Task<Response> report_checkpoint(Call& call) {
+  constexpr std::size_t checkpoint_bytes_max = 1 << 20;
+  auto document = parse_object(call.request);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  TaskNote note = read_note(fields, call.request);
+  auto data = fields.any("checkpoint");
+  if (!data) fields.wrong("checkpoint", "is required");
+  if (data && data->text.size() > checkpoint_bytes_max) fields.wrong("checkpoint", "must have at most 1 MiB");
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  note.note = TaskCheckpoint{*std::move(data)};
+  co_return co_await tell_note(call, std::move(note), 0);
+}
+
+Task<Response> report_log(Call& call) {
+  auto document = parse_object(call.request);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  TaskNote note = read_note(fields, call.request);
+  TaskLog log;
+  for (const auto& item : fields.required_array("lines", batch_max)) {
+    Fields line(item, fmt::format("lines[{}]", log.lines.size()), errors);
+    workflow::LogText text{.stream = line.text("stream", 20).value_or("log"),
+                           .at = line.time("at").value_or(call.services.clock.now()),
+                           .text = line.prose("text").value_or("")};
+    if (text.text.size() > (16 << 10)) text.text.resize(16 << 10);
+    log.lines.push_back(std::move(text));
+  }
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  const std::size_t lines = log.lines.size();
+  note.note = std::move(log);
+  co_return co_await tell_note(call, std::move(note), lines);
+}
+
+Task<Response> list_workers(Call& call) {
+  ListWorkers question{call.request.tenant};
+  auto reply = co_await call.ask(std::move(question));
+  if (!reply) co_return problem(503, "stopping", "the server is stopping");
+  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto response = json_response(200, "{");
+  append_list(response.body, "workers", std::get<WorkersReply>(*reply).workers, append_worker);
+  response.body += '}';
   co_return response;
 }
 

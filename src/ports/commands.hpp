@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/time.hpp"
 #include "core/workflow/definition.hpp"
+#include "core/workflow/machine.hpp"
 #include "core/workflow/rows.hpp"
 
 namespace baton {
@@ -27,6 +28,10 @@ struct SubmitJob {
   std::optional<std::string> idempotency_key;
   std::string request_hash;  // with a key: of what was asked for
   std::optional<std::string> traceparent;
+  std::int32_t priority = 0;
+  std::vector<std::string> tags;  // sorted, each once
+  std::optional<Time> due_at;
+  std::optional<std::string> rerun_of;
   Time wait_until{};  // later than now: answer when the job has ended, or at this time with what it is then
 };
 
@@ -37,10 +42,40 @@ struct AwaitJob {
   Time wait_until{};
 };
 
-struct CancelJob {
+// What a person does to a job. Doing it again changes nothing.
+struct ChangeJob {
+  enum class What { cancel, pause, resume, retry };
   workflow::Tenant tenant;
   workflow::JobId job_id;
+  What what{};
+  std::string by;
   std::string reason;
+};
+
+struct DecideApproval {
+  workflow::Tenant tenant;
+  workflow::JobId job_id;
+  std::string node_id;
+  bool approved = false;
+  std::string by;
+  std::string comment;
+};
+
+// A task that was given up is to be tried again: its job is retried.
+struct ReplayTask {
+  workflow::Tenant tenant;
+  std::string task_id;
+  std::string by;
+};
+
+// Why a job, and each node of it that waits, is not running.
+struct ExplainJob {
+  workflow::Tenant tenant;
+  workflow::JobId job_id;
+};
+
+struct ListWorkers {
+  std::optional<workflow::Tenant> tenant;  // none: all
 };
 
 struct PublishWorkflow {
@@ -84,6 +119,23 @@ struct Heartbeat {
   std::vector<TaskLease> tasks;
 };
 
+// What a worker says of a task while it runs it.
+struct TaskProgress {
+  Json progress;  // {"progress": 0 to 100, "message": …}
+};
+struct TaskCheckpoint {
+  Json data;
+};
+struct TaskLog {
+  std::vector<workflow::LogText> lines;
+};
+struct TaskNote {
+  std::optional<workflow::Tenant> tenant;
+  std::string task_id;
+  std::optional<std::string> lease;
+  std::variant<TaskProgress, TaskCheckpoint, TaskLog> note;
+};
+
 // Gives tasks back unrun: the worker that asked for them was gone before it could be told.
 struct ReturnTasks {
   std::vector<TaskLease> tasks;
@@ -91,7 +143,8 @@ struct ReturnTasks {
 };
 
 using Command =
-    std::variant<SubmitJob, AwaitJob, CancelJob, PublishWorkflow, Poll, ReportResult, Heartbeat, ReturnTasks>;
+    std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
+                 PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks>;
 
 // ---- replies ----
 
@@ -119,6 +172,7 @@ struct Handout {
   std::string lease;
   Time lease_until{};
   std::optional<std::string> traceparent;
+  OptionalJson checkpoint;  // the last one of an earlier attempt or delivery
 };
 struct PollReply {
   std::vector<Handout> jobs;
@@ -136,6 +190,42 @@ struct HeartbeatReply {
 
 struct ReturnReply {};
 
+struct NoteReply {
+  std::size_t stored = 0;  // of a log: how many lines; fewer than were sent when it is full
+};
+
+// One node that waits, and what for.
+struct WaitingNode {
+  std::string node_id;
+  workflow::NodeStatus status{};
+  std::string_view reason;  // a word for programs: "no_worker"
+  std::string message;      // for people
+  std::optional<Time> since, until;
+  std::optional<std::string> queue;
+  std::vector<std::string> held_by;  // workers or nodes
+};
+struct ExplainReply {
+  workflow::Job job;  // without documents
+  std::string_view reason;
+  std::string summary;
+  std::vector<WaitingNode> waiting;
+};
+
+struct WorkerInfo {
+  workflow::Tenant tenant;
+  std::string worker;
+  std::vector<std::string> queues;
+  Time first_seen_at{}, last_seen_at{};
+  std::vector<std::string> running;  // task ids, the first of them
+  std::size_t running_count = 0;
+  std::uint64_t completed = 0, failed = 0;
+  std::uint64_t last_minute = 0;  // results within it
+  bool polling = false;           // waits for work at this moment
+};
+struct WorkersReply {
+  std::vector<WorkerInfo> workers;
+};
+
 enum class Refusal {
   workflow_not_found,
   job_not_found,
@@ -144,7 +234,10 @@ enum class Refusal {
   idempotency_key_reused,
   version_exists,  // this version was published with another text
   stale_result,    // of an earlier lease or attempt
-  job_ended,       // it cannot be cancelled any more
+  job_ended,       // nothing can be done to it any more
+  job_not_failed,  // only a failed one can be retried
+  not_waiting,     // the node does not wait for an approval
+  not_dead,        // the task was not given up
   overloaded,      // the inbox is full
   stopping,        // the server is shutting down
   store_unavailable,
@@ -158,8 +251,8 @@ struct Refused {
   std::vector<std::string> details;
 };
 
-using Reply =
-    std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, Refused>;
+using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply,
+                           NoteReply, ExplainReply, WorkersReply, Refused>;
 
 // ---- the way in ----
 
@@ -171,6 +264,11 @@ class Waiter {
   virtual void deliver(Reply reply) = 0;
   // The waiter's client has gone: a poll of his is not worth a lease. May be called from any thread.
   [[nodiscard]] virtual bool gone() const { return false; }
+};
+
+// For commands whose answer nobody wants.
+struct Nobody final : Waiter {
+  void deliver(Reply) override {}
 };
 
 class Inbox {

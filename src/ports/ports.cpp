@@ -10,10 +10,10 @@ namespace {
 constexpr std::array<std::string_view, 4> roles = {"admin", "operator", "viewer", "worker"};
 static_assert(roles.size() == static_cast<std::size_t>(Role::worker) + 1);
 
-constexpr std::array<std::string_view, 12> refusals = {
-    "workflow_not_found", "job_not_found", "task_not_found", "invalid_input", "idempotency_key_reused",
-    "version_exists",     "stale_result",  "job_ended",      "overloaded",    "stopping",
-    "store_unavailable",  "store_full"};
+constexpr std::array<std::string_view, 15> refusals = {
+    "workflow_not_found", "job_not_found", "task_not_found", "invalid_input",     "idempotency_key_reused",
+    "version_exists",     "stale_result",  "job_ended",      "job_not_failed",    "not_waiting",
+    "not_dead",           "overloaded",    "stopping",       "store_unavailable", "store_full"};
 static_assert(refusals.size() == static_cast<std::size_t>(Refusal::store_full) + 1);
 
 }  // namespace
@@ -32,7 +32,7 @@ std::optional<Role> role(std::string_view name) {
 bool WriteSet::empty() const {
   return jobs_new.empty() && jobs_changed.empty() && nodes_new.empty() && nodes_changed.empty() &&
          task_results_new.empty() && events_new.empty() && timers_new.empty() && timers_gone.empty() &&
-         workflows_new.empty() && idempotency_keys_new.empty();
+         workflows_new.empty() && idempotency_keys_new.empty() && tags_new.empty() && logs_new.empty();
 }
 
 }  // namespace baton

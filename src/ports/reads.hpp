@@ -17,6 +17,7 @@ struct JobFilter {
   workflow::Tenant tenant;
   std::optional<workflow::JobStatus> status;
   std::optional<std::string> workflow_id;
+  std::optional<std::string> tag;
   std::optional<Time> created_from;   // inclusive
   std::optional<Time> created_until;  // exclusive
 };
@@ -30,6 +31,14 @@ struct JobPage {
 struct JobView {
   workflow::Job job;
   std::vector<workflow::NodeState> nodes;  // at most node_limit of them, by node id
+};
+
+// Where a page of waiting or dead nodes goes on: after this one.
+struct NodeCursor {
+  Time at{};
+  workflow::JobId job_id;
+  std::int32_t item_index = 0;
+  std::string node_id;
 };
 
 struct WorkflowSummary {
@@ -58,8 +67,27 @@ class Reads {
   virtual ~Reads() = default;
   [[nodiscard]] virtual Result<std::optional<workflow::Job>> job(const workflow::Tenant&,
                                                                  const workflow::JobId&) = 0;
+  [[nodiscard]] virtual Result<bool> has_job(const workflow::Tenant&, const workflow::JobId&) = 0;
+  // The nodes of the definition, without the children of fan-outs; those are by their index.
   [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId&,
                                                                        std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> items(const workflow::JobId&,
+                                                                       const std::string& fan_out,
+                                                                       std::int32_t after,
+                                                                       std::size_t limit) = 0;
+  // A node or a child by its name.
+  [[nodiscard]] virtual Result<std::optional<workflow::NodeState>> node(const workflow::JobId&,
+                                                                        const std::string& node_id) = 0;
+  [[nodiscard]] virtual Result<std::vector<workflow::LogLine>> logs(const workflow::JobId&,
+                                                                    const std::string& node_id,
+                                                                    std::int64_t after,
+                                                                    std::size_t limit) = 0;
+  // What was given up after too many deliveries, oldest first.
+  [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> dead_letters(
+      const workflow::Tenant&, const std::optional<NodeCursor>& after, std::size_t limit) = 0;
+  // Approvals that wait for a person, oldest first (within a priority).
+  [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> approvals(const workflow::Tenant&,
+                                                                           std::size_t limit) = 0;
   [[nodiscard]] virtual Result<JobPage> jobs(const JobFilter&, const std::optional<workflow::JobId>& before,
                                              std::size_t limit) = 0;
   // Events after `after`, oldest first.

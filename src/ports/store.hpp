@@ -29,8 +29,20 @@ struct WriterState {
 
 struct NodeKey {
   workflow::JobId job_id;
+  std::int32_t item_index = workflow::no_item;
   std::string node_id;
   friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
+};
+[[nodiscard]] inline NodeKey key_of(const workflow::NodeState& node) {
+  return {node.job_id, node.item_index, node.node_id};
+}
+
+// A DISPATCHED node in its queue; the order is that in which they are handed out.
+struct WaitingTask {
+  std::int32_t rank = 0;  // minus the priority
+  Time dispatched_at{};
+  NodeKey key;
+  friend auto operator<=>(const WaitingTask&, const WaitingTask&) = default;
 };
 
 struct WorkflowKey {
@@ -48,9 +60,9 @@ struct QueueKey {
 
 // What a batch needs to see. Keys that do not exist are absent from the answer; duplicates are allowed.
 struct LoadRequest {
-  std::vector<workflow::JobId> jobs;
+  std::vector<workflow::JobId> jobs;        // without their documents, which may be large
+  std::vector<workflow::JobId> jobs_whole;  // with them
   std::vector<NodeKey> nodes;
-  std::vector<workflow::JobId> all_nodes_of;
   std::vector<std::string> task_results;  // by task id
   std::vector<WorkflowKey> workflows;
   std::vector<workflow::IdempotencyKey>
@@ -76,6 +88,8 @@ struct WriteSet {
   std::vector<workflow::Event> events_new;
   std::vector<workflow::Timer> timers_new;
   std::vector<workflow::Timer> timers_gone;
+  std::vector<workflow::JobTag> tags_new;
+  std::vector<workflow::LogLine> logs_new;
   std::vector<workflow::Workflow> workflows_new;
   std::vector<workflow::IdempotencyKey> idempotency_keys_new;
   [[nodiscard]] bool empty() const;
@@ -92,8 +106,9 @@ class Store {
 
   [[nodiscard]] virtual Result<Loaded> load(const LoadRequest& request) = 0;
 
-  // DISPATCHED nodes of a queue, oldest dispatch first (then job id, node id).
-  [[nodiscard]] virtual Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) = 0;
+  // DISPATCHED nodes of a queue, in the order of WaitingTask.
+  [[nodiscard]] virtual Result<std::vector<WaitingTask>> waiting(const QueueKey& queue,
+                                                                 std::size_t limit) = 0;
 
   // RUNNING nodes of the built-in queue (those without a tenant): their worker lives and dies with the
   // server.

@@ -82,6 +82,20 @@ Result<> set_log_format(Config& config, std::string_view value) {
   return {};
 }
 
+Result<> set_names(std::vector<std::string>& to, std::string_view value) {
+  to.clear();
+  while (!value.empty()) {
+    const auto end = std::min(value.find(','), value.size());
+    const std::string_view name = value.substr(0, end);
+    if (name.empty() || name.find_first_not_of(
+                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != name.npos)
+      return fail(Code::invalid, "must be names of environment variables with commas between them");
+    to.emplace_back(name);
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+  return {};
+}
+
 constexpr std::array all_settings{
     Setting{"data", "DIR", "directory of the embedded database (DIR/baton.db); default ./baton-data",
             [](Config& c, std::string_view v) { return set_path(c.data, v); }},
@@ -94,6 +108,9 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_bool(c.insecure, v); }},
     Setting{"builtin", "on|off", "built-in handlers echo, sleep, fail and flaky; default on",
             [](Config& c, std::string_view v) { return set_bool(c.builtin, v); }},
+    Setting{"env", "NAMES",
+            "variables that expressions may see as env.NAME, with commas between them; default none",
+            [](Config& c, std::string_view v) { return set_names(c.env, v); }},
     Setting{"log_level", "LEVEL", "trace, debug, info, warn, error or off; default info",
             [](Config& c, std::string_view v) {
               return set_word(c.log_level, v, {"trace", "debug", "info", "warn", "error", "off"});

@@ -34,6 +34,7 @@ struct Config {
   std::filesystem::path definitions;  // empty: none
   bool insecure = false;
   bool builtin = true;
+  std::vector<std::string> env;  // names of variables that expressions may see
   std::string log_level = "info";
   LogFormat log_format = LogFormat::automatic;
   std::size_t body_max = std::size_t{4} << 20;  // bytes of one request

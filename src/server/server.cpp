@@ -100,6 +100,8 @@ Result<> Server::State::start_engine() {
   engine::Options options;
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;
+  for (const std::string& name : config.env)
+    if (const char* value = std::getenv(name.c_str())) options.environment[name] = value;
   engine = std::make_unique<engine::Service>(
       std::move(store), clock, options, metrics,
       engine::Hooks{

@@ -130,7 +130,111 @@ CREATE TABLE access_tokens (
 ) {clustered};
 )sql";
 
-constexpr std::array migrations = {version_1};  // version n is at n - 1; append only
+// Fan-outs, priorities, pauses, tags, logs. Where a key changes or a new column must stand before the
+// documents, rows move into a new table: SQLite cannot do either in place, and both dialects stay alike.
+constexpr std::string_view version_2 = R"sql(
+ALTER TABLE dag_jobs RENAME TO dag_jobs_1;
+DROP INDEX dag_jobs_by_status;
+DROP INDEX dag_jobs_by_workflow;
+CREATE TABLE dag_jobs (
+  job_id {text} NOT NULL PRIMARY KEY,
+  tenant {text} NOT NULL,
+  workflow_id {text} NOT NULL,
+  workflow_version {int} NOT NULL,
+  status {text} NOT NULL,
+  priority {int} NOT NULL,
+  tags {text},
+  rerun_of {text},
+  error {text},
+  traceparent {text},
+  nodes_active {int} NOT NULL,
+  nodes_failed {int} NOT NULL,
+  created_at {time} NOT NULL,
+  due_at {time},
+  paused_at {time},
+  paused_by {text},
+  started_at {time},
+  completed_at {time},
+  input_data {json} NOT NULL,
+  result_data {json}
+) {clustered};
+INSERT INTO dag_jobs SELECT job_id, tenant, workflow_id, workflow_version, status, 0, NULL, NULL, error, traceparent,
+  nodes_active, nodes_failed, created_at, NULL, NULL, NULL, started_at, completed_at, input_data, result_data FROM dag_jobs_1;
+DROP TABLE dag_jobs_1;
+CREATE INDEX dag_jobs_by_status ON dag_jobs (tenant, status, job_id);
+CREATE INDEX dag_jobs_by_workflow ON dag_jobs (tenant, workflow_id, status, job_id);
+
+-- The key has the item before the name: the nodes of a definition stand together, before the children of its
+-- fan-outs, and those in the order of their index.
+ALTER TABLE dag_node_states RENAME TO dag_node_states_1;
+DROP INDEX dag_node_states_waiting;
+DROP INDEX dag_node_states_builtin;
+CREATE TABLE dag_node_states (
+  job_id {text} NOT NULL,
+  item_index {int} NOT NULL,
+  node_id {text} NOT NULL,
+  status {text} NOT NULL,
+  waiting_for {int} NOT NULL,
+  edges_fired {int} NOT NULL,
+  retry_count {int} NOT NULL,
+  retry_base {int} NOT NULL,
+  delivery_count {int} NOT NULL,
+  priority {int} NOT NULL,
+  task_id {text},
+  tenant {text} NOT NULL,
+  queue {text},
+  worker_id {text},
+  lease_until {time},
+  timer_due {time},
+  items_total {int},
+  items_created {int} NOT NULL,
+  items_done {int} NOT NULL,
+  items_failed {int} NOT NULL,
+  sweep_next {int},
+  dispatched_at {time},
+  started_at {time},
+  completed_at {time},
+  dead_at {time},
+  log_bytes {int} NOT NULL,
+  error {text},
+  progress {json},
+  checkpoint {json},
+  params {json},
+  output {json},
+  PRIMARY KEY (job_id, item_index, node_id)
+) {clustered};
+INSERT INTO dag_node_states SELECT job_id, -1, node_id, status, waiting_for, CASE WHEN status = 'PENDING' THEN 0 ELSE 1 END,
+  retry_count, 0, delivery_count, 0, task_id, tenant, queue, worker_id, lease_until, timer_due, NULL, 0, 0, 0, NULL,
+  dispatched_at, started_at, completed_at, NULL, 0, error, NULL, NULL, NULL, output FROM dag_node_states_1;
+DROP TABLE dag_node_states_1;
+CREATE INDEX dag_node_states_waiting ON dag_node_states (tenant, queue, priority DESC, dispatched_at, job_id, item_index, node_id)
+  WHERE status = 'DISPATCHED';
+-- Only the built-in queue has no tenant, so this holds nothing else.
+CREATE INDEX dag_node_states_builtin ON dag_node_states (job_id, item_index, node_id) WHERE status = 'RUNNING' AND tenant = '';
+CREATE INDEX dag_node_states_dead ON dag_node_states (tenant, dead_at, job_id, item_index, node_id) WHERE dead_at IS NOT NULL;
+
+ALTER TABLE dag_timers ADD COLUMN item_index {int} NOT NULL DEFAULT -1;
+
+CREATE TABLE dag_job_tags (
+  tenant {text} NOT NULL,
+  tag {text} NOT NULL,
+  job_id {text} NOT NULL,
+  PRIMARY KEY (tenant, tag, job_id)
+) {clustered};
+
+CREATE TABLE dag_task_logs (
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  log_id {bigint} NOT NULL,
+  retry_count {int} NOT NULL,
+  stream {text} NOT NULL,
+  logged_at {time} NOT NULL,
+  text {text} NOT NULL,
+  PRIMARY KEY (job_id, node_id, log_id)
+) {clustered};
+)sql";
+
+constexpr std::array migrations = {version_1, version_2};  // version n is at n - 1; append only
 constexpr auto latest = static_cast<std::int64_t>(migrations.size());
 
 struct Word {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/workflow/definition.hpp"
 #include "store/schema.hpp"
 #include "store/statements.hpp"
 
@@ -59,8 +60,27 @@ std::string select(Columns columns = Columns::all) {
 
 struct Statements {
   Statement job{select<Job>() + " WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
-  Statement nodes{select<NodeState>() + " WHERE job_id=?1 ORDER BY node_id LIMIT ?2",
+  Statement has_job{"SELECT job_id FROM dag_jobs WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
+  Statement nodes{select<NodeState>() + " WHERE job_id=?1 AND item_index=-1 ORDER BY node_id LIMIT ?2",
                   {Type::text, Type::integer}};
+  // The key ends in the name, which the index gives: only rows of this fan-out fit.
+  Statement items{
+      select<NodeState>() +
+          " WHERE job_id=?1 AND item_index>?3 AND node_id=?2||'_'||item_index ORDER BY item_index LIMIT ?4",
+      {Type::text, Type::text, Type::integer, Type::integer}};
+  Statement node{select<NodeState>() + " WHERE job_id=?1 AND item_index=?2 AND node_id=?3",
+                 {Type::text, Type::integer, Type::text}};
+  Statement logs{select<LogLine>() + " WHERE job_id=?1 AND node_id=?2 AND log_id>?3 ORDER BY log_id LIMIT ?4",
+                 {Type::text, Type::text, Type::integer, Type::integer}};
+  Statement dead_letters{
+      select<NodeState>() +
+          " WHERE dead_at IS NOT NULL AND tenant=?1 AND (dead_at,job_id,item_index,node_id)>"
+          "(?2,?3,?4,?5) ORDER BY dead_at,job_id,item_index,node_id LIMIT ?6",
+      {Type::text, Type::time, Type::text, Type::integer, Type::text, Type::integer}};
+  Statement approvals{select<NodeState>() +
+                          " WHERE status='DISPATCHED' AND tenant=?1 AND queue='approval' ORDER BY priority "
+                          "DESC,dispatched_at,job_id,item_index,node_id LIMIT ?2",
+                      {Type::text, Type::integer}};
   Statement timeline{select<Event>() + " WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
                      {Type::text, Type::integer, Type::integer}};
   // Which version is the latest is answered by the key alone; only its row is then read.
@@ -91,8 +111,46 @@ class SqlReads final : public Reads {
     return first<Job>(sql_.job, {encode(id), encode(tenant)});
   }
 
+  Result<bool> has_job(const Tenant& tenant, const JobId& id) override {
+    bool known = false;
+    const auto take = [&](const RowView&) -> Result<> { return known = true, Result<>{}; };
+    const Call call{&sql_.has_job, 1, constant({encode(id), encode(tenant)}), take, {}};
+    TRY(reader_.run(call, [&] { known = false; }));
+    return known;
+  }
+
   Result<std::vector<NodeState>> nodes(const JobId& id, std::size_t limit) override {
     return all<NodeState>(sql_.nodes, {encode(id), number(limit)});
+  }
+
+  Result<std::vector<NodeState>> items(const JobId& id, const std::string& fan_out, std::int32_t after,
+                                       std::size_t limit) override {
+    return all<NodeState>(
+        sql_.items, {encode(id), encode(fan_out), std::int64_t{std::max(after, no_item)}, number(limit)});
+  }
+
+  Result<std::optional<NodeState>> node(const JobId& id, const std::string& node_id) override {
+    TRY_ASSIGN(auto found, first<NodeState>(sql_.node, {encode(id), std::int64_t{no_item}, encode(node_id)}));
+    const auto name = parse_item_name(node_id);
+    if (found || !name) return found;
+    return first<NodeState>(sql_.node, {encode(id), std::int64_t{name->item}, encode(node_id)});
+  }
+
+  Result<std::vector<LogLine>> logs(const JobId& id, const std::string& node_id, std::int64_t after,
+                                    std::size_t limit) override {
+    return all<LogLine>(sql_.logs, {encode(id), encode(node_id), after, number(limit)});
+  }
+
+  Result<std::vector<NodeState>> dead_letters(const Tenant& tenant, const std::optional<NodeCursor>& after,
+                                              std::size_t limit) override {
+    const NodeCursor from = after.value_or(NodeCursor{.item_index = no_item});
+    return all<NodeState>(sql_.dead_letters,
+                          {encode(tenant), from.at, encode(from.job_id), std::int64_t{from.item_index},
+                           encode(from.node_id), number(limit)});
+  }
+
+  Result<std::vector<NodeState>> approvals(const Tenant& tenant, std::size_t limit) override {
+    return all<NodeState>(sql_.approvals, {encode(tenant), number(limit)});
   }
 
   Result<JobPage> jobs(const JobFilter& filter, const std::optional<JobId>& before,
@@ -105,6 +163,7 @@ class SqlReads final : public Reads {
     const auto fill_range = [&](std::size_t set, std::span<Value> out) {
       std::vector<Value> values = {encode(filter.tenant), encode(asked[set]), number(limit + 1)};
       if (filter.workflow_id) values.push_back(encode(*filter.workflow_id));
+      if (filter.tag) values.push_back(encode(*filter.tag));
       if (before) values.push_back(encode(*before));
       if (filter.created_from) values.insert(values.end(), {encode(*filter.created_from), encode(from)});
       if (filter.created_until) values.insert(values.end(), {encode(*filter.created_until), encode(until)});
@@ -231,6 +290,11 @@ Statement jobs_statement(const JobFilter& filter, bool has_before) {
     s.sql.append(" AND ").append(condition).append("?").append(std::to_string(s.parameters.size()));
   };
   if (filter.workflow_id) add("workflow_id=", Type::text);
+  if (filter.tag) {
+    s.parameters.push_back(Type::text);
+    s.sql += " AND job_id IN (SELECT job_id FROM dag_job_tags WHERE tenant=?1 AND tag=?" +
+             std::to_string(s.parameters.size()) + ")";
+  }
   if (has_before) add("job_id<", Type::text);
   if (filter.created_from) add("created_at>=", Type::time), add("job_id>=", Type::text);
   if (filter.created_until) add("created_at<", Type::time), add("job_id<", Type::text);

@@ -15,7 +15,8 @@ struct Statements {
   explicit Statements(Dialect d)
       : job_insert(insert_statement<Job>(d)),
         job_update(update_statement<Job>(d)),
-        job_select(select_statement<Job>(d)),
+        job_select(select_statement<Job>(d, Columns::summary)),
+        job_select_whole(select_statement<Job>(d)),
         node_insert(insert_statement<NodeState>(d)),
         node_update(update_statement<NodeState>(d)),
         node_select(select_statement<NodeState>(d)),
@@ -27,21 +28,21 @@ struct Statements {
         workflow_insert(insert_statement<Workflow>(d)),
         workflow_select(select_statement<Workflow>(d)),
         key_insert(insert_statement<IdempotencyKey>(d)),
-        key_select(select_statement<IdempotencyKey>(d)) {
-    nodes_of = {
-        "SELECT " + names<NodeState>(Columns::all) + " FROM dag_node_states WHERE job_id=?1 ORDER BY node_id",
-        {Type::text}};
+        key_select(select_statement<IdempotencyKey>(d)),
+        tag_insert(insert_statement<JobTag>(d)),
+        log_insert(insert_statement<LogLine>(d)) {
     latest_workflow = {
         "SELECT " + names<Workflow>(Columns::all) +
             " FROM dag_workflows WHERE tenant=?1 AND workflow_id=?2 ORDER BY version DESC LIMIT 1",
         {Type::text, Type::text}};
     waiting = {
-        "SELECT job_id,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant=?1 AND queue=?2"
-        " ORDER BY dispatched_at,job_id,node_id LIMIT ?3",
+        "SELECT job_id,item_index,node_id,priority,dispatched_at FROM dag_node_states WHERE "
+        "status='DISPATCHED'"
+        " AND tenant=?1 AND queue=?2 ORDER BY priority DESC,dispatched_at,job_id,item_index,node_id LIMIT ?3",
         {Type::text, Type::text, Type::integer}};
     running_builtin = {
-        "SELECT job_id,node_id FROM dag_node_states WHERE status='RUNNING' AND tenant='' ORDER BY "
-        "job_id,node_id LIMIT ?1",
+        "SELECT job_id,item_index,node_id FROM dag_node_states WHERE status='RUNNING' AND tenant='' ORDER BY "
+        "job_id,item_index,node_id LIMIT ?1",
         {Type::integer}};
     due = {"SELECT " + names<Timer>(Columns::all) +
                " FROM dag_timers WHERE due<=?1 ORDER BY due,job_id,node_id LIMIT ?2",
@@ -56,14 +57,15 @@ struct Statements {
                     false,
                     true};
   }
-  Statement job_insert, job_update, job_select;
+  Statement job_insert, job_update, job_select, job_select_whole;
   Statement node_insert, node_update, node_select;
   Statement result_insert, result_select;
   Statement event_insert;
   Statement timer_insert, timer_delete;
   Statement workflow_insert, workflow_select;
   Statement key_insert, key_select;
-  Statement nodes_of, latest_workflow, waiting, running_builtin, due, next_due, take_term, count_commit;
+  Statement tag_insert, log_insert;
+  Statement latest_workflow, waiting, running_builtin, due, next_due, take_term, count_commit;
 };
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
@@ -80,12 +82,12 @@ using KeyPair = std::pair<std::string_view, std::string_view>;
 
 template <class Row>
 void add_select(std::vector<Call>& calls, const Statement& statement, const std::vector<KeyText>& keys,
-                std::vector<Row>& out) {
+                std::vector<Row>& out, Columns columns = Columns::all) {
   if (keys.empty()) return;
   calls.push_back({&statement,
                    keys.size(),
                    [&keys](std::size_t i, std::span<Value> to) { to[0] = keys[i]; },
-                   collect(out),
+                   collect(out, columns),
                    {}});
 }
 
@@ -102,19 +104,17 @@ void add_select(std::vector<Call>& calls, const Statement& statement, const std:
 // The keys of a load request, borrowed from it, each once.
 struct Keys {
   explicit Keys(const LoadRequest& request) {
-    for (const auto& id : request.jobs) jobs.emplace_back(id.value);
-    for (const auto& id : request.all_nodes_of) all_nodes_of.emplace_back(id.value);
+    for (const auto& id : request.jobs_whole) jobs_whole.emplace_back(id.value);
+    jobs_whole = unique(std::move(jobs_whole));
+    for (const auto& id : request.jobs)
+      if (!std::ranges::binary_search(jobs_whole, KeyText(id.value))) jobs.emplace_back(id.value);
     for (const auto& id : request.task_results) task_results.emplace_back(id);
     for (const auto& key : request.idempotency_keys)
       idempotency_keys.emplace_back(key.tenant.value, key.idempotency_key);
     jobs = unique(std::move(jobs));
-    all_nodes_of = unique(std::move(all_nodes_of));
     task_results = unique(std::move(task_results));
     idempotency_keys = unique(std::move(idempotency_keys));
-    for (const auto& key : request.nodes) {
-      if (!std::ranges::binary_search(all_nodes_of, KeyText(key.job_id.value)))
-        nodes.emplace_back(key.job_id.value, key.node_id);
-    }
+    for (const auto& key : request.nodes) nodes.emplace_back(key.job_id.value, key.item_index, key.node_id);
     nodes = unique(std::move(nodes));
     for (const auto& key : request.workflows) {
       if (key.version == 0)
@@ -125,8 +125,9 @@ struct Keys {
     latest_workflows = unique(std::move(latest_workflows));
     workflows = unique(std::move(workflows));
   }
-  std::vector<KeyText> jobs, all_nodes_of, task_results;
-  std::vector<KeyPair> nodes, idempotency_keys, latest_workflows;
+  std::vector<KeyText> jobs, jobs_whole, task_results;
+  std::vector<std::tuple<std::string_view, std::int32_t, std::string_view>> nodes;
+  std::vector<KeyPair> idempotency_keys, latest_workflows;
   std::vector<WorkflowKey> workflows;
 };
 
@@ -182,9 +183,15 @@ class SqlStore final : public Store {
     const Keys keys(request);
     Loaded loaded;
     std::vector<Call> calls;
-    add_select(calls, sql_.job_select, keys.jobs, loaded.jobs);
-    add_select(calls, sql_.node_select, keys.nodes, loaded.nodes);
-    add_select(calls, sql_.nodes_of, keys.all_nodes_of, loaded.nodes);
+    add_select(calls, sql_.job_select, keys.jobs, loaded.jobs, Columns::summary);
+    add_select(calls, sql_.job_select_whole, keys.jobs_whole, loaded.jobs);
+    if (!keys.nodes.empty()) {
+      const auto fill_key = [&](std::size_t i, std::span<Value> to) {
+        const auto& [job_id, item_index, node_id] = keys.nodes[i];
+        to[0] = job_id, to[1] = std::int64_t{item_index}, to[2] = node_id;
+      };
+      calls.push_back({&sql_.node_select, keys.nodes.size(), fill_key, collect(loaded.nodes), {}});
+    }
     add_select(calls, sql_.result_select, keys.task_results, loaded.task_results);
     add_select(calls, sql_.latest_workflow, keys.latest_workflows, loaded.workflows);
     add_select(calls, sql_.key_select, keys.idempotency_keys, loaded.idempotency_keys);
@@ -202,13 +209,34 @@ class SqlStore final : public Store {
     return loaded;
   }
 
-  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
-    return node_keys(sql_.waiting,
-                     {encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)});
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
+    std::vector<WaitingTask> found;
+    const auto take = [&](const RowView& row) -> Result<> {
+      WaitingTask task{.rank = -static_cast<std::int32_t>(row.integer(3)), .key = node_key(row)};
+      if (!decode(row, 4, task.dispatched_at))
+        return fail(Code::invalid, "table dag_node_states holds a row that this version cannot read");
+      found.push_back(std::move(task));
+      return {};
+    };
+    const Call call{&sql_.waiting,
+                    1,
+                    constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
+                    take,
+                    {}};
+    TRY(run({&call, 1}, Mode::read));
+    return found;
   }
 
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
-    return node_keys(sql_.running_builtin, {static_cast<std::int64_t>(limit)});
+    std::vector<NodeKey> found;
+    const Call call{
+        &sql_.running_builtin,
+        1,
+        constant({static_cast<std::int64_t>(limit)}),
+        [&](const RowView& row) -> Result<> { return found.push_back(node_key(row)), Result<>{}; },
+        {}};
+    TRY(run({&call, 1}, Mode::read));
+    return found;
   }
 
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
@@ -250,6 +278,8 @@ class SqlStore final : public Store {
     add_write(calls, sql_.timer_insert, writes.timers_new, Columns::all);
     add_write(calls, sql_.workflow_insert, writes.workflows_new, Columns::all);
     add_write(calls, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
+    add_write(calls, sql_.tag_insert, writes.tags_new, Columns::all);
+    add_write(calls, sql_.log_insert, writes.logs_new, Columns::all);
     return run(calls, Mode::write);
   }
 
@@ -276,18 +306,9 @@ class SqlStore final : public Store {
     return fail(Code::conflict, "another baton server is writing to this PostgreSQL database");
   }
 
-  Result<std::vector<NodeKey>> node_keys(const Statement& statement, std::vector<Value> parameters) {
-    std::vector<NodeKey> found;
-    const Call call{&statement,
-                    1,
-                    constant(std::move(parameters)),
-                    [&](const RowView& row) -> Result<> {
-                      found.push_back({JobId{std::string(row.text(0))}, std::string(row.text(1))});
-                      return {};
-                    },
-                    {}};
-    TRY(run({&call, 1}, Mode::read));
-    return found;
+  static NodeKey node_key(const RowView& row) {
+    return {JobId{std::string(row.text(0))}, static_cast<std::int32_t>(row.integer(1)),
+            std::string(row.text(2))};
   }
 
   Result<> run(std::span<const Call> calls, Mode mode) {

@@ -256,13 +256,13 @@ Statement delete_statement(Dialect dialect) {
 }
 
 template <class Row>
-Statement select_statement(Dialect dialect) {
+Statement select_statement(Dialect dialect, Columns columns = Columns::all) {
   const std::string table(Table<Row>::name);
   Statement s{"", types<Row>(Columns::keys), true};
   if (dialect == Dialect::sqlite) {
-    s.sql = "SELECT " + names<Row>(Columns::all) + " FROM " + table;
+    s.sql = "SELECT " + names<Row>(columns) + " FROM " + table;
   } else {
-    s.sql = "SELECT " + names<Row>(Columns::all, "t.") + " FROM unnest(" + parameters(s.parameters.size()) +
+    s.sql = "SELECT " + names<Row>(columns, "t.") + " FROM unnest(" + parameters(s.parameters.size()) +
             ") AS k(" + names<Row>(Columns::keys) + "), " + table + " AS t";
   }
   s.sql += " WHERE " + key_matches<Row>(dialect);

@@ -52,11 +52,17 @@ struct Table<workflow::Job> {
       fixed("workflow_id", &Row::workflow_id),
       fixed("workflow_version", &Row::workflow_version),
       live("status", &Row::status),
+      fixed("priority", &Row::priority),
+      fixed("tags", &Row::tags),
+      fixed("rerun_of", &Row::rerun_of),
       live("error", &Row::error),
       fixed("traceparent", &Row::traceparent),
       live("nodes_active", &Row::nodes_active),
       live("nodes_failed", &Row::nodes_failed),
       fixed("created_at", &Row::created_at),
+      fixed("due_at", &Row::due_at),
+      live("paused_at", &Row::paused_at),
+      live("paused_by", &Row::paused_by),
       live("started_at", &Row::started_at),
       live("completed_at", &Row::completed_at),
       fixed("input_data", &Row::input_data),
@@ -70,21 +76,35 @@ struct Table<workflow::NodeState> {
   static constexpr std::string_view name = "dag_node_states";
   static constexpr auto columns = std::tuple{
       key("job_id", &Row::job_id),
+      key("item_index", &Row::item_index),
       key("node_id", &Row::node_id),
       live("status", &Row::status),
       live("waiting_for", &Row::waiting_for),
+      live("edges_fired", &Row::edges_fired),
       live("retry_count", &Row::retry_count),
+      live("retry_base", &Row::retry_base),
       live("delivery_count", &Row::delivery_count),
+      fixed("priority", &Row::priority),
       live("task_id", &Row::task_id),
       live("tenant", &Row::tenant),
       live("queue", &Row::queue),
       live("worker_id", &Row::worker_id),
       live("lease_until", &Row::lease_until),
       live("timer_due", &Row::timer_due),
+      live("items_total", &Row::items_total),
+      live("items_created", &Row::items_created),
+      live("items_done", &Row::items_done),
+      live("items_failed", &Row::items_failed),
+      live("sweep_next", &Row::sweep_next),
       live("dispatched_at", &Row::dispatched_at),
       live("started_at", &Row::started_at),
       live("completed_at", &Row::completed_at),
+      live("dead_at", &Row::dead_at),
+      live("log_bytes", &Row::log_bytes),
       live("error", &Row::error),
+      live("progress", &Row::progress),
+      live("checkpoint", &Row::checkpoint),
+      live("params", &Row::params),
       live("output", &Row::output),
   };
 };
@@ -119,7 +139,28 @@ struct Table<workflow::Timer> {
   using Row = workflow::Timer;
   static constexpr std::string_view name = "dag_timers";
   static constexpr auto columns =
-      std::tuple{key_millis("due", &Row::due), key("job_id", &Row::job_id), key("node_id", &Row::node_id)};
+      std::tuple{key_millis("due", &Row::due), key("job_id", &Row::job_id), key("node_id", &Row::node_id),
+                 fixed("item_index", &Row::item_index)};
+};
+
+template <>
+struct Table<workflow::JobTag> {
+  using Row = workflow::JobTag;
+  static constexpr std::string_view name = "dag_job_tags";
+  static constexpr auto columns =
+      std::tuple{key("tenant", &Row::tenant), key("tag", &Row::tag), key("job_id", &Row::job_id)};
+};
+
+template <>
+struct Table<workflow::LogLine> {
+  using Row = workflow::LogLine;
+  static constexpr std::string_view name = "dag_task_logs";
+  static constexpr auto columns = std::tuple{
+      key("job_id", &Row::job_id),   key("node_id", &Row::node_id),
+      key("log_id", &Row::log_id),   fixed("retry_count", &Row::retry_count),
+      fixed("stream", &Row::stream), fixed("logged_at", &Row::logged_at),
+      fixed("text", &Row::text),
+  };
 };
 
 template <>

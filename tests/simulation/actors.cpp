@@ -16,8 +16,12 @@ void Client::next_job() {
   const int n = submitted_++;
   const auto parsed = workflow::parse(definitions[world_.random_.below(definitions.size())]);
   const std::string key = "client-" + std::to_string(number_) + "-" + std::to_string(n);
+  std::string items;
+  for (auto left = world_.random_.below(9); left > 0; --left)
+    items += (items.empty() ? "" : ",") + std::to_string(left);
   submit(world_.random_.chance(0.8) ? key : "", parsed.definition->workflow_id,
-         Json{"{\"who\":" + quoted(key) + "}"});
+         Json{"{\"who\":" + quoted(key) + ",\"n\":" + std::to_string(world_.random_.below(10)) +
+              ",\"items\":[" + items + "]}"});
   world_.at(Duration{world_.random_.between(1, 8'000)}, [this] { next_job(); });
 }
 
@@ -29,13 +33,16 @@ void Client::submit(const std::string& key, const std::string& workflow_id, cons
                     .input_data = input,
                     .request_hash = input.text};
   if (!key.empty()) command.idempotency_key = key;
+  command.priority = static_cast<std::int32_t>(world_.random_.between(-1, 1));
+  if (world_.random_.chance(0.1))
+    command.due_at = world_.clock_.now() + Duration{world_.random_.between(-1'000, 20'000)};
   if (world_.random_.chance(0.3))
     command.wait_until = world_.clock_.now() + Duration{world_.random_.between(1, 20'000)};
   world_.send(command, [this, key](const Reply& reply) {
     const auto* job = std::get_if<JobReply>(&reply);
     if (!job) return;
     if (!key.empty()) answered_[key] = true;
-    maybe_cancel(job->job.job_id);
+    meddle(job->job.job_id);
   });
   // No answer within this time: ask again. Only a submit with a key may be repeated.
   if (!key.empty())
@@ -43,11 +50,31 @@ void Client::submit(const std::string& key, const std::string& workflow_id, cons
               [this, key, workflow_id, input] { submit(key, workflow_id, input); });
 }
 
-void Client::maybe_cancel(const JobId& job_id) {
-  if (!world_.random_.chance(0.08)) return;
-  world_.at(Duration{world_.random_.between(0, 10'000)}, [this, job_id] {
-    world_.send(CancelJob{{"default"}, job_id, "changed my mind"}, [](const Reply&) {});
-  });
+// What people do to jobs: cancel, pause and resume, retry what failed, decide what is asked of them.
+void Client::meddle(const JobId& job_id) {
+  using What = ChangeJob::What;
+  const auto change = [this, job_id](What what, std::int64_t within) {
+    world_.at(Duration{world_.random_.between(0, within)}, [this, job_id, what] {
+      world_.send(ChangeJob{{"default"}, job_id, what, "a person", "changed my mind"}, [](const Reply&) {});
+    });
+  };
+  if (world_.random_.chance(0.06)) change(What::cancel, 10'000);
+  if (world_.random_.chance(0.15)) {
+    change(What::pause, 8'000);
+    if (world_.random_.chance(0.8)) change(What::resume, 25'000);
+    if (world_.random_.chance(0.3)) change(What::pause, 30'000);
+  }
+  for (int i = 0; i < 3; ++i)
+    if (world_.random_.chance(0.5)) change(What::retry, 90'000);
+  for (const char* node : {"ask", "maybe"})
+    if (world_.random_.chance(0.5))
+      world_.at(Duration{world_.random_.between(0, 50'000)}, [this, job_id, node] {
+        world_.send(DecideApproval{{"default"}, job_id, node, world_.random_.chance(0.7), "a person", ""},
+                    [](const Reply&) {});
+      });
+  if (world_.random_.chance(0.1))
+    world_.at(Duration{world_.random_.between(0, 9'000)},
+              [this, job_id] { world_.send(ExplainJob{{"default"}, job_id}, [](const Reply&) {}); });
 }
 
 void Worker::poll() {
@@ -107,6 +134,7 @@ void Worker::work_on(const Handout& task) {
     result.error = "bad luck";
   if (modern_) result.lease = task.lease;
   Duration takes{world_.random_.between(0, 3'000)};
+  if (world_.random_.chance(0.1)) note(task);
   const bool stalls = !world_.calm_ && world_.random_.chance(world_.faults_.worker_stalls);
   if (stalls) {  // goes silent, and reports when nobody expects it any more
     takes += Duration{world_.random_.between(20'000, 90'000)};
@@ -115,6 +143,17 @@ void Worker::work_on(const Handout& task) {
   world_.at(takes, [this, task, result, stalls, life = life_] {
     if (life == life_ || stalls) report(task, result);
   });
+}
+
+void Worker::note(const Handout& task) {
+  TaskNote note{.tenant = workflow::Tenant{"default"}, .task_id = task.task_id};
+  if (modern_) note.lease = task.lease;
+  switch (world_.random_.below(3)) {
+    case 0: note.note = TaskProgress{Json{R"({"progress":50})"}}; break;
+    case 1: note.note = TaskCheckpoint{Json{"{\"by\":" + quoted(task.lease) + "}"}}; break;
+    default: note.note = TaskLog{{{"stderr", world_.clock_.now(), "half way"}}};
+  }
+  world_.send(note, [](const Reply&) {});
 }
 
 void Worker::report(const Handout& task, const ReportResult& result) {

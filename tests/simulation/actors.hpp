@@ -19,7 +19,7 @@ class Client {
  private:
   void next_job();
   void submit(const std::string& key, const std::string& workflow_id, const Json& input);
-  void maybe_cancel(const workflow::JobId& job_id);
+  void meddle(const workflow::JobId& job_id);
 
   World& world_;
   const int number_;
@@ -43,6 +43,7 @@ class Worker {
   void poll();
   void on_tasks(const PollReply& reply);
   void work_on(const Handout& task);
+  void note(const Handout& task);
   void beat();
   void report(const Handout& task, const ReportResult& result);
   void die();

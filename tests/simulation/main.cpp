@@ -59,6 +59,18 @@ constexpr std::array mutants{
     NamedMutant{Mutant::keep_running_after_failure, "keep_running_after_failure"},
     NamedMutant{Mutant::lose_queue_on_restart, "lose_queue_on_restart"},
     NamedMutant{Mutant::join_does_not_wait, "join_does_not_wait"},
+    NamedMutant{Mutant::run_skipped_nodes, "run_skipped_nodes"},
+    NamedMutant{Mutant::skip_does_not_spread, "skip_does_not_spread"},
+    NamedMutant{Mutant::dispatch_while_paused, "dispatch_while_paused"},
+    NamedMutant{Mutant::resume_forgets_parked, "resume_forgets_parked"},
+    NamedMutant{Mutant::forget_children, "forget_children"},
+    NamedMutant{Mutant::expand_one_chunk, "expand_one_chunk"},
+    NamedMutant{Mutant::ignore_max_parallel, "ignore_max_parallel"},
+    NamedMutant{Mutant::retry_keeps_attempt, "retry_keeps_attempt"},
+    NamedMutant{Mutant::start_before_due, "start_before_due"},
+    NamedMutant{Mutant::forget_checkpoint, "forget_checkpoint"},
+    NamedMutant{Mutant::dead_not_listed, "dead_not_listed"},
+    NamedMutant{Mutant::priority_ignored, "priority_ignored"},
 };
 
 int find_mutants() {

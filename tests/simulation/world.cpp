@@ -22,7 +22,7 @@ class World::FaultyStore final : public Store {
       return fail(Code::unavailable, "the store is away");
     return store_.load(request);
   }
-  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override {
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
   }
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
@@ -55,6 +55,7 @@ class World::FaultyStore final : public Store {
   void note(const WriteSet& writes) {
     for (const Job& job : writes.jobs_new) world_.touched_.insert(job.job_id);
     for (const Job& job : writes.jobs_changed) world_.touched_.insert(job.job_id);
+    for (const NodeState& node : writes.nodes_new) world_.touched_.insert(node.job_id);
     for (const NodeState& node : writes.nodes_changed) world_.touched_.insert(node.job_id);
     for (const Event& event : writes.events_new) world_.touched_.insert(event.job_id);
   }
@@ -65,7 +66,9 @@ class World::FaultyStore final : public Store {
 
 struct World::Engine {
   explicit Engine(World& world)
-      : store(world), writer(store, world.clock_, {.timers_max = 20, .handouts_max = 50}) {}
+      : store(world),
+        writer(store, world.clock_,
+               {.policy = {.items_chunk = 3}, .timers_max = 20, .handouts_max = 50, .chunks_max = 2}) {}
   FaultyStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
@@ -231,8 +234,18 @@ void World::engine_step() {
   schedule_engine();
 }
 
+// When the faults are over, somebody resumes what was left paused.
+void World::tidy_up() {
+  if (calm_)
+    for (const auto& [id, job] : database_.jobs)
+      if (job.paused_at && !is_terminal(job.status))
+        send(ChangeJob{{"default"}, id, ChangeJob::What::resume, "janitor", ""}, [](const Reply&) {});
+  at(30s, [this] { tidy_up(); });
+}
+
 void World::run() {
   start_engine();
+  tidy_up();
   for (auto& client : clients_) client->start();
   for (auto& worker : workers_) worker->start();
   const Time storm_ends = clock_.time + 4min;
@@ -248,7 +261,7 @@ void World::run() {
     if (calm_ && steps_ % 512 == 0 &&
         std::ranges::all_of(database_.jobs,
                             [](const auto& entry) { return is_terminal(entry.second.status); }) &&
-        clock_.time > storm_ends + 2min)
+        database_.timers.empty() && clock_.time > storm_ends + 2min)
       break;
   }
   check_all();

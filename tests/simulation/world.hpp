@@ -67,18 +67,30 @@ class World {
   // the engine
   void start_engine();
   void kill_engine();
+  void tidy_up();
   void schedule_engine();
   void engine_step();
   void maybe_die();
 
   // what is promised
   void on_deliver(const Reply& reply, const std::optional<Command>& command);
+  void on_changed(const ChangeJob& change, const workflow::JobId& job_id) const;
+  void on_handed_out(const Handout& task);
+  [[nodiscard]] const workflow::NodeState& stored_node(const workflow::JobId& job_id,
+                                                       const std::string& node_id) const;
   void check_touched();
   void check_job(const workflow::Job& job);
   void check_nodes(const workflow::Job& job, const workflow::Definition& definition);
   void check_node(const workflow::Definition& definition, workflow::NodeIndex index,
                   const workflow::NodeState& node);
-  void check_events(const workflow::Job& job);
+  void check_timers(const workflow::Job& job, const workflow::Node& def, const workflow::NodeState& node,
+                    const workflow::NodeState* parent) const;
+  void check_task(const workflow::NodeState& node) const;
+  void check_fan_out(const workflow::Job& job, const workflow::Node& def,
+                     const workflow::NodeState& node) const;
+  void check_fan_in(const workflow::Definition& definition, const workflow::Node& def,
+                    const workflow::NodeState& node) const;
+  void check_events(const workflow::Job& job, const workflow::Definition& definition);
   void check_final(const workflow::Job& job);
   void check_all();
   void expect(bool truth, const std::string& what, const std::string& about) const;
@@ -105,7 +117,9 @@ class World {
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;  // until when
   std::map<std::string, int> accepted_;                                 // results, by task id
   std::map<std::string, std::string> job_of_key_;                       // by idempotency key, as acknowledged
-  std::map<workflow::JobId, std::string> final_;                        // terminal jobs, as first seen
+  std::map<workflow::JobId, int> retried_;                              // how often, by its timeline
+  std::map<std::pair<workflow::JobId, int>, std::string>
+      final_;  // terminal jobs, as first seen since the last retry
 };
 
 }  // namespace baton::simulation

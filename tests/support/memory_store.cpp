@@ -10,12 +10,15 @@ namespace {
 
 using namespace workflow;
 
-NodeKey key_of(const NodeState& node) { return {node.job_id, node.node_id}; }
+using baton::key_of;
 MemoryDatabase::WorkflowId key_of(const Workflow& w) { return {w.tenant, w.workflow_id, w.version}; }
 std::pair<Tenant, std::string> key_of(const IdempotencyKey& key) { return {key.tenant, key.idempotency_key}; }
 std::pair<JobId, std::int64_t> key_of(const Event& event) { return {event.job_id, event.event_id}; }
 JobId key_of(const Job& job) { return job.job_id; }
 std::string key_of(const TaskResult& result) { return result.task_id; }
+std::tuple<JobId, std::string, std::int64_t> key_of(const LogLine& line) {
+  return {line.job_id, line.node_id, line.log_id};
+}
 
 // All rows must be new, also among themselves.
 template <class Map, class Row>
@@ -53,7 +56,7 @@ bool is_waiting(const NodeState& node) {
   return node.status == NodeStatus::dispatched && node.queue && node.dispatched_at;
 }
 MemoryDatabase::WaitingKey waiting_key(const NodeState& node) {
-  return {QueueKey{node.tenant, *node.queue}, *node.dispatched_at, key_of(node)};
+  return {QueueKey{node.tenant, *node.queue}, {-node.priority, *node.dispatched_at, key_of(node)}};
 }
 
 std::unexpected<Error> not_open() { return fail(Code::unavailable, "the store is not open"); }
@@ -75,15 +78,16 @@ Result<WriterState> MemoryStore::open() {
 Result<Loaded> MemoryStore::load(const LoadRequest& request) {
   if (!open_) return not_open();
   Loaded loaded;
-  take(database_.jobs, std::set(request.jobs.begin(), request.jobs.end()), loaded.jobs);
-  std::set<NodeKey> nodes(request.nodes.begin(), request.nodes.end());
-  for (const JobId& job : request.all_nodes_of) {
-    for (auto it = database_.nodes.lower_bound({job, ""});
-         it != database_.nodes.end() && it->first.job_id == job; ++it) {
-      nodes.insert(it->first);
-    }
+  const std::set whole(request.jobs_whole.begin(), request.jobs_whole.end());
+  for (const JobId& id : std::set(request.jobs.begin(), request.jobs.end())) {
+    const auto found = database_.jobs.find(id);
+    if (found == database_.jobs.end() || whole.contains(id)) continue;
+    loaded.jobs.push_back(found->second);
+    loaded.jobs.back().input_data = {};
+    loaded.jobs.back().result_data.reset();
   }
-  take(database_.nodes, nodes, loaded.nodes);
+  take(database_.jobs, whole, loaded.jobs);
+  take(database_.nodes, std::set(request.nodes.begin(), request.nodes.end()), loaded.nodes);
   take(database_.task_results, std::set(request.task_results.begin(), request.task_results.end()),
        loaded.task_results);
   std::set<MemoryDatabase::WorkflowId> workflows;
@@ -107,13 +111,13 @@ Result<Loaded> MemoryStore::load(const LoadRequest& request) {
   return loaded;
 }
 
-Result<std::vector<NodeKey>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {
+Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {
   if (!open_) return not_open();
-  std::vector<NodeKey> found;
-  auto it = database_.waiting.lower_bound({queue, Time::min(), NodeKey{}});
-  for (; it != database_.waiting.end() && std::get<QueueKey>(*it) == queue && found.size() < limit; ++it) {
-    found.push_back(std::get<NodeKey>(*it));
-  }
+  std::vector<WaitingTask> found;
+  const WaitingTask first{std::numeric_limits<std::int32_t>::min(), Time::min(), {}};
+  auto it = database_.waiting.lower_bound({queue, first});
+  for (; it != database_.waiting.end() && it->first == queue && found.size() < limit; ++it)
+    found.push_back(it->second);
   return found;
 }
 
@@ -201,6 +205,8 @@ void MemoryStore::apply(const WriteSet& writes, std::int64_t commit_number) {
   db.timers.insert(writes.timers_new.begin(), writes.timers_new.end());
   insert_all(db.workflows, writes.workflows_new);
   insert_all(db.idempotency_keys, writes.idempotency_keys_new);
+  for (const JobTag& tag : writes.tags_new) db.tags.emplace(tag.tenant, tag.tag, tag.job_id);
+  insert_all(db.logs, writes.logs_new);
   db.last_commit = commit_number;
 }
 

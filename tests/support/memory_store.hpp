@@ -16,7 +16,7 @@ namespace baton::support {
 // May be read freely, for invariants; may be copied, for "what if". Only MemoryStore writes it.
 struct MemoryDatabase {
   using WorkflowId = std::tuple<workflow::Tenant, std::string, std::int32_t>;
-  using WaitingKey = std::tuple<QueueKey, Time, NodeKey>;
+  using WaitingKey = std::pair<QueueKey, WaitingTask>;
 
   std::map<workflow::JobId, workflow::Job> jobs;
   std::map<NodeKey, workflow::NodeState> nodes;
@@ -25,6 +25,8 @@ struct MemoryDatabase {
   std::set<workflow::Timer> timers;
   std::map<WorkflowId, workflow::Workflow> workflows;
   std::map<std::pair<workflow::Tenant, std::string>, workflow::IdempotencyKey> idempotency_keys;
+  std::set<std::tuple<workflow::Tenant, std::string, workflow::JobId>> tags;
+  std::map<std::tuple<workflow::JobId, std::string, std::int64_t>, workflow::LogLine> logs;
   std::set<WaitingKey> waiting;  // an index over the DISPATCHED nodes
   std::int64_t term = 0;
   int owner = 0;   // the store that took the term
@@ -46,7 +48,7 @@ class MemoryStore final : public Store {
 
   Result<WriterState> open() override;
   Result<Loaded> load(const LoadRequest& request) override;
-  Result<std::vector<NodeKey>> waiting(const QueueKey& queue, std::size_t limit) override;
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override;
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
   Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;

@@ -8,6 +8,7 @@
 #include "core/workflow/definition.hpp"
 #include "core/workflow/graph.hpp"
 #include "core/workflow/input.hpp"
+#include "core/workflow/parse_node.hpp"
 #include "core/workflow/report.hpp"
 
 namespace baton::workflow {
@@ -18,26 +19,12 @@ using Words = std::vector<std::string_view>;
 
 constexpr std::size_t nodes_max = 1000;
 constexpr std::size_t inputs_max = 1000;
-constexpr std::int64_t timeout_seconds_max = 365 * 24 * 3600;
-constexpr double delay_seconds_max = 30 * 24 * 3600;
 
 // Words are short-lived lists of literals; these are made once.
 const Words& document_keys() {
   static const Words keys{"workflow_id", "version", "description", "on_failure", "inputs", "nodes"};
   return keys;
 }
-const Words& node_keys() {
-  static const Words keys{"type",  "handler", "queue",     "params", "timeout_seconds",
-                          "retry", "next",    "depends_on"};
-  return keys;
-}
-const Words& node_types() {  // the first three in the order of NodeType
-  static const Words types{"start",  "end",  "task",     "conditional", "fan_out",
-                           "fan_in", "wait", "approval", "http",        "workflow"};
-  return types;
-}
-constexpr std::size_t node_types_supported = 3;
-
 class Parser {
  public:
   Parsed parse(std::string_view text, Strictness strictness) {
@@ -191,216 +178,14 @@ class Parser {
       return report_.error(key_at, "too_many_nodes",
                            "the workflow has " + std::to_string(nodes.entries.size()) +
                                " nodes; the limit is " + std::to_string(nodes_max));
-    for (const yaml::Entry& entry : nodes.entries) read_node(entry);
+    for (const yaml::Entry& entry : nodes.entries)
+      read_node(entry, definition_->nodes.emplace_back(), sketches_.emplace_back(), report_);
     connect(*definition_, sketches_, key_at, report_);
-  }
-
-  void read_node(const yaml::Entry& entry) {
-    Node& node = definition_->nodes.emplace_back();
-    Sketch& sketch = sketches_.emplace_back();
-    node.id = entry.key;
-    sketch.at = entry.key_at;
-    const std::string where = "node " + in_quotes(entry.key);
-    if (!is_name(entry.key))
-      report_.error(
-          entry.key_at, "invalid_name",
-          "the name of a node must be " + std::string(name_rule) + ", found " + in_quotes(entry.key));
-    if (!report_.expect(entry.value, Kind::mapping, where)) {
-      sketch.edges_known = false;
-      return;
-    }
-    read_type(entry, where, sketch);
-    read_edges(entry.value, where, sketch, node);
-    if (sketch.unsupported) return;  // its other keys are those of a later version
-    report_.check_keys(entry.value, node_keys(), where);
-    if (sketch.type == NodeType::start || sketch.type == NodeType::end)
-      return check_control_node(entry.value, where, sketch);
-    node.type = NodeType::task;
-    read_task(entry, where, sketch, node);
-  }
-
-  void read_type(const yaml::Entry& entry, const std::string& where, Sketch& sketch) {
-    const auto* type = entry.value.find("type");
-    if (!type) {
-      report_.error(entry.key_at, "missing_key", where + " has no 'type'", "types are start, task and end");
-      return;
-    }
-    if (!report_.expect(*type, Kind::string, "'type' of " + where)) return;
-    const auto found = std::ranges::find(node_types(), std::string_view(type->text));
-    if (found == node_types().end()) {
-      std::string guess = report_.did_you_mean(type->text, node_types());
-      report_.error(type->at, "unknown_node_type", where + " has the unknown type " + in_quotes(type->text),
-                    guess.empty() ? "types are start, task and end" : std::move(guess));
-      return;
-    }
-    const auto index = static_cast<std::size_t>(found - node_types().begin());
-    if (index < node_types_supported) {
-      sketch.type = static_cast<NodeType>(index);
-      definition_->nodes.back().type = *sketch.type;
-      return;
-    }
-    sketch.unsupported = true;
-    report_.error(type->at, "unsupported_node_type",
-                  "the node type '" + type->text + "' is not supported by this version",
-                  "types are start, task and end");
-  }
-
-  void check_control_node(const yaml::Node& body, const std::string& where, const Sketch& sketch) {
-    const std::string_view type = sketch.type == NodeType::start ? "a start" : "an end";
-    for (const yaml::Entry& entry : body.entries) {
-      if (entry.key == "next" && sketch.type == NodeType::end) {
-        report_.error(entry.key_at, "end_has_next", where + " is an end node and cannot have 'next'");
-      } else if (entry.key != "type" && entry.key != "next" && entry.key != "depends_on" &&
-                 std::ranges::find(node_keys(), std::string_view(entry.key)) != node_keys().end()) {
-        report_.warning(entry.key_at, "ignored_key",
-                        "'" + entry.key + "' means nothing in " + std::string(type) + " node");
-      }
-    }
-  }
-
-  // ---- Edges ----
-
-  void read_edges(const yaml::Node& body, const std::string& where, Sketch& sketch, Node& node) {
-    const auto* next = body.find("next");
-    if (next && sketch.type != NodeType::end)  // an end node's is reported as such
-      sketch.edges_known &= read_names(*next, "'next' of " + where, sketch.next);
-    if (const auto* depends_on = body.find("depends_on"))
-      sketch.edges_known &= read_depends_on(*depends_on, where, sketch, node);
-  }
-
-  bool read_depends_on(const yaml::Node& value, const std::string& where, Sketch& sketch, Node& node) {
-    const std::string what = "'depends_on' of " + where;
-    if (value.kind != Kind::mapping) return read_names(value, what, sketch.depends_on);
-    report_.check_keys(value, {"all_of", "any_of"}, what);
-    const auto* all = value.find("all_of");
-    const auto* any = value.find("any_of");
-    if ((all == nullptr) == (any == nullptr)) {
-      report_.error(value.at, "invalid_depends_on", what + " must have either 'all_of' or 'any_of'");
-      return false;
-    }
-    if (any) node.join = Join::any_of;
-    return any ? read_names(*any, "'any_of' of " + where, sketch.depends_on)
-               : read_names(*all, "'all_of' of " + where, sketch.depends_on);
-  }
-
-  // A name or a list of names. Names are taken as they are written, as keys are: `1` and `true` can be nodes.
-  bool read_names(const yaml::Node& value, const std::string& what, std::vector<Reference>& names) {
-    const auto is_text = [](const yaml::Node& item) { return item.is_scalar() && item.kind != Kind::null; };
-    if (is_text(value)) {
-      names.push_back({value.text, value.at});
-      return true;
-    }
-    if (value.kind != Kind::sequence) {
-      report_.wrong_type(value, what, "a name or a list of names");
-      return false;
-    }
-    bool all_read = true;
-    for (const yaml::Node& item : value.items) {
-      if (is_text(item)) {
-        names.push_back({item.text, item.at});
-      } else {
-        report_.wrong_type(item, "a name in " + what, "a name");
-        all_read = false;
-      }
-    }
-    return all_read;
-  }
-
-  // ---- Tasks ----
-
-  void read_task(const yaml::Entry& entry, const std::string& where, const Sketch& sketch, Node& node) {
-    const yaml::Node& body = entry.value;
-    if (const auto* handler = body.find("handler")) {
-      node.handler = read_literal(*handler, "'handler' of " + where);
-    } else if (sketch.type == NodeType::task) {
-      report_.error(entry.key_at, "missing_key", where + " is a task and has no 'handler'");
-    }
-    if (const auto* queue = body.find("queue")) {
-      node.queue = read_literal(*queue, "'queue' of " + where);
-      if (node.queue == "builtin")
-        report_.error(queue->at, "reserved_queue",
-                      "the queue 'builtin' is reserved for the server's own handlers",
-                      "leave 'queue' out, and a built-in handler is found there");
-    }
-    if (const auto* params = body.find("params");
-        params && report_.expect(*params, Kind::mapping, "'params' of " + where)) {
-      refuse_expressions(*params, where);
-      node.params = yaml::to_json(*params);
-    }
-    if (const auto* timeout = body.find("timeout_seconds"))
-      node.timeout = std::chrono::seconds{
-          report_.integer(*timeout, "'timeout_seconds' of " + where, 1, timeout_seconds_max).value_or(1)};
-    if (const auto* retry = body.find("retry")) read_retry(*retry, where, node.retry);
-  }
-
-  // Text that is not empty.
-  std::string read_literal(const yaml::Node& value, const std::string& what) {
-    std::string text = report_.text(value, what).value_or("");
-    if (value.kind == Kind::string && text.empty())
-      report_.error(value.at, "empty_value", what + " must not be empty");
-    // The same rule as for the names in a worker's request: what breaks it could never be asked for.
-    if (text.size() > 200 || std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-      report_.error(value.at, "invalid_name",
-                    what + " must have at most 200 bytes and no control characters");
-    refuse_expression(text, value.at, what);
-    return text;
-  }
-
-  void refuse_expression(std::string_view text, Position at, const std::string& what) {
-    if (!text.contains("{{")) return;
-    report_.error(at, "unsupported_expression", what + ": expressions are not supported by this version");
-  }
-
-  // A worker must never get the text of an expression for its value. Recursion is bounded by the depth limit
-  // of the reader.
-  void refuse_expressions(const yaml::Node& value, const std::string& where) {
-    if (report_.is_full()) return;
-    if (value.kind == Kind::string) refuse_expression(value.text, value.at, "'params' of " + where);
-    for (const yaml::Node& item : value.items) refuse_expressions(item, where);
-    for (const yaml::Entry& entry : value.entries) {
-      refuse_expression(entry.key, entry.key_at, "'params' of " + where);
-      refuse_expressions(entry.value, where);
-    }
-  }
-
-  void read_retry(const yaml::Node& value, const std::string& where, RetryPolicy& retry) {
-    if (!report_.expect(value, Kind::mapping, "'retry' of " + where)) return;
-    report_.check_keys(value, {"max_attempts", "backoff", "initial_delay_seconds", "max_delay_seconds"},
-                       "'retry' of " + where);
-    if (const auto* attempts = value.find("max_attempts")) {
-      const auto number = report_.integer(*attempts, "'max_attempts' of " + where, 1, 1000);
-      retry.attempts_max = static_cast<std::int32_t>(number.value_or(1));
-    } else {
-      report_.warning(value.at, "retry_without_attempts",
-                      "'retry' of " + where + " has no 'max_attempts', so that it is tried once");
-    }
-    if (const auto* backoff = value.find("backoff")) {
-      const auto word = report_.word(*backoff, "'backoff' of " + where, {"fixed", "exponential"});
-      retry.backoff = static_cast<Backoff>(word.value_or(0));
-    }
-    bool delays_known = true;
-    if (const auto* initial = value.find("initial_delay_seconds"))
-      delays_known &= read_delay(*initial, "'initial_delay_seconds' of " + where, retry.initial_delay);
-    const auto* longest = value.find("max_delay_seconds");
-    if (longest) delays_known &= read_delay(*longest, "'max_delay_seconds' of " + where, retry.delay_max);
-    if (!delays_known || retry.delay_max >= retry.initial_delay) return;
-    if (!longest) {  // whoever sets only the first delay does not mean to have it cut by a default
-      retry.delay_max = retry.initial_delay;
-    } else if (retry.backoff == Backoff::exponential) {
-      report_.warning(longest->at, "delay_order",
-                      "'max_delay_seconds' of " + where + " is less than the initial delay and replaces it");
-    }
-  }
-
-  bool read_delay(const yaml::Node& value, const std::string& what, Duration& delay) {
-    const auto number = report_.number(value, what, 0, delay_seconds_max);
-    if (number) delay = Duration{std::llround(*number * 1000)};
-    return number.has_value();
   }
 
   Report report_;
   std::shared_ptr<Definition> definition_ = std::make_shared<Definition>();
-  std::vector<Sketch> sketches_;  // beside definition_->nodes; its names point into the document
+  std::vector<Sketch> sketches_;  // beside definition_->nodes; they point into the document
 };
 
 }  // namespace

@@ -10,14 +10,15 @@ constexpr std::array<std::string_view, 5> job_statuses = {"PENDING", "RUNNING", 
                                                           "CANCELLED"};
 constexpr std::array<std::string_view, 8> node_statuses = {"PENDING",   "READY",  "DISPATCHED", "RUNNING",
                                                            "COMPLETED", "FAILED", "SKIPPED",    "CANCELLED"};
-constexpr std::array<std::string_view, 14> event_types = {
-    "job_created", "job_started",     "job_completed",      "job_failed",     "job_cancelled",
-    "node_ready",  "node_dispatched", "node_started",       "node_completed", "node_failed",
-    "node_retry",  "node_timeout",    "node_lease_expired", "node_cancelled"};
+constexpr std::array<std::string_view, 19> event_types = {
+    "job_created",        "job_started",    "job_completed", "job_failed", "job_cancelled",
+    "job_paused",         "job_resumed",    "job_retried",   "node_ready", "node_dispatched",
+    "node_started",       "node_completed", "node_failed",   "node_retry", "node_timeout",
+    "node_lease_expired", "node_cancelled", "node_skipped",  "checkpoint"};
 
 static_assert(job_statuses.size() == static_cast<std::size_t>(JobStatus::cancelled) + 1);
 static_assert(node_statuses.size() == static_cast<std::size_t>(NodeStatus::cancelled) + 1);
-static_assert(event_types.size() == static_cast<std::size_t>(EventType::node_cancelled) + 1);
+static_assert(event_types.size() == static_cast<std::size_t>(EventType::checkpoint) + 1);
 
 template <class Enum, std::size_t size>
 std::optional<Enum> find(const std::array<std::string_view, size>& words, std::string_view word) {

@@ -125,6 +125,7 @@ TEST(Sqlite, ListsUseAnIndexAndNeverSort) {
     JobFilter filter{.tenant = {"default"},
                      .status = JobStatus::failed,
                      .workflow_id = {},
+                     .tag = {},
                      .created_from = {},
                      .created_until = {}};
     if (mask & 2) filter.workflow_id = "w";
@@ -143,8 +144,18 @@ TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
   Database database(Kind::sqlite);
   ASSERT_TRUE(database.store()->open());
   for (const char* sql :
-       {"SELECT job_id,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant='t' AND queue='q'"
-        " ORDER BY dispatched_at,job_id,node_id LIMIT 9",
+       {"SELECT job_id,item_index,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant='t' AND "
+        "queue='q'"
+        " ORDER BY priority DESC,dispatched_at,job_id,item_index,node_id LIMIT 9",
+        "SELECT job_id FROM dag_node_states WHERE job_id='j' AND item_index=-1 ORDER BY node_id LIMIT 9",
+        "SELECT job_id FROM dag_node_states WHERE job_id='j' AND item_index>5 AND "
+        "node_id='f'||'_'||item_index ORDER "
+        "BY item_index LIMIT 9",
+        "SELECT job_id FROM dag_node_states WHERE dead_at IS NOT NULL AND tenant='t' AND "
+        "(dead_at,job_id,item_index,node_id)>('2026','j',-1,'n') ORDER BY dead_at,job_id,item_index,node_id "
+        "LIMIT 9",
+        "SELECT job_id FROM dag_task_logs WHERE job_id='j' AND node_id='n' AND log_id>5 ORDER BY log_id "
+        "LIMIT 9",
         "SELECT due FROM dag_timers WHERE due<=1 ORDER BY due,job_id,node_id LIMIT 9",
         "SELECT job_id FROM dag_job_events WHERE job_id='j' AND event_id>1 ORDER BY event_id LIMIT 9",
         "SELECT workflow_id,max(version) FROM dag_workflows WHERE tenant='t' AND workflow_id>'' GROUP BY "
@@ -235,7 +246,7 @@ TEST(Postgres, AStatementThatFailedOnceIsStillUsable) {
   EXPECT_EQ(store->commit(w, 1).error().code, Code::conflict);
   w.jobs_changed.clear();
   EXPECT_TRUE(store->commit(w, 1));
-  EXPECT_EQ(store->load({{}, {}, {}, {"task-1"}, {}, {}})->task_results.size(), 1u);
+  EXPECT_EQ(store->load({.task_results = {"task-1"}})->task_results.size(), 1u);
 }
 
 }  // namespace

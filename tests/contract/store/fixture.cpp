@@ -66,7 +66,7 @@ workflow::JobId job_id(int n) { return {uuid7(at(n), 0x123, static_cast<std::uin
 
 LoadRequest for_jobs(std::vector<workflow::JobId> ids) {
   LoadRequest request;
-  request.jobs = std::move(ids);
+  request.jobs_whole = std::move(ids);
   return request;
 }
 
@@ -77,12 +77,18 @@ workflow::Job job(int n) {
   row.workflow_id = "order-flow";
   row.workflow_version = 3;
   row.status = workflow::JobStatus::running;
+  row.priority = 7;
+  row.tags = R"(["eu","nightly"])";
+  row.rerun_of = job_id(n + 1000).value;
   row.input_data = {R"({"n": )" + std::to_string(n) + "}"};
   row.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   row.nodes_active = 2;
   row.nodes_failed = 1;
   row.created_at = at(n);
-  row.started_at = at(n + 1);
+  row.due_at = at(n + 1);
+  row.paused_at = at(n + 2);
+  row.paused_by = "ann";
+  row.started_at = at(n + 3);
   return row;
 }
 
@@ -92,15 +98,33 @@ workflow::NodeState node(int n, const std::string& node_id) {
   row.node_id = node_id;
   row.status = workflow::NodeStatus::dispatched;
   row.waiting_for = 1;
+  row.edges_fired = 4;
   row.retry_count = 2;
+  row.retry_base = 1;
   row.delivery_count = 3;
+  row.priority = 5;
   row.task_id = "task-" + std::to_string(n) + node_id;
   row.tenant = {"default"};
   row.queue = "worker";
   row.worker_id = "w-1";
   row.lease_until = at(n + 30'000);
   row.timer_due = at(n + 30'001);
+  row.items_total = 100;
+  row.items_created = 60;
+  row.items_done = 40;
+  row.items_failed = 20;
+  row.sweep_next = 10;
   row.dispatched_at = at(n);
+  row.log_bytes = 1234;
+  row.progress = Json{"0.5"};
+  row.checkpoint = Json{R"({"row":17})"};
+  row.params = Json{"{}"};
+  return row;
+}
+
+workflow::NodeState child(int n, const std::string& fan_out, std::int32_t item) {
+  workflow::NodeState row = node(n, fan_out + "_" + std::to_string(item));
+  row.item_index = item;
   return row;
 }
 

@@ -42,10 +42,11 @@ class Database {
 workflow::JobId job_id(int n);
 workflow::Job job(int n);
 workflow::NodeState node(int n, const std::string& node_id);
+workflow::NodeState child(int n, const std::string& fan_out, std::int32_t item);
 workflow::TaskResult task_result(int n);
 workflow::Event event(int n, std::int64_t event_id);
-Time at(std::int64_t millis);  // after the start of the test's time
-LoadRequest for_jobs(std::vector<workflow::JobId> ids);
+Time at(std::int64_t millis);                            // after the start of the test's time
+LoadRequest for_jobs(std::vector<workflow::JobId> ids);  // with their documents
 
 // Compares all columns and names the first that differs.
 template <class Row>

@@ -69,6 +69,163 @@ TEST_P(ReadsContract, NodesComeByIdUpToTheLimit) {
   EXPECT_EQ(reads->nodes(job_id(1), 2)->size(), 2u);
 }
 
+TEST_P(ReadsContract, NodesAreThoseOfTheDefinitionAndItemsTheChildrenOfOneFanOutByTheirIndex) {
+  WriteSet w;
+  w.nodes_new = {node(1, "split"), node(1, "split2"), child(2, "split", 0)};
+  for (const int item : {10, 2, 0, 1, 9}) w.nodes_new.push_back(child(1, "split", item));
+  for (const int item : {0, 1}) w.nodes_new.push_back(child(1, "split2", item));
+  commit(w);
+  EXPECT_EQ(reads->nodes(job_id(1), 100)->size(), 2u);
+  const auto indexes = [&](const std::string& fan_out, std::int32_t after, std::size_t limit) {
+    std::vector<std::int32_t> found;
+    const auto rows = reads->items(job_id(1), fan_out, after, limit).value();
+    for (const NodeState& row : rows) found.push_back(row.item_index);
+    return found;
+  };
+  EXPECT_EQ(indexes("split", -1, 100), (std::vector{0, 1, 2, 9, 10}));
+  EXPECT_EQ(indexes("split", -1, 2), (std::vector{0, 1}));
+  EXPECT_EQ(indexes("split", 1, 2), (std::vector{2, 9}));
+  EXPECT_EQ(indexes("split", 10, 2), std::vector<std::int32_t>{});
+  EXPECT_EQ(indexes("split2", -1, 100), (std::vector{0, 1}));
+  EXPECT_EQ(indexes("spli", -1, 100), std::vector<std::int32_t>{});
+  EXPECT_TRUE(same(child(1, "split", 9), reads->items(job_id(1), "split", 2, 1)->at(0)));
+}
+
+TEST_P(ReadsContract, ANodeOrAChildIsFoundByItsName) {
+  WriteSet w;
+  w.nodes_new = {node(1, "split"), child(1, "split", 7), node(1, "step_3")};
+  commit(w);
+  EXPECT_TRUE(same(w.nodes_new[0], reads->node(job_id(1), "split").value().value()));
+  EXPECT_TRUE(same(w.nodes_new[1], reads->node(job_id(1), "split_7").value().value()));
+  EXPECT_TRUE(same(w.nodes_new[2], reads->node(job_id(1), "step_3").value().value()));  // named like a child
+  for (const char* unknown : {"split_8", "split_07", "step", "_7", ""})
+    EXPECT_FALSE(reads->node(job_id(1), unknown).value()) << unknown;
+  EXPECT_FALSE(reads->node(job_id(2), "split").value());
+}
+
+TEST_P(ReadsContract, LogsComeByTheirNumberAndGoOnAfterOne) {
+  WriteSet w;
+  const auto line = [](const char* node_id, std::int64_t log_id) {
+    return LogLine{
+        job_id(1), node_id, log_id, 2, "stderr", at(log_id), "line " + std::to_string(log_id) + "\n'\"é"};
+  };
+  w.logs_new = {line("a", 30), line("a", 10), line("b", 20), line("a", 25)};
+  commit(w);
+  const auto all = reads->logs(job_id(1), "a", 0, 100).value();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_TRUE(same(w.logs_new[1], all[0]));
+  EXPECT_TRUE(same(w.logs_new[0], all[2]));
+  const auto rest = reads->logs(job_id(1), "a", 10, 1).value();
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].log_id, 25);
+  EXPECT_TRUE(reads->logs(job_id(2), "a", 0, 100)->empty());
+}
+
+TEST_P(ReadsContract, DeadLettersComeOldestFirstInPagesWithoutGapsAndOnlyTheTenantsOwn) {
+  WriteSet w;
+  std::vector<NodeState> expected;
+  for (int i = 0; i < 12; ++i) {
+    NodeState row = i % 3 == 0 ? child(i % 4, "split", i) : node(i % 4, "n" + std::to_string(i));
+    row.status = NodeStatus::failed;
+    row.dead_at = at(1000 - i / 4 * 100);  // several at the same moment
+    w.nodes_new.push_back(row);
+    expected.push_back(row);
+  }
+  std::ranges::sort(expected, {}, [](const NodeState& n) {
+    return std::tuple(n.dead_at, n.job_id, n.item_index, n.node_id);
+  });
+  NodeState foreign = node(1, "foreign");
+  foreign.tenant = {"t2"};
+  foreign.dead_at = at(5);
+  w.nodes_new.push_back(foreign);
+  w.nodes_new.push_back(node(1, "alive"));
+  commit(w);
+  for (const std::size_t page_size : {1u, 5u, 100u}) {
+    std::vector<NodeState> seen;
+    std::optional<NodeCursor> after;
+    while (true) {
+      const auto page = reads->dead_letters({"default"}, after, page_size).value();
+      if (page.empty()) break;
+      EXPECT_LE(page.size(), page_size);
+      seen.insert(seen.end(), page.begin(), page.end());
+      after =
+          NodeCursor{*seen.back().dead_at, seen.back().job_id, seen.back().item_index, seen.back().node_id};
+      ASSERT_LE(seen.size(), expected.size());
+    }
+    ASSERT_EQ(seen.size(), expected.size());
+    for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_TRUE(same(expected[i], seen[i])) << i;
+  }
+  EXPECT_EQ(reads->dead_letters({"t2"}, {}, 10)->size(), 1u);
+  WriteSet revived;
+  revived.nodes_changed = {expected[0]};
+  revived.nodes_changed[0].dead_at.reset();
+  commit(revived);
+  EXPECT_EQ(reads->dead_letters({"default"}, {}, 100)->size(), 11u);
+}
+
+TEST_P(ReadsContract, ApprovalsAreWhatWaitsForAPersonByPriorityAndAge) {
+  WriteSet w;
+  const auto approval = [&](const char* name, std::int32_t priority, int dispatched) {
+    NodeState row = node(1, name);
+    row.queue = "approval";
+    row.priority = priority;
+    row.dispatched_at = at(dispatched);
+    return row;
+  };
+  w.nodes_new = {approval("late", 0, 20), approval("early", 0, 10),  approval("urgent", 9, 30),
+                 approval("done", 9, 1),  approval("foreign", 9, 1), node(1, "task")};
+  w.nodes_new[3].status = NodeStatus::completed;
+  w.nodes_new[4].tenant = {"t2"};
+  commit(w);
+  std::vector<std::string> names;
+  const auto rows = reads->approvals({"default"}, 10).value();
+  for (const NodeState& row : rows) names.push_back(row.node_id);
+  EXPECT_EQ(names, (std::vector<std::string>{"urgent", "early", "late"}));
+  EXPECT_EQ(reads->approvals({"default"}, 2)->size(), 2u);
+}
+
+TEST_P(ReadsContract, JobsAreFoundByTagTogetherWithEveryOtherFilter) {
+  WriteSet w;
+  for (int i = 0; i < 40; ++i) {
+    Job row = job(i);
+    row.tenant = {i % 7 == 0 ? "other" : "default"};
+    row.status = static_cast<JobStatus>(i % 5);
+    row.workflow_id = i % 3 == 0 ? "w0" : "w1";
+    w.jobs_new.push_back(row);
+    if (i % 2 == 0) w.tags_new.push_back({row.tenant, "even", row.job_id});
+    if (i % 4 == 0) w.tags_new.push_back({row.tenant, "four", row.job_id});
+  }
+  w.tags_new.push_back(
+      {{"other"}, "four", job_id(1)});  // another tenant's word says nothing of this one's job
+  commit(w);
+  for (int mask = 0; mask < 4; ++mask) {
+    JobFilter filter{.tenant = {"default"},
+                     .status = {},
+                     .workflow_id = {},
+                     .tag = "four",
+                     .created_from = {},
+                     .created_until = {}};
+    if (mask & 1) filter.status = JobStatus::failed;
+    if (mask & 2) filter.workflow_id = "w1";
+    std::vector<JobId> expected;
+    for (int i = 39; i >= 0; --i) {
+      const Job& row = w.jobs_new[static_cast<std::size_t>(i)];
+      if (i % 4 == 0 && row.tenant.value == "default" && (!filter.status || row.status == *filter.status) &&
+          (!filter.workflow_id || row.workflow_id == *filter.workflow_id))
+        expected.push_back(row.job_id);
+    }
+    for (const std::size_t page_size : {1u, 3u, 1000u}) EXPECT_EQ(list(filter, page_size), expected) << mask;
+  }
+  EXPECT_TRUE(list({.tenant = {"default"},
+                    .status = {},
+                    .workflow_id = {},
+                    .tag = "fou",
+                    .created_from = {},
+                    .created_until = {}},
+                   10)
+                  .empty());
+}
+
 TEST_P(ReadsContract, TheTimelineGoesOnAfterAnEvent) {
   WriteSet w;
   w.events_new = {event(1, 30), event(1, 10), event(1, 20), event(2, 15)};
@@ -96,8 +253,12 @@ TEST_P(ReadsContract, EveryFilterOfTheListGivesTheMatchingJobsNewestFirst) {
   }
   commit(w);
   for (int mask = 0; mask < 16; ++mask) {
-    JobFilter filter{
-        .tenant = {"default"}, .status = {}, .workflow_id = {}, .created_from = {}, .created_until = {}};
+    JobFilter filter{.tenant = {"default"},
+                     .status = {},
+                     .workflow_id = {},
+                     .tag = {},
+                     .created_from = {},
+                     .created_until = {}};
     if (mask & 1) filter.status = JobStatus::failed;
     if (mask & 2) filter.workflow_id = "w1";
     if (mask & 4) filter.created_from = at(10);
@@ -120,9 +281,13 @@ TEST_P(ReadsContract, AListLeavesDocumentsOut) {
   w.jobs_new = {job(1)};
   w.jobs_new[0].result_data = Json{"1"};
   commit(w);
-  const auto page = reads->jobs(
-      {.tenant = {"default"}, .status = {}, .workflow_id = {}, .created_from = {}, .created_until = {}}, {},
-      10);
+  const auto page = reads->jobs({.tenant = {"default"},
+                                 .status = {},
+                                 .workflow_id = {},
+                                 .tag = {},
+                                 .created_from = {},
+                                 .created_until = {}},
+                                {}, 10);
   ASSERT_TRUE(page);
   Job expected = job(1);
   expected.input_data = {};
@@ -134,8 +299,12 @@ TEST_P(ReadsContract, PagesHaveNoGapsAndNoRepetitionsWhileJobsArriveAndChange) {
   WriteSet w;
   for (int i = 0; i < 50; ++i) w.jobs_new.push_back(job(i));
   commit(w);
-  JobFilter filter{
-      .tenant = {"default"}, .status = {}, .workflow_id = {}, .created_from = {}, .created_until = {}};
+  JobFilter filter{.tenant = {"default"},
+                   .status = {},
+                   .workflow_id = {},
+                   .tag = {},
+                   .created_from = {},
+                   .created_until = {}};
   std::vector<JobId> seen;
   std::optional<JobId> before;
   for (int page = 0; page == 0 || before; ++page) {

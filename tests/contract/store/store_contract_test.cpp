@@ -59,22 +59,24 @@ TEST_P(StoreContract, EveryColumnComesBackAsItWasWritten) {
   w.nodes_new[0].error = "no";
   w.nodes_new[0].started_at = at(7);
   w.nodes_new[0].completed_at = at(8);
+  w.nodes_new[0].dead_at = at(9);
+  w.nodes_new.push_back(child(1, "split", 99'999));
   w.task_results_new = {task_result(1)};
   w.task_results_new[0].error = "late";
   w.task_results_new[0].processed = false;
   w.workflows_new = {{{"default"}, "order-flow", 3, "name: x\n", at(5)}};
   w.idempotency_keys_new = {{{"default"}, "key", job_id(1), "hash"}};
   commit(w);
-  const auto l = load({{job_id(1)},
-                       {{job_id(1), "a"}},
-                       {},
-                       {"task-1"},
-                       {{{"default"}, "order-flow", 3}},
-                       {{{"default"}, "key", {}, ""}}});
+  const auto l = load({.jobs_whole = {job_id(1)},
+                       .nodes = {key_of(w.nodes_new[0]), key_of(w.nodes_new[1])},
+                       .task_results = {"task-1"},
+                       .workflows = {{{"default"}, "order-flow", 3}},
+                       .idempotency_keys = {{{"default"}, "key", {}, ""}}});
   ASSERT_EQ(l.jobs.size(), 1u);
   EXPECT_TRUE(same(w.jobs_new[0], l.jobs[0]));
-  ASSERT_EQ(l.nodes.size(), 1u);
+  ASSERT_EQ(l.nodes.size(), 2u);
   EXPECT_TRUE(same(w.nodes_new[0], l.nodes[0]));
+  EXPECT_TRUE(same(w.nodes_new[1], l.nodes[1]));
   ASSERT_EQ(l.task_results.size(), 1u);
   EXPECT_TRUE(same(w.task_results_new[0], l.task_results[0]));
   ASSERT_EQ(l.workflows.size(), 1u);
@@ -98,7 +100,7 @@ TEST_P(StoreContract, AbsentValuesStayAbsentAndEmptyOnesEmpty) {
   w.jobs_new = {bare};
   w.nodes_new = {absent, empty};
   commit(w);
-  const auto l = load({{job_id(1)}, {}, {job_id(1)}, {}, {}, {}});
+  const auto l = load({.jobs_whole = {job_id(1)}, .nodes = {key_of(absent), key_of(empty)}});
   EXPECT_TRUE(same(bare, l.jobs.at(0)));
   EXPECT_TRUE(same(absent, l.nodes.at(0)));
   EXPECT_TRUE(same(empty, l.nodes.at(1)));
@@ -123,8 +125,12 @@ TEST_P(StoreContract, AwkwardTextIsKeptByteForByte) {
     row.input_data = {"{\"a\" :  \"\\u00e4\\\\ \\\" 'x'\", \"a\":1e400}"};  // not normalised
     w.jobs_new.push_back(row);
     w.nodes_new.push_back(node(i, text.substr(0, 100)));
-    request.jobs.push_back(job_id(i));
-    request.nodes.push_back({job_id(i), text.substr(0, 100)});
+    request.jobs_whole.push_back(job_id(i));
+    request.nodes.push_back({job_id(i), no_item, text.substr(0, 100)});
+    w.nodes_new.back().worker_id = text;
+    w.jobs_new.back().tags = text;
+    w.tags_new.push_back({{text.substr(0, 100)}, text.substr(0, 100), job_id(i)});
+    w.logs_new.push_back({job_id(i), text.substr(0, 100), 1, 0, "stdout", at(i), text});
     w.idempotency_keys_new.push_back({{"t"}, text.substr(0, 1000), job_id(i), text});
     request.idempotency_keys.push_back(w.idempotency_keys_new.back());
     ++i;
@@ -139,6 +145,12 @@ TEST_P(StoreContract, AwkwardTextIsKeptByteForByte) {
     ASSERT_NE(expected, w.jobs_new.end());
     EXPECT_TRUE(same(*expected, row));
   }
+  for (const NodeState& row : l.nodes) {
+    const auto expected =
+        std::ranges::find(w.nodes_new, key_of(row), [](const NodeState& n) { return key_of(n); });
+    ASSERT_NE(expected, w.nodes_new.end());
+    EXPECT_TRUE(same(*expected, row));
+  }
 }
 
 TEST_P(StoreContract, ManyMegabytesFitInOneCommit) {
@@ -149,7 +161,7 @@ TEST_P(StoreContract, ManyMegabytesFitInOneCommit) {
   }
   commit(w);
   LoadRequest request;
-  for (const Job& row : w.jobs_new) request.jobs.push_back(row.job_id);
+  for (const Job& row : w.jobs_new) request.jobs_whole.push_back(row.job_id);
   const auto l = load(request);
   ASSERT_EQ(l.jobs.size(), 40u);
   for (const Job& row : l.jobs) EXPECT_EQ(row.input_data.text.size(), 1'000'002u);
@@ -172,6 +184,12 @@ TEST_P(StoreContract, AnUpdateWritesTheChangeableColumnsOfItsRowOnly) {
   asked.tenant = {"other"};  // fixed: not written
   asked.input_data = {"[]"};
   asked.created_at = at(77);
+  asked.priority = 99;
+  asked.tags = "[]";
+  asked.due_at = at(78);
+  asked.rerun_of = "x";
+  changed.paused_at = asked.paused_at = std::nullopt;
+  changed.paused_by = asked.paused_by = "bob";
   NodeState done;
   done.job_id = job_id(1);
   done.node_id = "b";
@@ -180,13 +198,101 @@ TEST_P(StoreContract, AnUpdateWritesTheChangeableColumnsOfItsRowOnly) {
   WriteSet u;
   u.jobs_changed = {asked};
   u.nodes_changed = {done};
+  done.priority = 5;  // fixed
   commit(u);
-  const auto l = load({{job_id(1), job_id(2)}, {{job_id(1), "b"}, {job_id(1), "a"}}, {}, {}, {}, {}});
+  const auto l =
+      load({.jobs_whole = {job_id(1), job_id(2)}, .nodes = {key_of(done), {job_id(1), no_item, "a"}}});
   EXPECT_TRUE(same(changed, l.jobs.at(0)));
   EXPECT_TRUE(same(job(2), l.jobs.at(1)));
   const auto find = [&](const char* id) { return *std::ranges::find(l.nodes, id, &NodeState::node_id); };
   EXPECT_TRUE(same(node(1, "a"), find("a")));
   EXPECT_TRUE(same(done, find("b")));
+}
+
+TEST_P(StoreContract, AJobComesWithoutItsDocumentsUnlessItIsAskedForWhole) {
+  WriteSet w;
+  w.jobs_new = {job(1), job(2)};
+  w.jobs_new[0].result_data = w.jobs_new[1].result_data = Json{"[1]"};
+  commit(w);
+  Job summary = w.jobs_new[0];
+  summary.input_data = {};
+  summary.result_data.reset();
+  const auto l =
+      load({.jobs = {job_id(1), job_id(2)}, .jobs_whole = {job_id(2)}});  // the whole one once, and whole
+  ASSERT_EQ(l.jobs.size(), 2u);
+  const auto find = [&](int n) { return *std::ranges::find(l.jobs, job_id(n), &Job::job_id); };
+  EXPECT_TRUE(same(summary, find(1)));
+  EXPECT_TRUE(same(w.jobs_new[1], find(2)));
+}
+
+TEST_P(StoreContract, AnUpdateOfASummaryLeavesTheInputAlone) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  commit(w);
+  WriteSet u;
+  u.jobs_changed = load({.jobs = {job_id(1)}}).jobs;
+  ASSERT_EQ(u.jobs_changed.size(), 1u);
+  u.jobs_changed[0].nodes_active = 9;
+  commit(u);
+  Job expected = job(1);
+  expected.nodes_active = 9;
+  EXPECT_TRUE(same(expected, load(for_jobs({job_id(1)})).jobs.at(0)));
+}
+
+TEST_P(StoreContract, ChildrenAreKnownByTheirItemAndANodeOfTheSameNameIsAnother) {
+  WriteSet w;
+  w.nodes_new = {node(1, "split_7"), child(1, "split", 7), child(1, "split", 10), child(1, "split", 9),
+                 child(2, "split", 7)};
+  w.nodes_new[1].error = "the child";
+  w.nodes_new[1].status = NodeStatus::running;
+  commit(w);
+  const auto l =
+      load({.nodes = {{job_id(1), 10, "split_10"}, {job_id(1), 7, "split_7"}, {job_id(1), 9, "split_9"}}});
+  ASSERT_EQ(l.nodes.size(), 3u);
+  const auto found = std::ranges::find(l.nodes, 7, &NodeState::item_index);
+  ASSERT_NE(found, l.nodes.end());
+  EXPECT_TRUE(same(w.nodes_new[1], *found));
+  WriteSet u;
+  u.nodes_changed = {w.nodes_new[1]};
+  u.nodes_changed[0].status = NodeStatus::completed;
+  u.nodes_changed[0].output = Json{"7"};
+  commit(u);
+  const auto after = load(
+      {.nodes = {{job_id(1), no_item, "split_7"}, {job_id(1), 7, "split_7"}, {job_id(2), 7, "split_7"}}});
+  ASSERT_EQ(after.nodes.size(), 3u);
+  EXPECT_EQ(std::ranges::count(after.nodes, NodeStatus::completed, &NodeState::status), 1);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->size(), 4u);
+}
+
+TEST_P(StoreContract, AChildsTimerKnowsItsItem) {
+  WriteSet w;
+  const Timer timer{at(10), job_id(1), "split_7", 7};
+  w.timers_new = {timer};
+  commit(w);
+  EXPECT_EQ(store->timers_due(at(10), 10).value(), std::vector{timer});
+  WriteSet gone;
+  gone.timers_gone = {timer};
+  commit(gone);
+  EXPECT_TRUE(store->timers_due(at(10), 10)->empty());
+}
+
+TEST_P(StoreContract, TagsAndLogsAreWrittenWithTheRestOrNotAtAll) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.tags_new = {{{"default"}, "eu", job_id(1)}, {{"default"}, "nightly", job_id(1)}};
+  w.logs_new = {{job_id(1), "a", 1, 0, "stdout", at(1), "hello"},
+                {job_id(1), "a", 2, 0, "stderr", at(1), ""}};
+  EXPECT_FALSE(w.empty());
+  commit(w);
+  WriteSet again;
+  again.jobs_new = {job(2)};
+  again.logs_new = {w.logs_new[0]};
+  const auto done = store->commit(again, number + 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
+  EXPECT_TRUE(load(for_jobs({job_id(2)})).jobs.empty());
+  for (WriteSet some : {WriteSet{.tags_new = w.tags_new}, WriteSet{.logs_new = w.logs_new}})
+    EXPECT_FALSE(some.empty());
 }
 
 TEST_P(StoreContract, UnknownKeysAreAbsentAndRepeatedKeysGiveOneRow) {
@@ -198,8 +304,9 @@ TEST_P(StoreContract, UnknownKeysAreAbsentAndRepeatedKeysGiveOneRow) {
   commit(w);
   LoadRequest r;
   r.jobs = {job_id(1), job_id(2), job_id(1)};
-  r.nodes = {{job_id(1), "a"}, {job_id(1), "zz"}, {job_id(3), "a"}, {job_id(1), "a"}};
-  r.all_nodes_of = {job_id(1), job_id(1), job_id(9)};
+  r.jobs_whole = {job_id(9), job_id(1)};
+  r.nodes = {{job_id(1), no_item, "a"}, {job_id(1), no_item, "zz"}, {job_id(3), no_item, "a"},
+             {job_id(1), no_item, "a"}, {job_id(1), 0, "a"},        {job_id(1), no_item, "b"}};
   r.task_results = {"none"};
   r.workflows = {{{"t"}, "w", 0}, {{"t"}, "w", 2}, {{"t"}, "w", 1}, {{"t"}, "w", 7}, {{"u"}, "w", 0}};
   const auto l = load(r);
@@ -207,7 +314,7 @@ TEST_P(StoreContract, UnknownKeysAreAbsentAndRepeatedKeysGiveOneRow) {
   EXPECT_EQ(l.nodes.size(), 2u);
   EXPECT_TRUE(l.task_results.empty());
   ASSERT_EQ(l.workflows.size(), 2u);
-  const auto latest = load({{}, {}, {}, {}, {{{"t"}, "w", 0}}, {}});
+  const auto latest = load({.workflows = {{{"t"}, "w", 0}}});
   ASSERT_EQ(latest.workflows.size(), 1u);
   EXPECT_EQ(latest.workflows[0].definition, "two");
   EXPECT_TRUE(load({}).jobs.empty());
@@ -314,7 +421,7 @@ TEST_P(StoreContract, AnUpdateOfANodeMovesItToAnotherQueueOfAnotherTenant) {
   const auto running = store->running_builtin(10);
   ASSERT_TRUE(running);
   ASSERT_EQ(running->size(), 1u);
-  EXPECT_EQ(running->front(), (NodeKey{job_id(1), "a"}));
+  EXPECT_EQ(running->front(), (NodeKey{job_id(1), no_item, "a"}));
 }
 
 TEST_P(StoreContract, NothingWorksBeforeOpen) {
@@ -324,18 +431,20 @@ TEST_P(StoreContract, NothingWorksBeforeOpen) {
   EXPECT_EQ(store->load(for_jobs({job_id(1)})).error().code, Code::unavailable);
 }
 
-TEST_P(StoreContract, WaitingNodesComeOldestFirstAndOnlyFromTheirQueue) {
+TEST_P(StoreContract, WaitingNodesComeByPriorityThenOldestFirstAndOnlyFromTheirQueue) {
   WriteSet w;
-  std::vector<NodeKey> expected;
-  for (int i = 0; i < 20; ++i) {
-    NodeState row = node(i % 5, "n" + std::to_string(i));
-    row.dispatched_at = at(1000 - i / 4 * 100);
+  std::vector<WaitingTask> expected;
+  for (int i = 0; i < 40; ++i) {
+    NodeState row = i % 3 == 0 ? child(i % 5, "split", i * 7 % 40) : node(i % 5, "n" + std::to_string(i));
+    row.dispatched_at = at(1000 - i / 8 * 100);
+    row.priority = i % 4 - 1;
     w.nodes_new.push_back(row);
   }
   auto sorted = w.nodes_new;
-  std::ranges::sort(sorted, {},
-                    [](const NodeState& n) { return std::tie(n.dispatched_at, n.job_id, n.node_id); });
-  for (const auto& row : sorted) expected.push_back({row.job_id, row.node_id});
+  std::ranges::sort(sorted, {}, [](const NodeState& n) {
+    return std::tuple(-n.priority, n.dispatched_at, n.job_id, n.item_index, n.node_id);
+  });
+  for (const auto& row : sorted) expected.push_back({-row.priority, *row.dispatched_at, key_of(row)});
   NodeState other = node(1, "x");
   other.queue = "another";
   NodeState foreign = node(1, "y");
@@ -389,7 +498,7 @@ TEST_P(StoreContract, ThousandsOfRowsInRandomOrderAllArrive) {
     w.nodes_new.push_back(node(i, "a"));
     w.events_new.push_back(event(i, i));
     r.jobs.push_back(job_id(i));
-    r.nodes.push_back({job_id(i), "a"});
+    r.nodes.push_back({job_id(i), no_item, "a"});
   }
   std::ranges::shuffle(w.jobs_new, std::mt19937(1));
   std::ranges::shuffle(w.nodes_new, std::mt19937(2));

@@ -1,0 +1,195 @@
+// `baton job pause|resume|retry|rerun|cancel|approve|reject|why|logs|items|result`: what is done to one job,
+// and what it has to say.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/json.hpp"
+#include "cli/commands.hpp"
+#include "cli/fields.hpp"
+#include "cli/output.hpp"
+#include "cli/remote.hpp"
+
+namespace baton::cli {
+namespace {
+
+struct Options {
+  RemoteOptions remote;
+  std::string job_id, node_id;
+  std::string by, reason;
+  bool follow = false;
+};
+using Shared = std::shared_ptr<Options>;
+
+std::string job_target(const Options& options) { return "/api/v1/jobs/" + escaped(options.job_id); }
+std::string node_target(const Options& options) {
+  return job_target(options) + "/nodes/" + escaped(options.node_id);
+}
+
+// {"by": …, "reason": …}, without what is empty.
+std::string body_of(const Options& options, std::string_view reason_key) {
+  std::string body = "{";
+  if (!options.by.empty()) body += "\"by\":" + baton::quoted(options.by);
+  if (!options.reason.empty())
+    body += fmt::format("{}\"{}\":{}", body.size() > 1 ? "," : "", reason_key, baton::quoted(options.reason));
+  return body + "}";
+}
+
+int change(const Options& options, const std::string& target, std::string_view reason_key,
+           std::string_view done) {
+  Remote remote(options.remote);
+  const auto answer = remote.post(target, body_of(options, reason_key), "application/json");
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) return refuse(options.remote, *answer);
+  const Fields job(answer->body);
+  if (options.remote.as_json)
+    print_json(answer->body);
+  else
+    fmt::print("{} {}; it is {}{}.\n", done, job.text("job_id"), job.text("status"),
+               job.has("paused_at") ? " and paused" : "");
+  return exit_ok;
+}
+
+int cancel(const Options& o) { return change(o, job_target(o) + "/cancel", "reason", "Cancelled job"); }
+int pause(const Options& o) { return change(o, job_target(o) + "/pause", "reason", "Paused job"); }
+int resume(const Options& o) { return change(o, job_target(o) + "/resume", "reason", "Resumed job"); }
+int retry(const Options& o) { return change(o, job_target(o) + "/retry", "reason", "Retried job"); }
+int approve(const Options& o) {
+  return change(o, node_target(o) + "/approve", "comment", "Approved for job");
+}
+int reject(const Options& o) { return change(o, node_target(o) + "/reject", "comment", "Rejected for job"); }
+
+// Gets a page; `show` prints it for people.
+template <class Show>
+int show_page(const Options& options, const std::string& target, Show&& show) {
+  Remote remote(options.remote);
+  const auto answer = remote.get(target);
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) return refuse(options.remote, *answer);
+  if (options.remote.as_json)
+    print_json(answer->body);
+  else
+    show(Fields(answer->body));
+  return exit_ok;
+}
+
+int rerun(const Options& options) {
+  Remote remote(options.remote);
+  const auto answer = remote.post(job_target(options) + "/rerun", "{}", "application/json");
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) return refuse(options.remote, *answer);
+  if (options.remote.as_json)
+    print_json(answer->body);
+  else
+    fmt::print("{}\n", Fields(answer->body).text("job_id"));
+  return exit_ok;
+}
+
+int why(const Options& options) {
+  return show_page(options, job_target(options) + "/why", [](const Fields& body) {
+    fmt::print("job {} is {}: {}\n", body.text("job_id"), body.text("status"),
+               printable(body.text("summary")));
+    std::vector<std::vector<std::string>> rows{{"NODE", "STATUS", "REASON", "WHY"}};
+    for (const Fields& node : body.items("waiting"))
+      rows.push_back({node.text("node_id"), node.text("status"), node.text("reason"), node.text("message")});
+    if (rows.size() > 1) fmt::print("\n{}", table(rows));
+  });
+}
+
+int result(const Options& options) {
+  Remote remote(options.remote);
+  const auto answer = remote.get(job_target(options) + "?full=true");
+  if (!answer) return refuse(options.remote, answer.error());
+  if (!answer->ok()) return refuse(options.remote, *answer);
+  const Fields job(answer->body);
+  print_json(job.has("result_data") ? job.document("result_data") : "null");
+  return exit_ok;
+}
+
+int items(const Options& options) {
+  Remote remote(options.remote);
+  std::vector<std::vector<std::string>> rows{{"ITEM", "STATUS", "ATTEMPT", "WORKER", "ERROR"}};
+  std::int64_t after = -1;
+  while (true) {
+    const auto answer = remote.get(fmt::format("{}/items?limit=1000&after={}", node_target(options), after));
+    if (!answer) return refuse(options.remote, answer.error());
+    if (!answer->ok()) return refuse(options.remote, *answer);
+    if (options.remote.as_json) {  // one page after the other
+      print_json(answer->body);
+    }
+    const Fields body(answer->body);
+    for (const Fields& node : body.items("items"))
+      rows.push_back({node.text("node_id"), node.text("status"),
+                      std::to_string(node.number("retry_count") + 1), node.text("worker_id"),
+                      node.text("error")});
+    if (body.number("next_after") == after) break;
+    after = body.number("next_after");
+  }
+  if (!options.remote.as_json) fmt::print("{}", table(rows));
+  return exit_ok;
+}
+
+int logs(const Options& options) {
+  Remote remote(options.remote);
+  std::int64_t after = 0;
+  while (true) {
+    const auto answer = remote.get(fmt::format("{}/logs?limit=1000&after={}", node_target(options), after));
+    if (!answer) return refuse(options.remote, answer.error());
+    if (!answer->ok()) return refuse(options.remote, *answer);
+    const Fields body(answer->body);
+    if (body.number("next_after") == after) return exit_ok;
+    after = body.number("next_after");
+    if (options.remote.as_json) {
+      print_json(answer->body);
+      continue;
+    }
+    for (const Fields& line : body.items("lines"))
+      fmt::print("{} {} {}\n", line.text("at"), line.text("stream"), printable(line.text("text")));
+  }
+}
+
+CLI::App* add(CLI::App& job, Action& chosen, const Shared& options, const std::string& name,
+              const std::string& help, int (*act)(const Options&)) {
+  CLI::App* command = job.add_subcommand(name, help);
+  add_remote_options(*command, options->remote);
+  command->add_option("ID", options->job_id, "the job's id")->required();
+  command->callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
+  return command;
+}
+
+void add_node(CLI::App* command, const Shared& options) {
+  command->add_option("NODE", options->node_id, "the node's name")->required();
+}
+
+}  // namespace
+
+void add_job_operations(CLI::App& job, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  const auto changes = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
+    CLI::App* command = add(job, chosen, options, name, help, act);
+    command->add_option("--by", options->by, "who does it; kept with the job");
+    command->add_option("--reason", options->reason, "kept with the job");
+  };
+  changes("cancel", "Cancel a job", cancel);
+  changes("pause", "Pause a job: what runs goes on, nothing new is handed out", pause);
+  changes("resume", "Let a paused job go on", resume);
+  changes("retry", "Let a FAILED job go on from the nodes that failed", retry);
+  (void)add(job, chosen, options, "rerun", "Start a new job with the same version and input; prints its id",
+            rerun);
+  const auto decisions = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
+    CLI::App* command = add(job, chosen, options, name, help, act);
+    add_node(command, options);
+    command->add_option("--by", options->by, "who decides")->required();
+    command->add_option("--comment", options->reason, "kept with the job");
+  };
+  decisions("approve", "Approve an approval node", approve);
+  decisions("reject", "Reject an approval node", reject);
+  add(job, chosen, options, "why", "Say why a job, and each node that waits, is not running", why)
+      ->footer("Example:\n  baton job why 01a3185c-8f0a-7b0c-a1b0-83be19ecabac");
+  add_node(add(job, chosen, options, "logs", "Print what the tasks of a node said", logs), options);
+  add_node(add(job, chosen, options, "items", "List the children of a fan-out", items), options);
+  (void)add(job, chosen, options, "result", "Print the result of a job, however large", result);
+}
+
+}  // namespace baton::cli

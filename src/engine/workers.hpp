@@ -1,0 +1,51 @@
+// Who works: every worker that has asked, beaten or reported since the server came up. In memory only, and
+// bounded; the leases themselves are rows. Owned by the writer.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ports/commands.hpp"
+#include "ports/store.hpp"
+
+namespace baton::engine {
+
+class Workers {
+ public:
+  void polled(const Poll& poll, Time now);
+  // A heartbeat names all that the worker is running.
+  void beat(const workflow::Tenant& tenant, const Heartbeat& heartbeat, Time now);
+  void took(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id);
+  void reported(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id,
+                bool completed, Time now);
+
+  [[nodiscard]] std::vector<WorkerInfo> list(const std::optional<workflow::Tenant>& tenant, Time now) const;
+
+  struct QueueReport {
+    std::size_t workers = 0;  // seen on it within the last minute
+    std::size_t running = 0;  // tasks that those are running
+    std::optional<Time> last_poll;
+  };
+  [[nodiscard]] QueueReport on_queue(const QueueKey& queue, Time now) const;
+
+ private:
+  struct Worker {
+    std::set<std::string> queues;
+    Time first_seen{}, last_seen{};
+    std::set<std::string> running;
+    std::uint64_t completed = 0, failed = 0;
+    std::int64_t minute = 0;  // since the epoch, of `in_minute`
+    std::uint64_t in_minute = 0, in_minute_before = 0;
+  };
+  static constexpr std::size_t workers_max = 10'000;
+  static constexpr std::size_t running_max = 1'000;
+
+  [[nodiscard]] Worker* seen(const workflow::Tenant& tenant, const std::string& worker, Time now);
+
+  std::map<std::pair<workflow::Tenant, std::string>, Worker> workers_;
+  std::map<QueueKey, Time> last_polls_;
+};
+
+}  // namespace baton::engine

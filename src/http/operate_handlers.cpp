@@ -1,0 +1,131 @@
+// What people do to jobs: cancel, pause, resume, retry, rerun, approve, replay, and ask why nothing happens.
+#include "http/fields.hpp"
+#include "http/problem.hpp"
+#include "http/render.hpp"
+#include "http/routes.hpp"
+
+namespace baton::http {
+
+namespace {
+
+constexpr std::size_t reason_bytes_max = 2000;
+
+// The answer to a command that tells a job.
+Task<Response> tell_job(Call& call, Command command) {
+  auto reply = co_await call.ask(std::move(command));
+  if (!reply) co_return problem(503, "stopping", "the server is stopping");
+  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  const auto& job = std::get<JobReply>(*reply);
+  auto response = json_response(job.created ? 201 : 200, {});
+  append_job(response.body, job.job, Documents::brief);
+  co_return response;
+}
+
+std::string read_prose(Fields& fields, std::string_view key) {
+  auto text = fields.prose(key).value_or("");
+  if (text.size() > reason_bytes_max) fields.wrong(key, "must have at most 2000 bytes");
+  return text;
+}
+
+// The tags of a job, which are stored as a JSON array.
+std::vector<std::string> texts_of(const std::optional<std::string>& json) {
+  std::vector<std::string> texts;
+  const auto document = JsonDocument::parse(json.value_or("[]"));
+  if (document)
+    for (const JsonView& item : document->root().items()) texts.emplace_back(item.string());
+  return texts;
+}
+
+Task<Response> change_job(Call& call, ChangeJob::What what) {
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  ChangeJob command{.tenant = call.request.tenant, .job_id = {call.request.captures[0]}, .what = what};
+  command.by = fields.text("by", 200).value_or("");
+  command.reason = read_prose(fields, "reason");
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+Task<Response> decide_approval(Call& call, bool approved) {
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  DecideApproval command{.tenant = call.request.tenant,
+                         .job_id = {call.request.captures[0]},
+                         .node_id = call.request.captures[1],
+                         .approved = approved};
+  command.by = fields.required_text("by", 200);
+  command.comment = read_prose(fields, "comment");
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+}  // namespace
+
+Task<Response> cancel_job(Call& call) { return change_job(call, ChangeJob::What::cancel); }
+Task<Response> pause_job(Call& call) { return change_job(call, ChangeJob::What::pause); }
+Task<Response> resume_job(Call& call) { return change_job(call, ChangeJob::What::resume); }
+Task<Response> retry_job(Call& call) { return change_job(call, ChangeJob::What::retry); }
+Task<Response> approve_node(Call& call) { return decide_approval(call, true); }
+Task<Response> reject_node(Call& call) { return decide_approval(call, false); }
+
+// A new job of the same version with the same input, priority and tags.
+Task<Response> rerun_job(Call& call) {
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  auto key = fields.text("idempotency_key", 200);
+  if (!key) key = call.request.idempotency_key;
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  const workflow::JobId id{call.request.captures[0]};
+  if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
+  auto query = [id, tenant = call.request.tenant](Reads& reads) { return reads.job(tenant, id); };
+  auto job = co_await call.read(std::move(query));
+  if (!job) co_return problem(job.error());
+  if (!*job) co_return no_such_job(id.value);
+  SubmitJob command{.job_id = {call.new_id()},
+                    .tenant = call.request.tenant,
+                    .workflow_id = (*job)->workflow_id,
+                    .version = (*job)->workflow_version,
+                    .input_data = std::move((*job)->input_data),
+                    .idempotency_key = key,
+                    .request_hash = key ? sha256_hex("rerun:" + id.value) : "",
+                    .priority = (*job)->priority,
+                    .tags = texts_of((*job)->tags),
+                    .rerun_of = id.value};
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+Task<Response> explain_job(Call& call) {
+  const workflow::JobId id{call.request.captures[0]};
+  if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
+  ExplainJob question{call.request.tenant, id};
+  auto reply = co_await call.ask(std::move(question));
+  if (!reply) co_return problem(503, "stopping", "the server is stopping");
+  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto response = json_response(200, {});
+  append_explanation(response.body, std::get<ExplainReply>(*reply));
+  co_return response;
+}
+
+Task<Response> replay_task(Call& call) {
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  ReplayTask command{call.request.tenant, call.request.captures[0], fields.text("by", 200).value_or("")};
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+}  // namespace baton::http

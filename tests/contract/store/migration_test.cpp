@@ -1,0 +1,186 @@
+// A database of an earlier schema, opened by this version: its jobs go on where they stood.
+#include <algorithm>
+#include <fstream>
+
+#include "core/workflow/machine.hpp"
+#include "store/open.hpp"
+#include "tests/contract/store/fixture.hpp"
+
+namespace baton::contract {
+namespace {
+
+using namespace workflow;
+
+const JobId running{"019c1b7c-4000-7000-8000-000000000001"};
+const JobId failed{"019c1b7c-4000-7000-8000-000000000002"};
+const Time morning = from_iso("2026-02-02T08:00:00Z").value();
+
+class Migration : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    const std::string name = GetParam() == Kind::sqlite ? "version_1.sqlite.sql" : "version_1.postgres.sql";
+    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / name);
+    ASSERT_TRUE(file) << name;
+    database.execute(std::string(std::istreambuf_iterator<char>(file), {}));
+  }
+
+  void open() {
+    store = database.store();
+    const auto state = store->open();
+    ASSERT_TRUE(state) << state.error().message;
+    EXPECT_EQ(state->last_commit, 41);
+    EXPECT_EQ(state->term, 4);
+  }
+
+  // The job and all its nodes, as the engine loads them.
+  workflow::Run load_run() {
+    LoadRequest request{.jobs_whole = {running}, .workflows = {{{"default"}, "order-flow", 3}}};
+    for (const char* id : {"start", "a", "b", "c", "join", "end"})
+      request.nodes.push_back({running, no_item, id});
+    auto loaded = store->load(request).value();
+    const auto parsed = parse(loaded.workflows.at(0).definition, Strictness::stored);
+    EXPECT_TRUE(parsed.definition);
+    workflow::Run run(parsed.definition, loaded.jobs.at(0));
+    EXPECT_EQ(loaded.nodes.size(), 6u);
+    for (NodeState& node : loaded.nodes) run.add(std::move(node));
+    return run;
+  }
+
+  Database database{GetParam()};
+  std::unique_ptr<Store> store;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Migration, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+
+TEST_P(Migration, EveryRowIsThereWithWhatIsNewAtItsDefault) {
+  open();
+  const auto l = store->load({.jobs_whole = {running, failed},
+                              .nodes = {{running, no_item, "b"}, {running, no_item, "join"}},
+                              .task_results = {running.value + "_b_0"},
+                              .idempotency_keys = {{{"default"}, "once", {}, ""}}});
+  ASSERT_TRUE(l) << l.error().message;
+  Job job;
+  job.job_id = running;
+  job.tenant = {"default"};
+  job.workflow_id = "order-flow";
+  job.workflow_version = 3;
+  job.status = JobStatus::running;
+  job.input_data = {R"({"n": 1})"};
+  job.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  job.nodes_active = 3;
+  job.created_at = morning;
+  job.started_at = morning + std::chrono::milliseconds{1};
+  ASSERT_EQ(l->jobs.size(), 2u);
+  EXPECT_TRUE(same(job, l->jobs[0]));
+  EXPECT_EQ(l->jobs[1].error, "node 'a' failed: no");
+  EXPECT_EQ(l->jobs[1].nodes_failed, 1);
+  NodeState b;
+  b.job_id = running;
+  b.node_id = "b";
+  b.status = NodeStatus::running;
+  b.edges_fired = 1;
+  b.retry_count = 1;
+  b.delivery_count = 2;
+  b.task_id = running.value + "_b_1";
+  b.tenant = {"default"};
+  b.queue = "worker";
+  b.worker_id = "w-1";
+  b.lease_until = b.timer_due = morning + std::chrono::seconds{31};
+  b.dispatched_at = morning + std::chrono::milliseconds{500};
+  b.started_at = morning + std::chrono::seconds{1};
+  b.error = "the first attempt";
+  ASSERT_EQ(l->nodes.size(), 2u);
+  EXPECT_TRUE(same(b, l->nodes[0]));
+  EXPECT_EQ(l->nodes[1].status, NodeStatus::pending);
+  EXPECT_EQ(l->nodes[1].waiting_for, 3);
+  EXPECT_EQ(l->nodes[1].edges_fired, 0);
+  ASSERT_EQ(l->task_results.size(), 1u);
+  EXPECT_EQ(l->task_results[0].error, "the first attempt");
+  EXPECT_EQ(l->idempotency_keys.size(), 1u);
+}
+
+TEST_P(Migration, WhatWaitedStillWaitsAndTimersAndLeasesAreThere) {
+  open();
+  const WaitingTask a{0, morning + std::chrono::milliseconds{1}, {running, no_item, "a"}};
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10).value(), std::vector{a});
+  EXPECT_EQ(store->running_builtin(10).value(), (std::vector{NodeKey{running, no_item, "c"}}));
+  EXPECT_EQ(store->next_timer().value(), morning + std::chrono::seconds{31});
+  EXPECT_EQ(store->timers_due(morning + std::chrono::hours{1}, 10).value(),
+            (std::vector{Timer{morning + std::chrono::seconds{31}, running, "b"},
+                         Timer{morning + std::chrono::minutes{5}, running, "c"}}));
+}
+
+TEST_P(Migration, TheJobGoesOnToItsEnd) {
+  open();
+  const Policy policy;
+  Journal journal;
+  workflow::Run run = load_run();
+  const auto ref = [&](const char* id) { return run.definition->locate(id).value(); };
+  const Time now = morning + std::chrono::seconds{10};
+  EXPECT_TRUE(hand_out(run, ref("a"), "w-2", true, policy, now, journal));
+  const auto finish = [&](const char* id, const char* lease) {
+    const Report done{.retry_count = run.at(ref(id)).state.retry_count,
+                      .completed = true,
+                      .output = Json{"1"},
+                      .lease = lease};
+    EXPECT_EQ(report(run, ref(id), done, nullptr, policy, now, journal), Verdict::accepted) << id;
+  };
+  finish("a", "0.1");
+  finish("b", "1.2");  // a lease that the earlier version gave
+  finish("c", "0.1");
+  EXPECT_EQ(run.at(ref("join")).state.status, NodeStatus::dispatched);
+  WriteSet w;
+  for (const auto& slot : run.nodes)
+    if (slot->changed) w.nodes_changed.push_back(slot->state);
+  w.jobs_changed = {run.job};
+  w.timers_gone = store->timers_due(morning + std::chrono::hours{1}, 10).value();
+  const auto committed = store->commit(w, 42);
+  ASSERT_TRUE(committed) << committed.error().message;
+  EXPECT_EQ(store->next_timer().value(), std::nullopt);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->at(0).key.node_id, "join");
+  workflow::Run later = load_run();
+  const Report done{.completed = true, .output = Json{"1"}};
+  EXPECT_EQ(report(later, ref("join"), done, nullptr, policy, now, journal), Verdict::accepted);
+  EXPECT_EQ(later.job.status, JobStatus::completed);
+}
+
+TEST_P(Migration, ReadersAreToldToWaitUntilItIsMigratedAndThenSeeEverything) {
+  EXPECT_FALSE(store::make_reads(database.url()));
+  open();
+  auto reads = store::make_reads(database.url()).value();
+  const JobFilter filter{.tenant = {"default"},
+                         .status = {},
+                         .workflow_id = "order-flow",
+                         .tag = {},
+                         .created_from = {},
+                         .created_until = {}};
+  const auto page = reads->jobs(filter, {}, 10);
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->jobs.size(), 2u);
+  EXPECT_EQ(page->jobs[0].job_id, failed);
+  EXPECT_EQ(reads->nodes(running, 10)->size(), 6u);
+  EXPECT_TRUE(reads->node(running, "join").value());
+  EXPECT_EQ(reads->timeline(running, 0, 10)->size(), 1u);
+  EXPECT_EQ(reads->tokens()->size(), 1u);
+}
+
+TEST_P(Migration, IsDoneOnceAndANewDatabaseEndsWithTheSameTables) {
+  open();
+  store.reset();
+  store = database.store();
+  EXPECT_EQ(store->open()->last_commit, 41);
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.nodes_new = {node(1, "a"), child(1, "split", 3)};
+  w.timers_new = {{at(1), job_id(1), "split_3", 3}};
+  w.tags_new = {{{"default"}, "eu", job_id(1)}};
+  w.logs_new = {{job_id(1), "a", 1, 0, "stdout", at(1), "x"}};
+  const auto committed = store->commit(w, 42);
+  ASSERT_TRUE(committed) << committed.error().message;
+  const auto l = store->load({.jobs_whole = {job_id(1)}, .nodes = {{job_id(1), 3, "split_3"}}}).value();
+  EXPECT_TRUE(same(w.jobs_new[0], l.jobs.at(0)));
+  EXPECT_TRUE(same(w.nodes_new[1], l.nodes.at(0)));
+}
+
+}  // namespace
+}  // namespace baton::contract
