@@ -29,6 +29,7 @@ void add_run(CLI::App& app, Action& chosen);
 void add_validate(CLI::App& app, Action& chosen);
 void add_workflow(CLI::App& app, Action& chosen);
 void add_job(CLI::App& app, Action& chosen);
+void add_worker(CLI::App& app, Action& chosen);
 void add_token(CLI::App& app, Action& chosen);
 void add_bench(CLI::App& app, Action& chosen);
 

@@ -1,0 +1,54 @@
+// Starts one program in a session of its own, with pipes to it. No thread of its own, no waiting.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace baton::worker {
+
+// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() { reset(); }
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+inline constexpr int report_fd = 3;  // where a program may write its progress
+
+struct Program {
+  std::vector<std::string> command;    // the first word is a path, or a name to look for in PATH
+  std::vector<std::string> variables;  // "NAME=value", beside those that all programs get
+  std::string input;                   // all that it can read from its standard input
+};
+
+struct Child {
+  pid_t id = -1;
+  Fd process;                // becomes readable when it ends; it is ours to reap
+  Fd output, error, report;  // what it writes; they do not block
+};
+
+// The child leads a session and a process group, has default signal dispositions and no file descriptors but
+// 0 to 3. `environment` is for all programs and must not name what `variables` names.
+[[nodiscard]] Result<Child> spawn(const Program& program, const std::vector<std::string>& environment);
+
+// Makes sure that no pipe of ours ever gets a number that a child's own descriptors need. Once, before spawn.
+void reserve_standard_fds();
+
+}  // namespace baton::worker
