@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -77,6 +78,7 @@ Agent::~Agent() {
 int Agent::run() {
   watch_signals();
   timers_.after(beat_every, [this] { beat(); });
+  if (getpid() == 1) reap_orphans();
   poll_all();
   while (!exit_code_) {
     check_end();
@@ -243,7 +245,7 @@ void Agent::on_deadline(const std::string& key) {
 // The server has taken it from us: end the program and say nothing.
 void Agent::cancel(const std::string& key) {
   Held* held = find(key);
-  if (held == nullptr || held->is_reported) return;
+  if (held == nullptr || held->is_reported || held->stop == Stop::cancelled) return;
   say("cancelled {}: not ours any more", held->task.task_id);
   held->stop = Stop::cancelled;
   if (held->ticket == 0) return forget(key);
@@ -324,6 +326,11 @@ void Agent::on_end(worker::Ticket ticket, worker::Ending ending) {
   } else {
     report(held, judge(ending, options_.limits.output_bytes));
   }
+}
+
+void Agent::reap_orphans() {
+  runner_.reap_orphans();
+  timers_.after(1s, [this] { reap_orphans(); });
 }
 
 // ---- ending ----

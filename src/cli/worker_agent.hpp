@@ -88,6 +88,7 @@ class Agent : private worker::RunListener {
   void on_log(worker::Ticket ticket, std::string_view line) override;
   void on_report(worker::Ticket ticket, std::string_view line) override;
   void on_end(worker::Ticket ticket, worker::Ending ending) override;
+  void reap_orphans();  // again and again
 
   // Ending.
   void watch_signals();

@@ -92,6 +92,17 @@ void Runner::kill_all() {
   for (const auto& [ticket, run] : runs_) kill(-run.child.id, SIGKILL);
 }
 
+void Runner::reap_orphans() {
+  while (true) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    // One of ours is reaped by its own event; until then it may hide others, which wait for the next time.
+    const auto is_it = [&](const auto& run) { return run.second.child.id == info.si_pid; };
+    if (std::ranges::any_of(runs_, is_it)) return;
+    waitpid(info.si_pid, nullptr, WNOHANG);
+  }
+}
+
 void Runner::kill_overdue() {
   const auto now = Clock::now();
   while (!kills_.empty() && kills_.begin()->first <= now) {

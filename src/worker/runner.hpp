@@ -59,6 +59,9 @@ class Runner {
   void kill_all();
   [[nodiscard]] std::size_t running() const { return runs_.size(); }
 
+  // For a process that inherits orphans, such as the first one of a container: reaps what is not ours.
+  void reap_orphans();
+
   // Waits for events at most that long, handles them, and returns.
   void turn(std::chrono::milliseconds wait_max);
   // Ends the wait of turn(), from any thread and from a signal handler.
