@@ -32,7 +32,7 @@ struct AgentOptions {
   std::string name;
   std::size_t concurrency = 1;
   std::vector<std::string> environment;  // of all programs
-  worker::RunLimits limits;
+  worker::RunOptions limits;
   std::size_t log_bytes_max = 256 * 1024;
   std::chrono::seconds drain_time{30};
   std::optional<std::chrono::seconds> idle_exit;

@@ -43,10 +43,10 @@ void keep_tail(std::string& tail, std::string_view bytes, std::size_t bytes_max)
 
 }  // namespace
 
-Runner::Runner(RunListener& listener, std::vector<std::string> environment, RunLimits limits)
+Runner::Runner(RunListener& listener, std::vector<std::string> environment, RunOptions options)
     : listener_(listener),
       environment_(std::move(environment)),
-      limits_(limits),
+      options_(options),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       buffer_(read_bytes) {
@@ -67,7 +67,7 @@ void Runner::watch(int fd, Ticket ticket, std::uint64_t channel) {
 }
 
 Result<Ticket> Runner::start(const Program& program) {
-  TRY_ASSIGN(Child child, spawn(program, environment_));
+  TRY_ASSIGN(Child child, spawn(program, environment_, options_.isolation));
   const Ticket ticket = ++last_;
   watch(child.process.get(), ticket, process);
   watch(child.output.get(), ticket, output);
@@ -75,8 +75,8 @@ Result<Ticket> Runner::start(const Program& program) {
   watch(child.report.get(), ticket, report);
   runs_.emplace(ticket, Run{.child = std::move(child),
                             .started = Clock::now(),
-                            .log = Lines(limits_.line_bytes),
-                            .report = Lines(limits_.report_bytes)});
+                            .log = Lines(options_.line_bytes),
+                            .report = Lines(options_.report_bytes)});
   return ticket;
 }
 
@@ -85,7 +85,7 @@ void Runner::terminate(Ticket ticket) {
   if (found == runs_.end() || std::exchange(found->second.terminating, true)) return;
   kill(-found->second.child.id, SIGTERM);
   kill(-found->second.child.id, SIGCONT);  // a stopped program hears nothing else
-  kills_.emplace(Clock::now() + limits_.grace, ticket);
+  kills_.emplace(Clock::now() + options_.grace, ticket);
 }
 
 void Runner::kill_all() {
@@ -157,7 +157,7 @@ bool Runner::read_output(Ticket ticket, Run& run) {
   if (!bytes) run.child.output.reset();
   if (!bytes || bytes->empty()) return false;
   Ending& ending = run.ending;
-  if (ending.output.size() + bytes->size() <= limits_.output_bytes) {
+  if (ending.output.size() + bytes->size() <= options_.output_bytes) {
     ending.output += *bytes;
     return true;
   }
@@ -176,7 +176,7 @@ bool Runner::read_lines(Ticket ticket, Run& run, std::uint64_t channel) {
   if (!bytes) fd.reset();
   if (!bytes || bytes->empty()) return false;
   if (channel == error) {
-    keep_tail(run.ending.error_tail, *bytes, limits_.tail_bytes);
+    keep_tail(run.ending.error_tail, *bytes, options_.tail_bytes);
     run.log.add(*bytes, [&](std::string_view line) { listener_.on_log(ticket, line); });
   } else {
     run.report.add(*bytes, [&](std::string_view line) { listener_.on_report(ticket, line); });

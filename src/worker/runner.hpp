@@ -21,12 +21,13 @@ namespace baton::worker {
 
 using Ticket = std::uint64_t;  // one run of one program; never used twice
 
-struct RunLimits {
+struct RunOptions {
   std::size_t output_bytes = 8 * 1024 * 1024;  // of standard output; more ends the program
   std::size_t tail_bytes = 4 * 1024;           // the end of standard error that is kept
   std::size_t line_bytes = 8 * 1024;           // of a line of standard error; the rest of it is dropped
   std::size_t report_bytes = 1024 * 1024;      // of a line of the report descriptor
   std::chrono::milliseconds grace{5'000};      // between SIGTERM and SIGKILL
+  Isolation isolation = needed_isolation();
 };
 
 struct Ending {
@@ -49,7 +50,7 @@ class RunListener {
 
 class Runner {
  public:
-  Runner(RunListener& listener, std::vector<std::string> environment, RunLimits limits);
+  Runner(RunListener& listener, std::vector<std::string> environment, RunOptions options);
   ~Runner();  // kills what is left and reaps it
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -88,7 +89,7 @@ class Runner {
 
   RunListener& listener_;
   std::vector<std::string> environment_;
-  RunLimits limits_;
+  RunOptions options_;
   Fd epoll_, wake_;
   Ticket last_ = 0;
   std::unordered_map<Ticket, Run> runs_;

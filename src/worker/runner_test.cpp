@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <sstream>
 #include <thread>
 
 namespace baton::worker {
@@ -18,7 +19,7 @@ using namespace std::chrono_literals;
 
 class Programs : public testing::Test, protected RunListener {
  protected:
-  static RunLimits small_limits() {
+  static RunOptions small_options() {
     return {
         .output_bytes = 1'000'000, .tail_bytes = 64, .line_bytes = 32, .report_bytes = 4096, .grace = 300ms};
   }
@@ -62,7 +63,7 @@ class Programs : public testing::Test, protected RunListener {
 
   std::vector<std::string> log_, reports_;
   std::map<Ticket, Ending> endings_;
-  Runner runner_{*this, {"PATH=/usr/bin:/bin", "SHARED=2"}, small_limits()};
+  Runner runner_{*this, {"PATH=/usr/bin:/bin", "SHARED=2"}, small_options()};
 };
 
 TEST_F(Programs, GetTheirInputAndEnvironmentAndAreHeard) {
@@ -198,10 +199,27 @@ TEST_F(Programs, LeaveNoZombiesAndNoDescriptors) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+TEST_F(Programs, LeadTheirOwnGroupAndWhereThereIsATerminalTheirOwnSession) {
+  for (const auto isolation : {Isolation::group, Isolation::session}) {
+    RunOptions options = small_options();
+    options.isolation = isolation;
+    Runner other(*this, {"PATH=/usr/bin:/bin"}, options);
+    const auto ticket = other.start({.command = {"/bin/sh", "-c", "cut -d' ' -f1,5,6 /proc/$$/stat"}});
+    ASSERT_TRUE(ticket) << ticket.error().message;
+    const auto give_up = std::chrono::steady_clock::now() + 10s;
+    while (other.running() > 0 && std::chrono::steady_clock::now() < give_up) other.turn(100ms);
+    std::istringstream said(endings_[*ticket].output);
+    pid_t id = 0, group = 0, session = 0;
+    said >> id >> group >> session;
+    EXPECT_EQ(group, id);
+    EXPECT_EQ(session, isolation == Isolation::session ? id : getsid(0));
+  }
+}
+
 TEST_F(Programs, EndWithTheRunner) {
   std::vector<std::string> ids;
   {
-    Runner other(*this, {"PATH=/usr/bin:/bin"}, small_limits());
+    Runner other(*this, {"PATH=/usr/bin:/bin"}, small_options());
     ASSERT_TRUE(other.start({.command = {"/bin/sh", "-c", "echo $$ >&2; exec sleep 100"}}));
     const auto give_up = std::chrono::steady_clock::now() + 10s;
     while (log_.empty() && std::chrono::steady_clock::now() < give_up) other.turn(100ms);

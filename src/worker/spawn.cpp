@@ -49,7 +49,7 @@ Result<Pipe> make_pipe() {
 // How the child differs from us before it becomes the program.
 class Preparation {
  public:
-  Preparation(int input, int output, int error, int report) {
+  Preparation(int input, int output, int error, int report, Isolation isolation) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
@@ -63,8 +63,10 @@ class Preparation {
     sigfillset(&all);
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    const int leads = isolation == Isolation::session ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
     posix_spawnattr_setflags(&attributes_,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+                             static_cast<short>(leads | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   }
   ~Preparation() {
     posix_spawnattr_destroy(&attributes_);
@@ -108,12 +110,19 @@ void Fd::reset() {
   fd_ = -1;
 }
 
-Result<Child> spawn(const Program& program, const std::vector<std::string>& environment) {
+Isolation needed_isolation() {
+  const Fd terminal(open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  return terminal ? Isolation::session : Isolation::group;
+}
+
+Result<Child> spawn(const Program& program, const std::vector<std::string>& environment,
+                    Isolation isolation) {
   TRY_ASSIGN(const Fd input, make_input(program.input));
   TRY_ASSIGN(Pipe output, make_pipe());
   TRY_ASSIGN(Pipe error, make_pipe());
   TRY_ASSIGN(Pipe report, make_pipe());
-  const Preparation preparation(input.get(), output.theirs.get(), error.theirs.get(), report.theirs.get());
+  const Preparation preparation(input.get(), output.theirs.get(), error.theirs.get(), report.theirs.get(),
+                                isolation);
   const auto argv = pointers(program.command);
   const auto envp = pointers(environment, program.variables);
   Child child;

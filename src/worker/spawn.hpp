@@ -1,4 +1,4 @@
-// Starts one program in a session of its own, with pipes to it. No thread of its own, no waiting.
+// Starts one program in a process group of its own, with pipes to it. No thread of its own, no waiting.
 #pragma once
 
 #include <sys/types.h>
@@ -44,9 +44,17 @@ struct Child {
   Fd output, error, report;  // what it writes; they do not block
 };
 
-// The child leads a session and a process group, has default signal dispositions and no file descriptors but
-// 0 to 3. `environment` is for all programs and must not name what `variables` names.
-[[nodiscard]] Result<Child> spawn(const Program& program, const std::vector<std::string>& environment);
+// A process group of its own is what we need to end a program with its children. A session besides keeps it
+// away from our terminal. It has its price: Linux schedules sessions as groups (sched_autogroup), and a child
+// that has just become one waits for its turn before it gets to exec, while we wait for the exec. On a busy
+// machine that made a third of the programs a second. So it is done only where there is a terminal.
+enum class Isolation { group, session };
+[[nodiscard]] Isolation needed_isolation();
+
+// The child leads a process group, has default signal dispositions and no file descriptors but 0 to 3.
+// `environment` is for all programs and must not name what `variables` names.
+[[nodiscard]] Result<Child> spawn(const Program& program, const std::vector<std::string>& environment,
+                                  Isolation isolation);
 
 // Makes sure that no pipe of ours ever gets a number that a child's own descriptors need. Once, before spawn.
 void reserve_standard_fds();
