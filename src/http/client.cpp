@@ -204,9 +204,12 @@ Result<ClientResponse> Client::State::exchange(const Message& message, std::chro
   parser.body_limit(answer_bytes_max);
   lowest().expires_after(timeout);
   const auto run = [&](auto& open) {
-    auto error = wait([&](auto done) { beast::http::async_write(open, message, done); });
-    if (!error) error = wait([&](auto done) { beast::http::async_read(open, buffer, parser, done); });
-    return error;
+    const auto unsent = wait([&](auto done) { beast::http::async_write(open, message, done); });
+    if (unsent && unsent != asio::error::broken_pipe && unsent != asio::error::connection_reset)
+      return unsent;
+    // A server that refuses a body (too large, say) answers and hangs up before it has read it all.
+    const auto unread = wait([&](auto done) { beast::http::async_read(open, buffer, parser, done); });
+    return unread && unsent ? unsent : unread;
   };
   const auto error = address->secure ? run(std::get<Secure>(stream)) : run(std::get<Plain>(stream));
   if (error) {
