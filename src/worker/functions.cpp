@@ -75,7 +75,6 @@ Result<std::vector<std::string>> Functions::list() const {
   std::vector<std::string> names;
   for (const fs::path& file : files) {
     const std::string stem = file.stem().string();
-    std::error_code error;
     const bool by_stem = stems[stem] == 1 && is_plain(stem);
     names.push_back(by_stem ? stem : file.filename().string());
   }
