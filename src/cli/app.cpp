@@ -69,6 +69,7 @@ std::unique_ptr<CLI::App> make_app(Action& chosen) {
   add_workflow(*app, chosen);
   add_job(*app, chosen);
   add_lists(*app, chosen);
+  add_worker(*app, chosen);
   add_token(*app, chosen);
   add_bench(*app, chosen);
   return app;

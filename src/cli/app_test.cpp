@@ -42,6 +42,10 @@ TEST(CommandLine, UnderstandsEveryCommand) {
            {"job", "show", "id", "--server", "http://h:1", "--token", "t", "--tenant", "x"},
            {"job", "watch", "id"},
            {"job", "cancel", "id", "--reason", "because"},
+           {"worker", "--queue", "a", "--queue", "b", "--functions", "d", "--concurrency", "3"},
+           {"worker", "--queue=a", "--functions=d", "--grace-seconds=1", "--drain-seconds=2", "--name=n"},
+           {"worker", "--queue=a", "--functions=d", "--idle-exit-seconds=3", "--log-limit=64k", "--quiet"},
+           {"worker", "--queue=a", "--functions=d", "--output-limit=1m", "--pass-token", "--token=t"},
            {"token", "create", "--role", "admin", "--tenant", "t", "--label", "l", "--data", "d"},
            {"token", "list", "--store", "postgres://h/d"},
            {"token", "revoke", "id"}})

@@ -244,7 +244,7 @@ void add_echo(CLI::App& parent, Action& chosen) {
   command->callback([options, &chosen] { chosen = [options] { return run_echo(*options); }; });
 }
 
-void add_worker(CLI::App& parent, Action& chosen) {
+void add_bench_worker(CLI::App& parent, Action& chosen) {
   auto options = std::make_shared<WorkerOptions>();
   CLI::App* command = parent.add_subcommand("worker", "The worker that `bench echo` starts")->group("");
   command->add_option("--server", options->server)->required();
@@ -268,7 +268,7 @@ void add_bench(CLI::App& app, Action& chosen) {
   add_echo(*command, chosen);
   add_bench_fan_out(*command, chosen);
   add_bench_polls(*command, chosen);
-  add_worker(*command, chosen);
+  add_bench_worker(*command, chosen);
 }
 
 }  // namespace baton::cli

@@ -31,6 +31,7 @@ void add_workflow(CLI::App& app, Action& chosen);
 void add_job(CLI::App& app, Action& chosen);
 void add_job_operations(CLI::App& job, Action& chosen);  // those of `baton job` that change or explain one
 void add_lists(CLI::App& app, Action& chosen);           // workers, approvals, dead letters
+void add_worker(CLI::App& app, Action& chosen);
 void add_token(CLI::App& app, Action& chosen);
 void add_bench(CLI::App& app, Action& chosen);
 void add_bench_fan_out(CLI::App& bench, Action& chosen);

@@ -32,9 +32,7 @@ std::optional<std::string> chosen(const std::optional<std::string>& option, cons
 }  // namespace
 
 struct Remote::State {
-  explicit State(const RemoteOptions& options)
-      : client(chosen(options.server, "BATON_SERVER").value_or(std::string(default_server)),
-               chosen(options.token, "BATON_TOKEN"), chosen(options.tenant, "BATON_TENANT")) {}
+  explicit State(const Destination& to) : client(to.url, to.token, to.tenant) {}
 
   Result<Answer> request(std::string_view method, std::string_view target, std::string body,
                          std::string_view content_type, const Headers& headers) {
@@ -50,7 +48,7 @@ struct Remote::State {
   http::Client client;
 };
 
-Remote::Remote(const RemoteOptions& options) : state_(std::make_unique<State>(options)) {}
+Remote::Remote(const RemoteOptions& options) : state_(std::make_unique<State>(destination(options))) {}
 Remote::~Remote() = default;
 
 Result<Answer> Remote::get(std::string_view target) {
@@ -62,7 +60,13 @@ Result<Answer> Remote::post(std::string_view target, std::string body, std::stri
   return state_->request("POST", target, std::move(body), content_type, headers);
 }
 
-void add_remote_options(CLI::App& command, RemoteOptions& options) {
+Destination destination(const RemoteOptions& options) {
+  return {.url = chosen(options.server, "BATON_SERVER").value_or(std::string(default_server)),
+          .token = chosen(options.token, "BATON_TOKEN"),
+          .tenant = chosen(options.tenant, "BATON_TENANT")};
+}
+
+void add_server_options(CLI::App& command, RemoteOptions& options) {
   command
       .add_option("--server", options.server,
                   "the server's URL (BATON_SERVER); default " + std::string(default_server))
@@ -70,6 +74,10 @@ void add_remote_options(CLI::App& command, RemoteOptions& options) {
   command.add_option("--token", options.token, "access token (BATON_TOKEN)")->type_name("TOKEN");
   command.add_option("--tenant", options.tenant, "whose data (BATON_TENANT); default the token's tenant")
       ->type_name("TENANT");
+}
+
+void add_remote_options(CLI::App& command, RemoteOptions& options) {
+  add_server_options(command, options);
   command.add_flag("--json", options.as_json, "print the server's JSON");
 }
 

@@ -21,8 +21,18 @@ struct RemoteOptions {
   bool as_json = false;
 };
 
-// --server, --token, --tenant and --json, with BATON_SERVER, BATON_TOKEN and BATON_TENANT behind them.
+// --server, --token and --tenant, with BATON_SERVER, BATON_TOKEN and BATON_TENANT behind them; the second
+// adds
+// --json.
+void add_server_options(CLI::App& command, RemoteOptions& options);
 void add_remote_options(CLI::App& command, RemoteOptions& options);
+
+struct Destination {
+  std::string url;
+  std::optional<std::string> token, tenant;
+};
+// What the options and the environment come to.
+[[nodiscard]] Destination destination(const RemoteOptions& options);
 
 struct Answer {
   int status = 0;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <algorithm>
+#include <atomic>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -79,6 +81,7 @@ struct Client::State {
   std::optional<Address> address;
   std::variant<std::monostate, Plain, Secure> stream;
   beast::flat_buffer buffer;
+  std::atomic<bool> interrupted = false;
 
   Plain& lowest() {
     auto* secure = std::get_if<Secure>(&stream);
@@ -105,6 +108,13 @@ struct Client::State {
     char byte = 0;
     const auto seen = ::recv(lowest().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return seen >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  }
+
+  // Between two operations nothing runs that could be interrupted; so each is preceded by this.
+  Result<> go_on() {
+    if (!interrupted) return {};
+    close();
+    return fail(Code::unavailable, "interrupted");
   }
 
   Error cannot_connect(const error_code& error) const {
@@ -194,9 +204,12 @@ Result<ClientResponse> Client::State::exchange(const Message& message, std::chro
   parser.body_limit(answer_bytes_max);
   lowest().expires_after(timeout);
   const auto run = [&](auto& open) {
-    auto error = wait([&](auto done) { beast::http::async_write(open, message, done); });
-    if (!error) error = wait([&](auto done) { beast::http::async_read(open, buffer, parser, done); });
-    return error;
+    const auto unsent = wait([&](auto done) { beast::http::async_write(open, message, done); });
+    if (unsent && unsent != asio::error::broken_pipe && unsent != asio::error::connection_reset)
+      return unsent;
+    // A server that refuses a body (too large, say) answers and hangs up before it has read it all.
+    const auto unread = wait([&](auto done) { beast::http::async_read(open, buffer, parser, done); });
+    return unread && unsent ? unsent : unread;
   };
   const auto error = address->secure ? run(std::get<Secure>(stream)) : run(std::get<Plain>(stream));
   if (error) {
@@ -234,6 +247,14 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
+void Client::interrupt() {
+  state_->interrupted = true;
+  // A posted closure waits for the next operation if none is under way now.
+  asio::post(state_->io, [state = state_.get()] {
+    if (state->is_open()) state->lowest().close();
+  });
+}
+
 Result<ClientResponse> Client::request(std::string_view method, std::string_view target, std::string body,
                                        std::string_view content_type, const Headers& headers,
                                        std::chrono::milliseconds timeout) {
@@ -248,10 +269,12 @@ Result<ClientResponse> Client::request(std::string_view method, std::string_view
   for (const auto& [name, value] : headers) injected = injected || has_controls(name) || has_controls(value);
   if (injected) return fail(Code::invalid, "a token, a tenant or a header must not have control characters");
   try {
+    TRY(state.go_on());
     const auto message = state.build(method, target, std::move(body), content_type, headers);
     if (state.is_open() && state.is_stale()) state.close();
     const bool reused = state.is_open();
     if (!reused) TRY(state.connect(timeout));
+    TRY(state.go_on());
     bool sent_nothing_back = false;
     auto response = state.exchange(message, timeout, sent_nothing_back);
     if (response || !reused || !sent_nothing_back || method != "GET") return response;

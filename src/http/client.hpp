@@ -1,5 +1,5 @@
 // A small blocking HTTP/1.1 client for the command line: one connection, kept alive between requests. Not
-// thread-safe.
+// thread-safe, but for interrupt().
 #pragma once
 
 #include <chrono>
@@ -42,6 +42,10 @@ class Client {
                                                std::string_view content_type = "application/json",
                                                const Headers& headers = {},
                                                std::chrono::milliseconds timeout = std::chrono::seconds{30});
+
+  // From any thread: closes the connection, so that the request that is under way ends with an error, and so
+  // does every later one. The object must not be moved meanwhile.
+  void interrupt();
 
  private:
   struct State;

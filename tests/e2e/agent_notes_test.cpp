@@ -1,0 +1,161 @@
+// The agent against a server that answers what the test wants: what it sends, in which order, and what it
+// makes of refusals.
+#include <atomic>
+#include <set>
+
+#include "tests/e2e/agent.hpp"
+#include "tests/e2e/fake_server.hpp"
+
+namespace baton::e2e {
+namespace {
+
+using Reply = FakeServer::Reply;
+
+const std::string accepted = R"({"results":[{"task_id":"j_n_0","accepted":true,"duplicate":false}]})";
+
+class AgentTalk : public testing::Test {
+ protected:
+  // One task, then empty polls. What is not a poll is answered by `answer_`.
+  Reply answer(const FakeServer::Request& request) {
+    if (!request.target.ends_with("jobs:poll")) return answer_(request);
+    if (std::exchange(is_given_, true)) {
+      std::this_thread::sleep_for(20ms);
+      return {200, R"({"jobs":[]})"};
+    }
+    return {
+        200,
+        R"({"jobs":[{"task_id":"j_n_0","job_id":"j","node_id":"n","handler":"work","params":{},"queue":"pool",)"
+        R"("timeout_seconds":60,"retry_count":0,"delivery_count":1,"lease":"0.1",)"
+        R"("traceparent":"00-1-2-01","checkpoint":{"page":7}}]})"};
+  }
+  [[nodiscard]] bool has_result() {
+    return eventually([&] { return !server_.asked("task-results").empty(); });
+  }
+  static json::value only(const std::vector<std::string>& results) {
+    return results.empty() ? json::value() : json::parse(results.front()).at("results").at(0);
+  }
+
+  FunctionDirectory functions_;
+  std::function<Reply(const FakeServer::Request&)> answer_ = [](const auto& request) {
+    return request.target.ends_with("task-results") ? Reply{200, accepted} : Reply{};
+  };
+  bool is_given_ = false;
+  FakeServer server_{[this](const auto& request) { return answer(request); }};
+};
+
+TEST_F(AgentTalk, SendsTheLogWithItsTimesBeforeTheResult) {
+  functions_.add("work", "echo one >&2; echo 'two \"2\"' >&2; echo 1");
+  Agent agent(server_.url(), functions_);
+  ASSERT_TRUE(has_result()) << agent.said();
+  const auto logs = server_.asked("task-log");
+  ASSERT_EQ(logs.size(), 1u);
+  const json::value log = json::parse(logs[0]);
+  EXPECT_EQ(log.at("task_id").as_string(), "j_n_0");
+  EXPECT_EQ(log.at("lease").as_string(), "0.1");
+  ASSERT_EQ(log.at("lines").as_array().size(), 2u);
+  EXPECT_EQ(log.at("lines").at(1).at("text").as_string(), "two \"2\"");
+  EXPECT_EQ(log.at("lines").at(1).at("stream").as_string(), "stderr");
+  EXPECT_TRUE(log.at("lines").at(1).at("at").as_string().ends_with("Z"));
+  const auto order = server_.order();
+  EXPECT_LT(std::ranges::find(order, "task-log"), std::ranges::find(order, "task-results"));
+}
+
+TEST_F(AgentTalk, StreamsTheLogWhileTheProgramRuns) {
+  functions_.add("work", "echo first >&2; while [ ! -e $0.go ]; do sleep 0.02; done; echo last >&2");
+  Agent agent(server_.url(), functions_);
+  ASSERT_TRUE(eventually([&] { return server_.asked("task-log").size() == 1; })) << agent.said();
+  EXPECT_TRUE(server_.asked("task-results").empty());
+  std::ofstream(functions_.path() / "work.go") << "\n";
+  ASSERT_TRUE(has_result());
+  EXPECT_EQ(server_.asked("task-log").size(), 2u);
+}
+
+TEST_F(AgentTalk, CutsTheLogAndSaysSo) {
+  functions_.add("work", "seq 1 100000 >&2");
+  Agent agent(server_.url(), functions_, {"--log-limit", "1k"});
+  ASSERT_TRUE(has_result()) << agent.said();
+  std::size_t lines = 0, bytes = 0;
+  std::string last;
+  for (const auto& body : server_.asked("task-log")) {
+    const json::value log = json::parse(body);
+    for (const auto& line : log.at("lines").as_array()) {
+      ++lines;
+      last = line.at("text").as_string();
+      bytes += last.size();
+    }
+  }
+  EXPECT_LT(bytes, 1'200u);
+  EXPECT_GT(lines, 200u);
+  EXPECT_EQ(last, "... the log is cut here, at 1024 bytes");
+}
+
+TEST_F(AgentTalk, SendsEveryCheckpointInOrderAndTheLastProgress) {
+  functions_.add("work", R"(cat $BATON_CHECKPOINT; echo $BATON_CHECKPOINT > $0.path
+for i in 1 2 3 4 5; do echo "{\"checkpoint\": {\"page\": $i}}" >&3; echo "{\"progress\": $i, \"message\": \"page $i\"}" >&3; done
+echo rubbish >&3)");
+  Agent agent(server_.url(), functions_);
+  ASSERT_TRUE(has_result()) << agent.said();
+  EXPECT_EQ(json::serialize(only(server_.asked("task-results")).at("output")), R"({"page":7})");
+  std::vector<std::string> expected;
+  for (int i = 1; i <= 5; ++i)
+    expected.push_back(R"({"task_id":"j_n_0","lease":"0.1","checkpoint":{"page":)" + std::to_string(i) +
+                       "}}");
+  EXPECT_EQ(server_.asked("task-checkpoint"), expected);
+  ASSERT_FALSE(server_.asked("task-progress").empty());
+  EXPECT_EQ(server_.asked("task-progress").back(),
+            R"({"task_id":"j_n_0","lease":"0.1","progress":5,"message":"page 5"})");
+  std::string path = read_text(functions_.path() / "work.path");
+  path.pop_back();
+  EXPECT_FALSE(path.empty());
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(AgentTalk, IsQuietToAServerThatKnowsNoLogs) {
+  answer_ = [](const auto& request) {
+    return request.target.ends_with("task-results") ? Reply{200, accepted}
+                                                    : Reply{404, R"({"code":"not_found"})"};
+  };
+  functions_.add("work", "for i in 1 2 3 4; do echo $i >&2; sleep 0.3; done");
+  Agent agent(server_.url(), functions_);
+  ASSERT_TRUE(has_result()) << agent.said();
+  EXPECT_EQ(server_.asked("task-log").size(), 1u);
+  EXPECT_EQ(agent.said().find("baton:"), std::string::npos) << agent.said();
+}
+
+TEST_F(AgentTalk, EndsTheProgramWhenALogIsRefused) {
+  answer_ = [](const auto& request) {
+    return request.target.ends_with("task-log") ? Reply{409, R"({"code":"stale_result"})"}
+                                                : Reply{200, accepted};
+  };
+  functions_.add("work", "echo $$ > $0.id; echo hello >&2; exec sleep 100");
+  Agent agent(server_.url(), functions_);
+  ASSERT_TRUE(eventually([&] { return read_text(functions_.path() / "work.id").ends_with('\n'); }));
+  const pid_t id = std::stoi(read_text(functions_.path() / "work.id"));
+  EXPECT_TRUE(eventually([&] { return !is_running(id); })) << agent.said();
+  EXPECT_TRUE(server_.asked("task-results").empty());
+}
+
+TEST_F(AgentTalk, RepeatsAResultUntilItIsTakenOrRefused) {
+  int times = 0;
+  answer_ = [&times](const auto& request) -> Reply {
+    if (!request.target.ends_with("task-results")) return {};
+    switch (++times) {
+      case 1: return {503, R"({"code":"overloaded"})"};
+      case 2:
+        return {200, R"({"results":[{"task_id":"j_n_0","accepted":false,"code":"store_unavailable"}]})"};
+      case 3: return {401, "{}"};
+      default: return {200, R"({"results":[{"task_id":"j_n_0","accepted":false,"code":"stale_result"}]})"};
+    }
+  };
+  functions_.add("work", "echo 1");
+  Agent agent(server_.url(), functions_, {"--idle-exit-seconds", "1"});
+  EXPECT_EQ(agent.process().wait(20s), 0);
+  const auto results = server_.asked("task-results");
+  EXPECT_EQ(std::set<std::string>(results.begin(), results.end()).size(), 1u);
+  EXPECT_EQ(results.size(), 4u);
+  EXPECT_NE(agent.said().find("j_n_0 is not ours any more, its result is dropped"), std::string::npos)
+      << agent.said();
+}
+
+}  // namespace
+}  // namespace baton::e2e
