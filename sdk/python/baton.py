@@ -1039,6 +1039,8 @@ class Worker:
                 except (ApiError, Unreachable):
                     again.append(result)
             return again
+        if len(outcomes) != len(batch):
+            raise ApiError(502, "unexpected_answer", f"{len(batch)} results were sent and {len(outcomes)} answered")
         again = []
         for result, outcome in zip(batch, outcomes):
             if outcome["accepted"]:

@@ -22,6 +22,7 @@ class Stub:
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.asked: list[tuple[str, Any]] = []
+        self.closes = False  # after each answer, without having said so
         stub = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -47,6 +48,7 @@ class Stub:
                 try:
                     self.end_headers()
                     self.wfile.write(data)
+                    self.close_connection = stub.closes
                 except OSError:
                     self.close_connection = True  # a worker that stops hangs up
 
@@ -152,6 +154,14 @@ class ClientContractTest(StubCase):
         client.retry("j")  # here nothing has happened for certain
         self.assertEqual(len(stub.asked), 2)
 
+    def test_a_connection_that_was_closed_meanwhile_is_not_used(self) -> None:
+        stub, client = self.stub({"POST /jobs/j/retry": JOB})
+        stub.closes = True
+        for _ in range(3):
+            client.retry("j")  # not safe to repeat: a broken connection would show
+            time.sleep(0.05)
+        self.assertEqual(len(stub.asked), 3)
+
     def test_an_answer_that_is_not_the_servers_is_an_error(self) -> None:
         _, client = self.stub({"GET /jobs/j": (502, b"<html>bad gateway"), "GET /jobs/k": b"<html>hello"}, retry_for=0)
         for job_id, status in (("j", 502), ("k", 200)):
@@ -205,12 +215,14 @@ class WorkerContractTest(StubCase):
     def test_the_heartbeat_sends_what_a_silent_task_said_last(self) -> None:
         progress = "POST /callbacks/task-progress"
 
-        def work(ctx: Context) -> None:
+        def work(ctx: Context) -> bool:
             ctx.progress(1)
             ctx.progress(2)
             ctx.cancelled.wait(0.6)
+            return ctx._progress is None
 
-        stub, _ = self.perform(work, {progress: {}}, heartbeat_seconds=0.1)
+        stub, result = self.perform(work, {progress: {}}, heartbeat_seconds=0.1)
+        self.assertIs(result["output"], True)  # it was sent while the task ran
         self.assertEqual([body["progress"] for body in stub.bodies(progress)], [1, 2])
         results = [index for index, (key, _) in enumerate(stub.asked) if key.endswith("task-results")]
         beats = [index for index, (key, _) in enumerate(stub.asked) if key.endswith("heartbeat") and index < results[0]]

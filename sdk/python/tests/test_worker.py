@@ -157,11 +157,22 @@ class WorkerTest(ServerCase):
 
     def test_large_results_go_in_several_requests(self) -> None:
         name = self.publish("large")
-        worker = self.worker(name, concurrency=20)
-        worker.task("large")(lambda ctx: "x" * 300_000)
+        sizes: list[int] = []
+
+        class Recording(Client):
+            def _once(self, method: str, path: str, body: Any = None, *more: Any, **options: Any) -> Any:
+                if path.endswith("task-results"):
+                    sizes.append(len(body))
+                return super()._once(method, path, body, *more, **options)
+
+        all_there = threading.Barrier(20)
+        worker = Worker(Recording(self.server.url), name, concurrency=20)
+        worker.task("large")(lambda ctx: "x" * 300_000 * (all_there.wait(20) >= 0))
         jobs = [self.client.submit(name).job_id for _ in range(20)]
         with worker:
             self.assertEqual({self.client.wait(job_id, 20).status for job_id in jobs}, {"COMPLETED"})
+        self.assertGreater(sum(sizes), 6_000_000)
+        self.assertLess(max(sizes), 1_100_000)
 
     def test_five_hundred_tasks_run_eight_at_a_time_and_once_each(self) -> None:
         name = self.publish("count")
