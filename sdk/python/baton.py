@@ -1,0 +1,1104 @@
+"""Client and worker for baton, in one file. Standard library only, Python 3.9 or later.
+
+    client = Client()                                   # BATON_SERVER, BATON_TOKEN, BATON_TENANT
+    job = client.submit("thumbnails", {"url": "…"}, wait=10)
+
+    worker = Worker(client, queue="images", concurrency=8)
+
+    @worker.task("resize")
+    def resize(ctx, url, size=256):
+        return {"ok": True}
+
+    worker.run()
+
+A `Client` may be shared by threads (and survives a fork): each thread has a connection of its own. A `Worker` holds tasks under
+leases that it renews; what it reports is sent until the server has accepted or refused it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import http.client
+import inspect
+import json
+import logging
+import os
+import random
+import select
+import signal
+import socket
+import ssl
+import threading
+import time
+import uuid
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from queue import Empty, SimpleQueue
+from typing import Any, Callable, Iterable, Iterator, Mapping, TypeVar, Union, overload
+from urllib.parse import quote, urlencode, urlsplit
+
+__version__ = "0.1.0"
+__all__ = [
+    "ApiError", "Approval", "Cancelled", "Client", "Context", "DeadLetter", "Event", "Job", "Node", "Task", "TaskFailed",
+    "Unreachable", "Waiting", "Why", "Worker", "WorkerInfo", "Workflow",
+]
+
+log = logging.getLogger("baton")
+
+F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R", bound="_Record")
+Time = Union[datetime, str]
+
+RESULTS_MAX = 1000  # of one request, as the server has it
+BYTES_MAX = 1024 * 1024  # of one batch; the server takes 4 MiB unless told otherwise
+LINES_MAX = 10_000  # of a task's log that wait to be sent; older ones are dropped
+NOT_NOW = frozenset(["overloaded", "stopping", "store_unavailable", "store_full"])  # codes of results to send again
+
+
+# --- Errors -----------------------------------------------------------------------------------------------------------------------
+
+
+class ApiError(Exception):
+    """The server refused: a problem document. Programs look at `code`, people at `detail`; `errors` names each wrong field."""
+
+    def __init__(self, status: int, code: str, detail: str, errors: Iterable[Mapping[str, Any]] = (), request_id: str = "",
+                 retry_after: float = 0.0) -> None:
+        self.status, self.code, self.detail = status, code, detail
+        self.errors: tuple[Mapping[str, Any], ...] = tuple(errors)
+        self.request_id, self.retry_after = request_id, retry_after
+        wrong = "; ".join(f"{e.get('field') or e.get('line') or ''}: {e.get('message', '')}" for e in self.errors)
+        super().__init__(f"{status} {code}: {detail}" + (f" ({wrong})" if wrong else ""))
+
+    @property
+    def temporary(self) -> bool:
+        return self.status in (408, 429, 502, 503, 504)
+
+
+class Unreachable(ConnectionError):
+    """No answer. If `sent` is false, the server cannot have seen the request; otherwise it may have."""
+
+    def __init__(self, message: str, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class TaskFailed(Exception):
+    """Raise it in a task to fail the attempt with this message, without a traceback in the log."""
+
+
+class Cancelled(Exception):
+    """Raised by the methods of a context when the task is no longer this worker's. Nothing is reported then."""
+
+
+# --- Records ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What the server sent. `raw` has all of it, also what this version does not know."""
+
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def parse(cls: type[R], data: Mapping[str, Any]) -> R:
+        known: dict[str, Any] = {}
+        for name, is_time in _fields(cls):
+            value = data.get(name)
+            if value is not None:
+                known[name] = datetime.fromisoformat(value.replace("Z", "+00:00")) if is_time else value
+        return cls(raw=data, **known)
+
+
+_known_fields: dict[type, list[tuple[str, bool]]] = {}
+
+
+def _fields(cls: type[_Record]) -> list[tuple[str, bool]]:
+    """The fields of a record, and whether each is a time."""
+    if cls not in _known_fields:
+        names = [f.name for f in dataclasses.fields(cls) if f.name != "raw"]
+        _known_fields[cls] = [(name, name in ("since", "until") or name.endswith(("_at", "_until"))) for name in names]
+    return _known_fields[cls]
+
+
+@dataclass(frozen=True)
+class Node(_Record):
+    status: str = ""
+    retry_count: int = 0
+    delivery_count: int = 0
+    task_id: str | None = None
+    queue: str | None = None
+    worker_id: str | None = None
+    output: Any = None
+    error: str | None = None
+    lease_until: datetime | None = None
+    dispatched_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Job(_Record):
+    """A job as it was when the server answered. `nodes` is filled by `Client.job` and `Client.wait`; lists come without data."""
+
+    job_id: str = ""
+    workflow_id: str = ""
+    workflow_version: int = 0
+    status: str = ""
+    tenant: str = "default"
+    input_data: Any = None
+    result_data: Any = None
+    error: str | None = None
+    priority: int = 0
+    tags: list[str] = field(default_factory=list)
+    traceparent: str | None = None
+    created_at: datetime | None = None
+    due_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+
+    @functools.cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        return {name: Node.parse(node) for name, node in (self.raw.get("nodes") or {}).items()}
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ("COMPLETED", "FAILED", "CANCELLED")
+
+    @property
+    def completed(self) -> bool:
+        return self.status == "COMPLETED"
+
+
+@dataclass(frozen=True)
+class Event(_Record):
+    event_id: int = 0
+    event_type: str = ""
+    job_id: str = ""
+    node_id: str | None = None
+    event_data: Any = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Workflow(_Record):
+    workflow_id: str = ""
+    version: int = 0
+    created: bool = False  # by publish(): false if this very text was there already
+    warnings: list[Mapping[str, Any]] = field(default_factory=list)
+    definition: str = ""
+    published_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Task(_Record):
+    """One attempt of one task node, as it was handed out."""
+
+    task_id: str = ""
+    job_id: str = ""
+    node_id: str = ""
+    handler: str = ""
+    params: Any = None
+    queue: str = ""
+    timeout_seconds: int = 0
+    retry_count: int = 0
+    delivery_count: int = 0
+    lease: str = ""
+    lease_until: datetime | None = None
+    traceparent: str | None = None
+    checkpoint: Any = None
+
+
+@dataclass(frozen=True)
+class Approval(_Record):
+    job_id: str = ""
+    node_id: str = ""
+    workflow_id: str = ""
+    message: str = ""
+    since: datetime | None = None
+    timeout_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Waiting(_Record):
+    node_id: str | None = None
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    queue: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Why(_Record):
+    """Why a job is not going on: a sentence, and what each of its nodes waits for."""
+
+    job_id: str = ""
+    status: str = ""
+    summary: str = ""
+
+    @functools.cached_property
+    def waiting(self) -> list[Waiting]:
+        return [Waiting.parse(one) for one in self.raw.get("waiting") or []]
+
+
+@dataclass(frozen=True)
+class WorkerInfo(_Record):
+    worker: str = ""
+    queue: str = ""
+    running: list[str] = field(default_factory=list)
+    completed: int = 0
+    failed: int = 0
+    last_seen_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class DeadLetter(_Record):
+    task_id: str = ""
+    job_id: str = ""
+    node_id: str = ""
+    queue: str = ""
+    error: str = ""
+    deliveries: int = 0
+    dead_at: datetime | None = None
+
+
+# --- Talking to the server --------------------------------------------------------------------------------------------------------
+
+
+class _Backoff:
+    """Doubling pauses with jitter, so that a thousand workers do not come back in the same moment."""
+
+    def __init__(self, longest: float = 5.0) -> None:
+        self._longest = longest
+        self.reset()
+
+    def reset(self) -> None:
+        self._pause = 0.05
+
+    def next(self, error: Exception | None = None) -> float:
+        self._pause = min(self._pause * 2, self._longest)
+        asked = error.retry_after if isinstance(error, ApiError) else 0.0
+        return max(self._pause, asked) * random.uniform(0.5, 1.0)
+
+
+class _Connection:
+    """One keep-alive connection for one thread at a time. Only abort() may come from another."""
+
+    def __init__(self, url: str, context: ssl.SSLContext | None) -> None:
+        parts = urlsplit(url if "://" in url else "http://" + url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"not the address of a server: {url!r}")
+        self._http: http.client.HTTPConnection
+        if parts.scheme == "https":
+            self._http = http.client.HTTPSConnection(parts.hostname, parts.port, context=context)
+        else:
+            self._http = http.client.HTTPConnection(parts.hostname, parts.port)
+        self._url, self._prefix = url, parts.path.rstrip("/")
+        self._aborted = False
+
+    def exchange(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], timeout: float
+                 ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        sent = False
+        self._http.timeout = min(timeout, 10.0)  # of connecting
+        try:
+            if self._http.sock is not None and _is_stale(self._http.sock):
+                self._http.close()
+            if self._http.sock is None:
+                self._http.connect()
+            assert self._http.sock is not None
+            self._http.sock.settimeout(timeout)
+            if self._aborted:  # looked at after connecting: an abort from now on finds the socket
+                raise ConnectionAbortedError("the connection was ended from here")
+            sent = True
+            try:
+                self._http.request(method, self._prefix + path, body, dict(headers))
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # a server that refuses a large body does not read all of it; its answer may be there
+            response = self._http.getresponse()
+            return response.status, response.headers, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._http.close()
+            reason = str(error) or type(error).__name__
+            raise Unreachable(f"no answer from {self._url}: {reason}", sent) from error
+        except BaseException:  # such as KeyboardInterrupt: half an exchange leaves nothing to go on with
+            self._http.close()
+            raise
+
+    def __del__(self) -> None:  # with its thread, or with its client
+        if hasattr(self, "_http"):
+            self._http.close()
+
+    def abort(self) -> None:
+        self._aborted = True
+        sock: socket.socket | None = self._http.sock
+        if sock is not None:
+            try:
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # wakes whoever reads; close() would not
+            except OSError:
+                pass
+
+
+def _is_stale(sock: socket.socket) -> bool:
+    """A server may close an idle connection at any time; seeing that before sending makes it harmless."""
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return bool(poll.poll(0))
+    return bool(select.select([sock], [], [], 0)[0])
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _iso(value: Time | None) -> str | None:
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise ValueError("a time needs a time zone, such as datetime.now(timezone.utc)")
+    return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _problem(status: int, headers: http.client.HTTPMessage, data: bytes) -> ApiError:
+    try:
+        body = json.loads(data)
+        if not isinstance(body, dict):
+            raise ValueError
+    except ValueError:  # a proxy's page
+        body = {"code": "unexpected_answer", "detail": data[:200].decode("utf-8", "replace")}
+    try:
+        retry_after = float(headers.get("Retry-After", "0"))
+    except ValueError:
+        retry_after = 0.0
+    return ApiError(status, str(body.get("code", "")), str(body.get("detail") or body.get("title") or ""),
+                    body.get("errors") or (), str(body.get("instance") or ""), retry_after)
+
+
+class Client:
+    """The HTTP API. Arguments left out come from BATON_SERVER, BATON_TOKEN and BATON_TENANT, as on the command line.
+
+    A request that finds no server, or one that asks to come back later, is repeated for `retry_for` seconds, if repeating cannot do
+    it twice. Errors are `ApiError` (refused) and `Unreachable` (no answer).
+    """
+
+    def __init__(self, server: str | None = None, token: str | None = None, *, tenant: str | None = None,
+                 timeout: float = 30.0, retry_for: float = 10.0, ssl_context: ssl.SSLContext | None = None) -> None:
+        self.server = server or os.environ.get("BATON_SERVER") or "http://127.0.0.1:8080"
+        self.timeout, self.retry_for = timeout, retry_for
+        self._context = ssl_context
+        self._headers = {"Accept": "application/json", "User-Agent": f"baton-python/{__version__}"}
+        token = token or os.environ.get("BATON_TOKEN")
+        tenant = tenant or os.environ.get("BATON_TENANT")
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        if tenant:
+            self._headers["Baton-Tenant"] = tenant
+        self._local = threading.local()
+        self._connect()  # a bad address is an error here, not later
+
+    # Workflows
+
+    def publish(self, yaml_text: str) -> Workflow:
+        return Workflow.parse(self.request("POST", "/workflows", yaml_text, content_type="application/yaml"))
+
+    def validate(self, yaml_text: str) -> dict[str, Any]:
+        """`valid`, `errors` and `warnings`, without publishing."""
+        answer: dict[str, Any] = self.request("POST", "/workflows/validate", yaml_text, content_type="application/yaml")
+        return answer
+
+    def workflows(self) -> Iterator[Workflow]:
+        return map(Workflow.parse, self._pages("/workflows", "workflows"))
+
+    def workflow(self, workflow_id: str, version: int | None = None) -> Workflow:
+        return Workflow.parse(self.request("GET", f"/workflows/{_part(workflow_id)}", query={"version": version}))
+
+    # Jobs
+
+    def submit(self, workflow_id: str, input_data: Mapping[str, Any] | None = None, *, version: int | None = None,
+               idempotency_key: str | None = None, priority: int | None = None, tags: Iterable[str] | None = None,
+               due_at: Time | None = None, delay_seconds: float | None = None, traceparent: str | None = None,
+               wait: float = 0.0) -> Job:
+        """Submits a job. Without a key it is given a random one, so that a repeated request cannot make a second job.
+
+        With `wait` the answer comes when the job has ended, or after that many seconds with what it is then.
+        """
+        body = _present(
+            workflow_id=workflow_id, version=version, input_data=input_data, priority=priority,
+            tags=None if tags is None else list(tags), due_at=_iso(due_at), delay_seconds=delay_seconds,
+            idempotency_key=idempotency_key or str(uuid.uuid4()),
+        )
+        until = time.monotonic() + wait
+        headers = {"traceparent": traceparent} if traceparent else {}
+        job = Job.parse(self.request("POST", "/jobs", body, headers=headers, wait=wait))
+        return job if job.ended or wait <= 0 else self._wait(job.job_id, until, job)
+
+    def job(self, job_id: str) -> Job:
+        return Job.parse(self.request("GET", f"/jobs/{_part(job_id)}"))
+
+    def wait(self, job_id: str, timeout: float | None = None) -> Job:
+        """Waits for the end of a job, whatever it is. TimeoutError if it has not ended by then."""
+        job = self._wait(job_id, None if timeout is None else time.monotonic() + timeout)
+        if not job.ended:
+            raise TimeoutError(f"job {job_id} is still {job.status} after {timeout} seconds")
+        return job
+
+    def _wait(self, job_id: str, until: float | None, job: Job | None = None) -> Job:
+        while job is None or not job.ended:
+            begun = time.monotonic()
+            left = 30.0 if until is None else until - begun
+            if left <= 0 and job is not None:
+                return job
+            job = Job.parse(self.request("GET", f"/jobs/{_part(job_id)}", wait=max(0.0, min(left, 30.0))))
+            if not job.ended and time.monotonic() - begun < min(left, 0.1):
+                time.sleep(0.1)  # a server that stops answers at once
+        return job
+
+    def jobs(self, *, status: str | None = None, workflow_id: str | None = None,
+             created_from: Time | None = None, created_until: Time | None = None,
+             limit: int | None = None) -> Iterator[Job]:
+        """Newest first, page by page as you go; at most `limit`. Without input and result data."""
+        query = {"status": status, "workflow_id": workflow_id,
+                 "created_from": _iso(created_from), "created_until": _iso(created_until)}
+        return map(Job.parse, self._pages("/jobs", "jobs", query, limit))
+
+    def timeline(self, job_id: str) -> list[Event]:
+        """All events of a job so far, oldest first."""
+        return list(self._events(job_id, wait=0.0))
+
+    def follow(self, job_id: str) -> Iterator[Event]:
+        """The events of a job as they happen, until it has ended."""
+        return self._events(job_id, wait=30.0)
+
+    def _events(self, job_id: str, wait: float) -> Iterator[Event]:
+        after: Any = None
+        while True:
+            answer = self.request("GET", f"/jobs/{_part(job_id)}/timeline", query={"after": after, "limit": 1000}, wait=wait)
+            yield from map(Event.parse, answer["events"])
+            ended = answer.get("status") in ("COMPLETED", "FAILED", "CANCELLED")
+            if not answer["events"] and (ended or wait <= 0):
+                return
+            after = answer["next_after"]
+
+    def cancel(self, job_id: str, reason: str | None = None) -> Job:
+        return self._act(job_id, "cancel", _present(reason=reason), safe=True)
+
+    def pause(self, job_id: str, reason: str | None = None, *, by: str | None = None) -> Job:
+        return self._act(job_id, "pause", _present(reason=reason, by=by), safe=True)
+
+    def resume(self, job_id: str) -> Job:
+        return self._act(job_id, "resume", {}, safe=True)
+
+    def retry(self, job_id: str) -> Job:
+        """Takes a failed job up again from what failed."""
+        return self._act(job_id, "retry", {}, safe=False)
+
+    def rerun(self, job_id: str, *, idempotency_key: str | None = None) -> Job:
+        """A new job with the same workflow and input."""
+        return self._act(job_id, "rerun", {"idempotency_key": idempotency_key or str(uuid.uuid4())}, safe=True)
+
+    def _act(self, job_id: str, verb: str, body: Mapping[str, Any], safe: bool) -> Job:
+        return Job.parse(self.request("POST", f"/jobs/{_part(job_id)}/{verb}", body, safe=safe))
+
+    def why(self, job_id: str) -> Why:
+        return Why.parse(self.request("GET", f"/jobs/{_part(job_id)}/why"))
+
+    def items(self, job_id: str, node_id: str) -> Iterator[dict[str, Any]]:
+        """The children of a fan-out."""
+        return self._after(f"{_node(job_id, node_id)}/items", "items")
+
+    def logs(self, job_id: str, node_id: str) -> Iterator[dict[str, Any]]:
+        """The lines that the tasks of a node have logged."""
+        return self._after(f"{_node(job_id, node_id)}/logs", "lines")
+
+    # People
+
+    def approvals(self) -> Iterator[Approval]:
+        return map(Approval.parse, self._pages("/approvals", "approvals"))
+
+    def approve(self, job_id: str, node_id: str, *, by: str | None = None, comment: str | None = None) -> dict[str, Any]:
+        return self._judge(job_id, node_id, "approve", by, comment)
+
+    def reject(self, job_id: str, node_id: str, *, by: str | None = None, comment: str | None = None) -> dict[str, Any]:
+        return self._judge(job_id, node_id, "reject", by, comment)
+
+    def _judge(self, job_id: str, node_id: str, verb: str, by: str | None, comment: str | None) -> dict[str, Any]:
+        body = _present(by=by, comment=comment)
+        answer: dict[str, Any] = self.request("POST", f"{_node(job_id, node_id)}/{verb}", body, safe=False)
+        return answer
+
+    # Workers
+
+    def workers(self) -> list[WorkerInfo]:
+        return [WorkerInfo.parse(one) for one in self._pages("/workers", "workers")]
+
+    def dead_letters(self) -> Iterator[DeadLetter]:
+        return map(DeadLetter.parse, self._pages("/dead-letters", "dead_letters"))
+
+    def replay(self, task_id: str) -> dict[str, Any]:
+        """Gives a dead task out again."""
+        answer: dict[str, Any] = self.request("POST", f"/dead-letters/{_part(task_id)}/replay", {}, safe=False)
+        return answer
+
+    # Everything else
+
+    def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None,
+                headers: Mapping[str, str] | None = None, content_type: str = "application/json", wait: float = 0.0,
+                safe: bool = True, retry_for: float | None = None) -> Any:
+        """Any request under /api/v1: JSON in, JSON out. Say `safe=False` if doing it twice would be wrong."""
+        until = time.monotonic() + (self.retry_for if retry_for is None else retry_for)
+        backoff = _Backoff(longest=2.0)
+        while True:
+            try:
+                return self._once(method, path, body, query, headers, content_type, wait)
+            except Unreachable as error:
+                pause = backoff.next()
+                if (error.sent and not safe) or time.monotonic() + pause > until:
+                    raise
+            except ApiError as error:
+                pause = backoff.next(error)
+                settled = error.status in (429, 503) and error.code != "store_unavailable"  # certain that nothing has happened
+                if not error.temporary or not (safe or settled) or time.monotonic() + pause > until:
+                    raise
+            time.sleep(pause)
+
+    def _once(self, method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None,
+              headers: Mapping[str, str] | None = None, content_type: str = "application/json", wait: float = 0.0,
+              connection: _Connection | None = None, timeout: float | None = None) -> Any:
+        pairs = _present(**(query or {}))
+        if wait > 0:
+            pairs["wait_ms"] = min(60_000, int(wait * 1000))
+        target = "/api/v1" + path + ("?" + urlencode(pairs) if pairs else "")
+        all_headers = {**self._headers, **(headers or {})}
+        data: bytes | None = None
+        if body is not None:
+            all_headers["Content-Type"] = content_type
+            data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else _json(body)
+        status, answer_headers, answer = (connection or self._mine()).exchange(
+            method, target, data, all_headers, (timeout or self.timeout) + min(wait, 60.0))
+        if not 200 <= status < 300:
+            raise _problem(status, answer_headers, answer)
+        try:
+            return json.loads(answer) if answer else None
+        except ValueError as error:
+            raise ApiError(status, "unexpected_answer", f"{self.server} did not answer with JSON; is it a baton server?") from error
+
+    def _connect(self) -> _Connection:
+        return _Connection(self.server, self._context)
+
+    def _mine(self) -> _Connection:
+        local = self._local
+        if getattr(local, "pid", None) != os.getpid():  # a forked child must not talk into its parent's connection
+            local.pid, local.connection = os.getpid(), self._connect()
+        connection: _Connection = local.connection
+        return connection
+
+    def _pages(self, path: str, key: str, query: Mapping[str, Any] | None = None, limit: int | None = None
+               ) -> Iterator[dict[str, Any]]:
+        cursor, left = None, limit
+        while left is None or left > 0:
+            page = None if left is None else min(left, 200)
+            answer = self.request("GET", path, query={**(query or {}), "limit": page, "cursor": cursor})
+            yield from answer[key]
+            cursor = answer.get("next_cursor")
+            left = None if left is None else left - len(answer[key])
+            if cursor is None:
+                return
+
+    def _after(self, path: str, key: str) -> Iterator[dict[str, Any]]:
+        after: Any = None
+        while True:
+            answer = self.request("GET", path, query={"after": after})
+            yield from answer[key]
+            if not answer[key] or answer.get("next_after") in (None, after):
+                return
+            after = answer["next_after"]
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _node(job_id: str, node_id: str) -> str:
+    return f"/jobs/{_part(job_id)}/nodes/{_part(node_id)}"
+
+
+def _present(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+# --- Working ----------------------------------------------------------------------------------------------------------------------
+
+
+class Context:
+    """What a task knows of itself, and how it talks back. Used by the thread of the task.
+
+    Each method raises `Cancelled` once the task is not this worker's any more: cancelled, timed out, or given to another.
+    """
+
+    def __init__(self, worker: Worker, task: Task) -> None:
+        self.task, self.task_id, self.job_id, self.node_id = task, task.task_id, task.job_id, task.node_id
+        self.params: Any = task.params
+        self.attempt = task.retry_count + 1
+        self.last_checkpoint: Any = task.checkpoint
+        self.cancelled = threading.Event()
+        self._client = worker.client
+        self._lock = threading.Lock()  # of what follows: the heartbeat sends it too
+        self._progress: dict[str, Any] | None = None
+        self._lines: deque[dict[str, Any]] = deque(maxlen=LINES_MAX)
+        self._sent_at = 0.0
+
+    def check(self) -> None:
+        """Raises Cancelled if it is time to stop; for loops that call nothing else here."""
+        if self.cancelled.is_set():
+            raise Cancelled(self.task_id)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleeps, and wakes up with Cancelled if it is time to stop."""
+        if self.cancelled.wait(seconds):
+            raise Cancelled(self.task_id)
+
+    def progress(self, percent: float, message: str | None = None) -> None:
+        """Says how far the task is. Cheap: at most one request a second, and the last word always arrives."""
+        self.check()
+        with self._lock:
+            self._progress = _present(progress=max(0, min(100, int(percent))), message=message)
+        self._tell(now=False)
+
+    def log(self, text: str) -> None:
+        """A line for the log of the node, and for Python's logging. Sent in batches, as progress is."""
+        self.check()
+        log.info("%s: %s", self.task_id, text)
+        line = {"stream": "log", "text": _clean(text), "at": _iso(datetime.now(timezone.utc))}
+        with self._lock:
+            self._lines.append(line)
+        self._tell(now=False)
+
+    def checkpoint(self, value: Any) -> None:
+        """Keeps a JSON value with the task; the next attempt finds it in `last_checkpoint`. Durable when this returns."""
+        self.check()
+        try:
+            self._client.request("POST", "/callbacks/task-checkpoint", self._body(checkpoint=value), retry_for=60.0)
+        except ApiError as error:
+            self._lost(error)
+            self.check()
+            raise
+        self.last_checkpoint = value
+
+    def _tell(self, now: bool) -> None:
+        """Sends what there is to send. It is a courtesy: no failure of it is the task's."""
+        with self._lock:
+            if not (self._progress or self._lines) or (not now and time.monotonic() - self._sent_at < 1.0):
+                return
+            self._sent_at = time.monotonic()
+            try:
+                if self._progress:
+                    self._client._once("POST", "/callbacks/task-progress", self._body(**self._progress), timeout=5.0)
+                    self._progress = None
+                while self._lines:
+                    lines = [self._lines[i] for i in range(min(len(self._lines), 500))]
+                    self._client._once("POST", "/callbacks/task-log", self._body(lines=lines), timeout=5.0)
+                    for _ in lines:
+                        self._lines.popleft()
+            except Unreachable:
+                pass  # kept for the next time
+            except ApiError as error:
+                if error.status < 500 and not error.temporary:
+                    log.debug("%s: the server does not take progress or log: %s", self.task_id, error)
+                    self._progress = None
+                    self._lines.clear()
+                self._lost(error)
+
+    def _lost(self, error: ApiError) -> None:
+        if error.code in ("stale_result", "task_not_found", "stale_lease") or error.status == 409:
+            self.cancelled.set()
+
+    def _body(self, **more: Any) -> dict[str, Any]:
+        return {"task_id": self.task_id, "lease": self.task.lease, **more}
+
+
+def _clean(text: str) -> str:
+    """Text that every JSON reader takes: no lone surrogates, no end."""
+    return text[:10_000].encode("utf-8", "replace").decode()
+
+
+class _Handler:
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self._name, self._function, self._signature = name, function, inspect.signature(function)
+        parameters = list(self._signature.parameters.values())
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"task {name!r} is a coroutine; tasks run in threads and are plain functions")
+        if not parameters or parameters[0].kind not in (parameters[0].POSITIONAL_ONLY, parameters[0].POSITIONAL_OR_KEYWORD):
+            raise TypeError(f"the first parameter of task {name!r} must be the context, as in def {name}(ctx, …)")
+        self._takes_all = len(parameters) == 2 and parameters[1].name == "params"
+
+    def __call__(self, context: Context) -> Any:
+        if self._takes_all:
+            return self._function(context, context.params)
+        if not isinstance(context.params, dict):
+            raise TaskFailed(f"task '{self._name}' takes named parameters, and the params are no object")
+        try:
+            bound = self._signature.bind(context, **context.params)
+        except TypeError as error:
+            raise TaskFailed(f"the params do not fit task '{self._name}': {error}") from None
+        return self._function(*bound.args, **bound.kwargs)
+
+
+@dataclass(frozen=True)
+class _Result:
+    context: Context
+    data: bytes
+    tries: int = 0  # in which the connection broke while it was sent
+    last_word: bool = False  # it stands for a result that the server refused to read
+
+
+class Worker:
+    """Runs the tasks of one queue in `concurrency` threads.
+
+    It asks for as many tasks as it has threads free, plus `prefetch`: a reserve makes a queue of very short tasks faster.
+    `run` returns after `stop`, SIGTERM or SIGINT, when what had begun is done and reported. A second signal, or the end of
+    `drain_seconds`, ends the waiting: what still runs is cancelled, and somebody else is given it when its leases have run out.
+    """
+
+    def __init__(self, client: Client, queue: str, *, concurrency: int = 8, prefetch: int = 0, name: str | None = None,
+                 poll_seconds: float = 30.0, heartbeat_seconds: float = 10.0, drain_seconds: float | None = None) -> None:
+        if concurrency < 1 or prefetch < 0:
+            raise ValueError("concurrency must be at least 1, and prefetch not negative")
+        self.client, self.queue = client, queue
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self._concurrency, self._prefetch = concurrency, prefetch
+        self._poll_seconds, self._heartbeat_seconds, self._drain_seconds = poll_seconds, heartbeat_seconds, drain_seconds
+        self._handlers: dict[str, _Handler] = {}
+        self._wake: SimpleQueue[str] = SimpleQueue()  # for run(): the only thing that a signal handler touches
+        self._running = threading.Lock()
+        self._background: threading.Thread | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._changed = threading.Condition()
+        self._room = self._concurrency + self._prefetch  # guarded by _changed
+        self._held: dict[str, Context] = {}  # guarded by _changed: from the hand-out until the result is settled
+        self._tasks: SimpleQueue[Context | None] = SimpleQueue()
+        self._results: SimpleQueue[_Result | None] = SimpleQueue()
+        self._stopping, self._gave_up, self._ended = threading.Event(), threading.Event(), threading.Event()
+        self._polling = self.client._connect()
+        self._failure: BaseException | None = None
+
+    @overload
+    def task(self, name: F) -> F: ...
+    @overload
+    def task(self, name: str | None = None) -> Callable[[F], F]: ...
+    def task(self, name: Any = None) -> Any:
+        """Registers a function for a handler of that name; without a name, for its own.
+
+        The params of the task are its keyword arguments. A function of the form `f(ctx, params)` is given all of them as they are.
+        """
+        if callable(name):
+            return self.task()(name)
+
+        def register(function: F) -> F:
+            handler = name or function.__name__
+            if handler in self._handlers:
+                raise ValueError(f"there is a task {handler!r} already")
+            self._handlers[handler] = _Handler(handler, function)
+            return function
+
+        return register
+
+    # Life
+
+    def run(self, *, signals: bool = True) -> None:
+        """Works until it is told to stop. Raises what made it impossible to go on, such as a token that is not accepted."""
+        previous: dict[signal.Signals, Any] = {}
+        if signals and threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                previous[number] = signal.signal(number, lambda *_: self._wake.put("signal"))
+        try:
+            self._run()
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Asks run() to finish what has begun and to return. From any thread, also from a task."""
+        self._wake.put("stop")
+
+    def __enter__(self) -> Worker:
+        """Works in the background; the end of the `with` block stops it and waits."""
+        self._background = threading.Thread(target=self._run, name="baton-worker", daemon=True)
+        self._background.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+        if self._background is not None:
+            self._background.join()
+        self._wake = SimpleQueue()  # it may have ended before: this stop() is not for the next run
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        if not self._running.acquire(blocking=False):
+            raise RuntimeError("this worker runs already")
+        try:
+            self._reset()
+            poller = self._thread(self._poll)
+            helpers = [self._thread(self._send), self._thread(self._beat)]
+            helpers += [self._thread(self._work) for _ in range(self._concurrency)]
+            log.info("worker %s serves queue %s of %s", self.name, self.queue, self.client.server)
+            self._wake.get()  # a signal, stop(), or a poller that cannot go on
+            self._stopping.set()
+            with self._changed:
+                self._changed.notify_all()
+            self._polling.abort()
+            if not self._drained(poller):
+                self._give_up()
+            for _ in range(self._concurrency):
+                self._tasks.put(None)
+            self._results.put(None)
+            self._ended.set()
+            for helper in helpers:
+                helper.join(0.2 if self._gave_up.is_set() else None)
+        finally:
+            self._wake = SimpleQueue()
+            self._running.release()
+
+    def _thread(self, target: Callable[[], None]) -> threading.Thread:
+        # Daemons, and not a ThreadPoolExecutor: a task that hangs must not keep the process from ending.
+        thread = threading.Thread(target=target, name=f"baton-{self.queue}{target.__name__}", daemon=True)
+        thread.start()
+        return thread
+
+    def _drained(self, poller: threading.Thread) -> bool:
+        """Waits until nothing is held. False if that takes too long, or somebody is impatient."""
+        until = None if self._drain_seconds is None else time.monotonic() + self._drain_seconds
+        while True:
+            with self._changed:
+                if not poller.is_alive() and not self._held:
+                    return True
+                log.debug("stopping; %d tasks are held", len(self._held))
+            try:
+                word = self._wake.get(timeout=0.1 if until is None else max(0.0, min(0.1, until - time.monotonic())))
+            except Empty:
+                word = ""
+            if word == "signal" or (until is not None and time.monotonic() >= until):
+                return False
+
+    def _give_up(self) -> None:
+        self._gave_up.set()
+        with self._changed:
+            left = list(self._held.values())
+        for context in left:
+            context.cancelled.set()
+        log.warning("worker %s leaves %d tasks behind; their leases will run out", self.name, len(left))
+
+    # The threads
+
+    def _poll(self) -> None:
+        path, backoff = f"/workers/{_part(self.queue)}/jobs:poll", _Backoff()
+        timeout = self.client.timeout + self._poll_seconds
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._room > 0 or self._stopping.is_set())
+                    room = self._room
+                if self._stopping.is_set():
+                    return
+                begun = time.monotonic()
+                body = {"worker": self.name, "max": min(room, 1000), "wait_ms": int(self._poll_seconds * 1000), "heartbeat": True}
+                try:
+                    jobs = self.client._once("POST", path, body, connection=self._polling, timeout=timeout)["jobs"]
+                except (ApiError, Unreachable) as error:
+                    if self._stopping.is_set():
+                        return
+                    if isinstance(error, ApiError) and error.status < 500 and not error.temporary:
+                        raise
+                    pause = backoff.next(error)
+                    log.warning("cannot ask for tasks, again in %.1f s: %s", pause, error)
+                    self._stopping.wait(pause)
+                    continue
+                backoff.reset()
+                for job in jobs:
+                    self._begin(Task.parse(job))
+                if not jobs and time.monotonic() - begun < min(0.1, self._poll_seconds):
+                    self._stopping.wait(0.1)  # a server that stops answers at once
+        except BaseException as error:
+            log.error("worker %s cannot go on: %s", self.name, error)
+            self._failure = error
+        finally:
+            self._wake.put("polled")
+
+    def _begin(self, task: Task) -> None:
+        context = Context(self, task)
+        with self._changed:
+            earlier = self._held.get(task.task_id)
+            self._held[task.task_id] = context
+            self._room -= 1
+        if earlier is not None:  # its lease ran out, and the task came back to us under a new one
+            earlier.cancelled.set()
+        self._tasks.put(context)
+
+    def _work(self) -> None:
+        while True:
+            context = self._tasks.get()
+            if context is None:
+                return
+            result = self._perform(context)
+            if result is None:
+                self._settle(context)
+            else:
+                self._results.put(result)
+            with self._changed:
+                self._room += 1
+                self._changed.notify()
+
+    def _perform(self, context: Context) -> _Result | None:
+        begun = time.monotonic()
+        try:
+            context.check()
+            handler = self._handlers.get(context.task.handler)
+            if handler is None:
+                known = ", ".join(sorted(self._handlers)) or "none"
+                raise TaskFailed(f"worker {self.name} has no task '{context.task.handler}' (it has: {known})")
+            outcome = {"status": "completed", "output": handler(context)}
+        except TaskFailed as error:
+            outcome = {"status": "failed", "error": _clean(str(error)) or "failed"}
+        except BaseException as error:
+            if not context.cancelled.is_set():
+                log.exception("task %s failed", context.task_id)
+            outcome = {"status": "failed", "error": _clean(f"{type(error).__name__}: {error}")}
+        if not context.cancelled.is_set():
+            context._tell(now=True)
+        if context.cancelled.is_set():
+            log.info("task %s is not ours any more; nothing is reported", context.task_id)
+            return None
+        return self._result(context, outcome, int((time.monotonic() - begun) * 1000))
+
+    def _result(self, context: Context, outcome: dict[str, Any], duration_ms: int = 0) -> _Result:
+        more = {"worker_id": self.name, "execution_duration_ms": duration_ms}
+        try:
+            return _Result(context, _json({**context._body(), **more, **outcome}))
+        except (TypeError, ValueError, RecursionError) as error:
+            log.error("task %s returned what is not JSON: %s", context.task_id, error)
+            refused = {"status": "failed", "error": _clean(f"the output cannot be written as JSON: {error}")}
+            return _Result(context, _json({**context._body(), **more, **refused}))
+
+    def _send(self) -> None:
+        """Sends results, as many at a time as have come together meanwhile, until each is accepted or refused."""
+        waiting: deque[_Result] = deque()
+        backoff, open_ = _Backoff(), True
+        while not self._gave_up.is_set():
+            try:
+                while open_ and len(waiting) < RESULTS_MAX:
+                    result = self._results.get(block=not waiting)
+                    open_ = result is not None
+                    if result is not None:
+                        waiting.append(result)
+            except Empty:
+                pass
+            if not waiting:
+                return
+            batch: list[_Result] = []
+            size = 0
+            while waiting and len(batch) < RESULTS_MAX and (not batch or size + len(waiting[0].data) <= BYTES_MAX):
+                size += len(waiting[0].data)
+                batch.append(waiting.popleft())
+            try:
+                again = self._report(batch)
+                error: Exception | None = None
+            except Exception as problem:  # a thread that dies here would lose results
+                again, error = self._broken(batch, problem), problem
+            if not again:
+                backoff.reset()
+                continue
+            waiting.extendleft(reversed(again))
+            if error is not None or len(again) == len(batch):
+                pause = backoff.next(error)
+                log.warning("%d results wait, again in %.1f s: %s", len(waiting), pause, error or "not now")
+                self._gave_up.wait(pause)
+
+    def _report(self, batch: list[_Result]) -> list[_Result]:
+        """Returns those that have to be sent again."""
+        try:
+            body = b'{"results":[' + b",".join(result.data for result in batch) + b"]}"
+            outcomes = self.client._once("POST", "/callbacks/task-results", body)["results"]
+        except ApiError as error:
+            if error.status >= 500 or error.temporary:
+                raise
+            if len(batch) == 1:
+                return self._refused(batch[0], error)
+            # One of them is wrong, and the whole was refused. Tell it apart.
+            again: list[_Result] = []
+            for result in batch:
+                try:
+                    again += self._report([result])
+                except (ApiError, Unreachable):
+                    again.append(result)
+            return again
+        if len(outcomes) != len(batch):
+            raise ApiError(502, "unexpected_answer", f"{len(batch)} results were sent and {len(outcomes)} answered")
+        again = []
+        for result, outcome in zip(batch, outcomes):
+            if outcome["accepted"]:
+                self._settle(result.context)
+            elif outcome.get("code") in NOT_NOW:
+                again.append(result)
+            else:
+                reason = f"{outcome.get('code')}: {outcome.get('message')}"
+                log.warning("the result of %s is dropped: %s", result.context.task_id, reason)
+                self._settle(result.context)
+        return again
+
+    def _broken(self, batch: list[_Result], error: Exception) -> list[_Result]:
+        """A body that is too large may end the connection instead of being refused: do not send that for ever."""
+        if len(batch) > 1 or len(batch[0].data) <= BYTES_MAX or not (isinstance(error, Unreachable) and error.sent):
+            return batch
+        result = dataclasses.replace(batch[0], tries=batch[0].tries + 1)
+        if result.tries < 5:
+            return [result]
+        return self._refused(result, ApiError(413, "body_too_large", f"{len(result.data)} bytes cannot be sent"))
+
+    def _refused(self, result: _Result, error: ApiError) -> list[_Result]:
+        if error.status in (400, 413, 422) and not result.last_word:
+            log.error("the result of %s cannot be taken: %s", result.context.task_id, error)
+            failed = {"status": "failed", "error": _clean(f"the server did not take the output: {error.detail}")}
+            return [dataclasses.replace(self._result(result.context, failed), last_word=True)]
+        log.error("the result of %s is dropped: %s", result.context.task_id, error)
+        self._settle(result.context)
+        return []
+
+    def _settle(self, context: Context) -> None:
+        with self._changed:
+            if self._held.get(context.task_id) is context:
+                del self._held[context.task_id]
+            done = not self._held
+        if done and self._stopping.is_set():
+            self._wake.put("settled")
+
+    def _beat(self) -> None:
+        """Renews the leases of all that is held, and hears what is to be stopped."""
+        pause = self._heartbeat_seconds
+        while not self._ended.wait(pause):
+            with self._changed:
+                held = [context for context in self._held.values() if not context.cancelled.is_set()]
+            pause, begun = self._heartbeat_seconds, time.monotonic()
+            for first in range(0, len(held), 1000):
+                part = held[first : first + 1000]
+                try:
+                    body = {"worker": self.name, "tasks": [context._body() for context in part]}
+                    cancelled = set(self.client._once("POST", "/workers/heartbeat", body, timeout=5.0)["cancelled"])
+                except Exception as error:  # whatever it is, the next one may succeed
+                    log.warning("heartbeat failed: %s", error)
+                    pause = min(1.0, self._heartbeat_seconds)
+                    break
+                for context in part:
+                    if context.task_id in cancelled:
+                        context.cancelled.set()
+            for context in held:
+                if pause < self._heartbeat_seconds or time.monotonic() - begun > self._heartbeat_seconds / 2:
+                    break  # leases come first
+                context._tell(now=True)

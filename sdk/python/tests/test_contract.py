@@ -1,0 +1,314 @@
+"""What the client asks for, seen by a server that writes it down. For what the real server need not have, and for bad moments."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+import unittest
+from datetime import datetime, timezone
+from typing import Any
+
+from baton import ApiError, Client, Context, Unreachable, Worker
+
+from .server import eventually
+
+Answer = Any  # a body, or (status, body), or None: hang up
+
+
+class Stub:
+    """Answers by method and path; a list of answers is used up one by one, the last one stays."""
+
+    def __init__(self, answers: dict[str, Answer]) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.closes = False  # after each answer, without having said so
+        stub = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def respond(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                key = f"{self.command} {self.path.replace('/api/v1', '', 1)}"
+                answer = answers.get(key, (404, {"code": "not_found", "detail": key}))
+                if isinstance(answer, list):
+                    answer = answer.pop(0) if len(answer) > 1 else answer[0]
+                if "jobs:poll" in key and answer == {"jobs": []}:
+                    time.sleep(0.05)
+                stub.asked.append((key, body))
+                if answer is None:
+                    self.close_connection = True
+                    return
+                status, content = answer if isinstance(answer, tuple) else (200, answer)
+                data = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                try:
+                    self.end_headers()
+                    self.wfile.write(data)
+                    self.close_connection = stub.closes
+                except OSError:
+                    self.close_connection = True  # a worker that stops hangs up
+
+            do_GET = do_POST = respond
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def bodies(self, key: str) -> list[Any]:
+        return [body for asked, body in self.asked if asked == key]
+
+
+class StubCase(unittest.TestCase):
+    def stub(self, answers: dict[str, Answer], **options: Any) -> tuple[Stub, Client]:
+        stub = Stub(answers)
+        self.addCleanup(stub.close)
+        return stub, Client(stub.url, **options)
+
+
+JOB = {"job_id": "j", "status": "PAUSED", "priority": 5, "tags": ["a"], "due_at": "2030-01-01T00:00:00.000Z"}
+
+
+class ClientContractTest(StubCase):
+    def test_a_job_may_have_priority_tags_and_a_time(self) -> None:
+        stub, client = self.stub({"POST /jobs": (201, JOB)})
+        due = datetime(2030, 1, 1, tzinfo=timezone.utc)
+        job = client.submit("w", {"x": 1}, priority=5, tags=("a",), due_at=due, idempotency_key="k")
+        client.submit("w", delay_seconds=1.5)
+        expected = {"workflow_id": "w", "input_data": {"x": 1}, "priority": 5, "tags": ["a"],
+                    "due_at": "2030-01-01T00:00:00.000Z", "idempotency_key": "k"}
+        self.assertEqual(stub.asked[0][1], expected)
+        self.assertEqual(set(stub.asked[1][1]), {"workflow_id", "delay_seconds", "idempotency_key"})
+        self.assertEqual((job.priority, job.tags, job.due_at), (5, ["a"], due))
+
+    def test_what_is_done_to_jobs(self) -> None:
+        verbs = ("pause", "resume", "retry", "rerun")
+        stub, client = self.stub({f"POST /jobs/j/{verb}": JOB for verb in verbs})
+        self.assertEqual(client.pause("j", "lunch", by="me").status, "PAUSED")
+        client.resume("j")
+        client.retry("j")
+        client.rerun("j", idempotency_key="k")
+        bodies = [{"reason": "lunch", "by": "me"}, {}, {}, {"idempotency_key": "k"}]
+        self.assertEqual(stub.asked, [(f"POST /jobs/j/{verb}", body) for verb, body in zip(verbs, bodies)])
+
+    def test_what_people_decide(self) -> None:
+        waiting = {"job_id": "j", "node_id": "n/1", "message": "go?", "since": "2030-01-01T00:00:00.000Z", "timeout_at": None,
+                   "workflow_id": "w"}
+        stub, client = self.stub({
+            "GET /approvals": {"approvals": [waiting], "next_cursor": "c"},
+            "GET /approvals?cursor=c": {"approvals": [waiting], "next_cursor": None},
+            "POST /jobs/j/nodes/n%2F1/approve": {}, "POST /jobs/j/nodes/n%2F1/reject": {}})
+        found = list(client.approvals())
+        self.assertEqual([(one.node_id, one.message, one.timeout_at) for one in found], [("n/1", "go?", None)] * 2)
+        self.assertEqual(found[0].since, datetime(2030, 1, 1, tzinfo=timezone.utc))
+        client.approve("j", "n/1", by="me", comment="fine")
+        client.reject("j", "n/1")
+        self.assertEqual([body for _, body in stub.asked[2:]], [{"by": "me", "comment": "fine"}, {}])
+
+    def test_what_is_shown_of_jobs_and_workers(self) -> None:
+        waiting = {"node_id": "n", "status": "DISPATCHED", "reason": "no_worker", "message": "nobody polls", "queue": "q"}
+        _, client = self.stub({
+            "GET /jobs/j/why": {"job_id": "j", "status": "RUNNING", "summary": "it waits", "waiting": [waiting]},
+            "GET /workers": {"workers": [{"worker": "w", "queue": "q", "running": ["t"], "completed": 3, "failed": 1, "rate": 2}]},
+            "GET /dead-letters": {"dead_letters": [{"task_id": "t/0", "deliveries": 10}], "next_cursor": None},
+            "POST /dead-letters/t%2F0/replay": {"replayed": True},
+            "GET /jobs/j/nodes/n/items": {"items": [{"index": 0}], "next_after": 0},
+            "GET /jobs/j/nodes/n/items?after=0": {"items": [], "next_after": 0},
+            "GET /jobs/j/nodes/n/logs": {"lines": [{"text": "x"}]}})
+        why = client.why("j")
+        self.assertEqual((why.summary, why.waiting[0].reason, why.waiting[0].queue), ("it waits", "no_worker", "q"))
+        (worker,) = client.workers()
+        self.assertEqual((worker.running, worker.completed, worker.raw["rate"]), (["t"], 3, 2))
+        self.assertEqual([one.deliveries for one in client.dead_letters()], [10])
+        self.assertEqual(client.replay("t/0"), {"replayed": True})
+        self.assertEqual(list(client.items("j", "n")), [{"index": 0}])
+        self.assertEqual(list(client.logs("j", "n")), [{"text": "x"}])
+
+    def test_a_lost_answer_is_asked_for_again_with_the_same_key(self) -> None:
+        stub, client = self.stub({"POST /jobs": [None, (503, {"code": "overloaded"}), (201, JOB)]})
+        client.submit("w")
+        keys = {body["idempotency_key"] for _, body in stub.asked}
+        self.assertEqual((len(stub.asked), len(keys)), (3, 1))
+
+    def test_what_must_not_happen_twice_is_not_asked_twice(self) -> None:
+        stub, client = self.stub({"POST /jobs/j/retry": [None, JOB]})
+        with self.assertRaises(Unreachable) as lost:
+            client.retry("j")
+        self.assertTrue(lost.exception.sent)
+        stub, client = self.stub({"POST /jobs/j/retry": [(503, {"code": "store_unavailable"}), JOB]})
+        with self.assertRaises(ApiError):
+            client.retry("j")
+        self.assertEqual(len(stub.asked), 1)
+        stub, client = self.stub({"POST /jobs/j/retry": [(503, {"code": "overloaded"}), JOB]})
+        client.retry("j")  # here nothing has happened for certain
+        self.assertEqual(len(stub.asked), 2)
+
+    def test_a_connection_that_was_closed_meanwhile_is_not_used(self) -> None:
+        stub, client = self.stub({"POST /jobs/j/retry": JOB})
+        stub.closes = True
+        for _ in range(3):
+            client.retry("j")  # not safe to repeat: a broken connection would show
+            time.sleep(0.05)
+        self.assertEqual(len(stub.asked), 3)
+
+    def test_an_answer_that_is_not_the_servers_is_an_error(self) -> None:
+        _, client = self.stub({"GET /jobs/j": (502, b"<html>bad gateway"), "GET /jobs/k": b"<html>hello"}, retry_for=0)
+        for job_id, status in (("j", 502), ("k", 200)):
+            with self.assertRaises(ApiError) as refused:
+                client.job(job_id)
+            self.assertEqual((refused.exception.status, refused.exception.code), (status, "unexpected_answer"))
+
+
+POLL = "POST /workers/q/jobs:poll"
+TASK = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "params": {}, "lease": "0.1",
+        "retry_count": 1, "checkpoint": {"row": 7}}
+OUTCOME = {"results": [{"task_id": "t", "accepted": True, "duplicate": False}]}
+
+
+class WorkerContractTest(StubCase):
+    def perform(self, function: Any, answers: dict[str, Answer], results: int = 1, **options: Any) -> tuple[Stub, dict[str, Any]]:
+        """One task through a worker; its result as it was sent."""
+        standard = {POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-results": OUTCOME,
+                    "POST /workers/heartbeat": {"cancelled": []}}
+        stub, client = self.stub({**standard, **answers})
+        worker = Worker(client, "q", name="w", **options)
+        worker.task("h")(function)
+        with worker:
+            eventually(lambda: len(stub.bodies("POST /callbacks/task-results")) == results, "a result is sent")
+        return stub, stub.bodies("POST /callbacks/task-results")[-1]["results"][0]
+
+    def test_a_poll_asks_for_what_is_free_and_promises_heartbeats(self) -> None:
+        stub, result = self.perform(lambda ctx: 1, {}, concurrency=3)
+        self.assertEqual(stub.bodies(POLL)[0], {"worker": "w", "max": 3, "wait_ms": 30000, "heartbeat": True})
+        result.pop("execution_duration_ms")
+        self.assertEqual(result, {"task_id": "t", "lease": "0.1", "worker_id": "w", "status": "completed", "output": 1})
+
+    def test_progress_and_log_are_gathered_and_all_there_before_the_result(self) -> None:
+        progress, lines = "POST /callbacks/task-progress", "POST /callbacks/task-log"
+
+        def work(ctx: Context) -> None:
+            for percent in range(101):
+                ctx.progress(percent, f"{percent} of 100")
+            ctx.log("one")
+            ctx.log("two\ud800")
+
+        stub, _ = self.perform(work, {progress: {}, lines: {}})
+        sent = stub.bodies(progress)
+        self.assertLessEqual(len(sent), 3)
+        self.assertEqual(sent[-1], {"task_id": "t", "lease": "0.1", "progress": 100, "message": "100 of 100"})
+        self.assertEqual([line["text"] for body in stub.bodies(lines) for line in body["lines"]], ["one", "two?"])
+        self.assertEqual({line["stream"] for body in stub.bodies(lines) for line in body["lines"]}, {"log"})
+        order = [key for key, _ in stub.asked if key != POLL]
+        self.assertEqual(order[-1], "POST /callbacks/task-results")
+
+    def test_the_heartbeat_sends_what_a_silent_task_said_last(self) -> None:
+        progress = "POST /callbacks/task-progress"
+
+        def work(ctx: Context) -> bool:
+            ctx.progress(1)
+            ctx.progress(2)
+            ctx.cancelled.wait(0.6)
+            return ctx._progress is None
+
+        stub, result = self.perform(work, {progress: {}}, heartbeat_seconds=0.1)
+        self.assertIs(result["output"], True)  # it was sent while the task ran
+        self.assertEqual([body["progress"] for body in stub.bodies(progress)], [1, 2])
+        results = [index for index, (key, _) in enumerate(stub.asked) if key.endswith("task-results")]
+        beats = [index for index, (key, _) in enumerate(stub.asked) if key.endswith("heartbeat") and index < results[0]]
+        self.assertGreaterEqual(len(beats), 2)
+
+    def test_a_server_without_progress_and_log_does_not_disturb_the_task(self) -> None:
+        def work(ctx: Context) -> str:
+            ctx.progress(50)
+            ctx.log("x")
+            ctx.check()
+            return "fine"
+
+        _, result = self.perform(work, {})
+        self.assertEqual((result["status"], result["output"]), ("completed", "fine"))
+
+    def test_a_checkpoint_is_there_for_the_next_attempt(self) -> None:
+        checkpoint = "POST /callbacks/task-checkpoint"
+
+        def work(ctx: Context) -> Any:
+            before = ctx.last_checkpoint
+            ctx.checkpoint({"row": 8})
+            return [ctx.attempt, before, ctx.last_checkpoint]
+
+        stub, result = self.perform(work, {checkpoint: [None, {}]})
+        self.assertEqual(result["output"], [2, {"row": 7}, {"row": 8}])
+        self.assertEqual(stub.bodies(checkpoint), [{"task_id": "t", "lease": "0.1", "checkpoint": {"row": 8}}] * 2)
+
+    def test_a_checkpoint_that_is_not_taken_fails_the_task(self) -> None:
+        with self.assertLogs("baton", "ERROR"):
+            _, result = self.perform(lambda ctx: ctx.checkpoint(1), {})
+        self.assertIn("ApiError: 404 not_found", result["error"])
+
+    def test_a_checkpoint_of_an_old_lease_ends_the_task_without_a_result(self) -> None:
+        answers = {POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-checkpoint": (409, {"code": "stale_result"})}
+        stub, client = self.stub(answers)
+        ended = threading.Event()
+        worker = Worker(client, "q")
+
+        @worker.task
+        def h(ctx: Context) -> None:
+            try:
+                ctx.checkpoint(1)
+            finally:
+                ended.set()
+
+        with worker:
+            self.assertTrue(ended.wait(20))
+        self.assertEqual(stub.bodies("POST /callbacks/task-results"), [])
+
+    def test_a_result_is_sent_until_it_is_taken(self) -> None:
+        not_now = {"results": [{"task_id": "t", "accepted": False, "code": "stopping", "message": "later"}]}
+        answers = [None, (500, {"code": "internal"}), (503, {"code": "overloaded"}), not_now, OUTCOME]
+        stub, client = self.stub({POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-results": answers})
+        worker = Worker(client, "q")
+        worker.task("h")(lambda ctx: 1)
+        with self.assertLogs("baton", "WARNING"), worker:
+            eventually(lambda: len(stub.bodies("POST /callbacks/task-results")) == 5, "it is sent five times")
+            time.sleep(0.2)
+        sent = stub.bodies("POST /callbacks/task-results")
+        self.assertEqual(len(sent), 5)
+        self.assertTrue(all(body == sent[0] for body in sent))
+
+    def test_a_result_that_breaks_the_connection_is_given_up_if_it_is_large(self) -> None:
+        answers: list[Answer] = [None] * 5 + [OUTCOME]
+        with self.assertLogs("baton", "ERROR"):
+            stub, result = self.perform(lambda ctx: "x" * 2_000_000, {"POST /callbacks/task-results": answers}, results=6)
+        self.assertRegex(result["error"], r"^the server did not take the output: 2000\d+ bytes cannot be sent$")
+
+    def test_a_task_that_comes_back_under_a_new_lease_replaces_the_old_one(self) -> None:
+        again = {**TASK, "lease": "0.2", "delivery_count": 2}
+        polled = [{"jobs": [TASK]}, {"jobs": [again]}, {"jobs": []}]
+        stub, client = self.stub({POLL: polled, "POST /callbacks/task-results": OUTCOME})
+        told: list[str] = []
+        worker = Worker(client, "q")
+
+        @worker.task
+        def h(ctx: Context) -> str:
+            if ctx.task.lease == "0.1" and ctx.cancelled.wait(20):
+                told.append(ctx.task.lease)
+            return ctx.task.lease
+
+        with worker:
+            eventually(lambda: bool(told) and bool(stub.bodies("POST /callbacks/task-results")), "both end")
+        outputs = [result["output"] for body in stub.bodies("POST /callbacks/task-results") for result in body["results"]]
+        self.assertEqual((told, outputs), (["0.1"], ["0.2"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
