@@ -26,6 +26,7 @@ struct Options {
   std::string name;
   std::size_t concurrency = 0;
   int grace_seconds = 5;
+  double heartbeat_seconds = 10;
   int drain_seconds = 30;
   std::optional<int> idle_exit_seconds;
   std::size_t log_limit = 256 * 1024;
@@ -90,6 +91,7 @@ int work(const Options& options) {
   chosen.environment = environment_of(chosen.server.token, options.pass_token);
   chosen.limits.output_bytes = options.output_limit;
   chosen.limits.grace = std::chrono::seconds{options.grace_seconds};
+  chosen.beat_every = std::chrono::milliseconds{static_cast<int>(options.heartbeat_seconds * 1000)};
   chosen.log_bytes_max = options.log_limit;
   chosen.drain_time = std::chrono::seconds{options.drain_seconds};
   if (options.idle_exit_seconds) chosen.idle_exit = std::chrono::seconds{*options.idle_exit_seconds};
@@ -104,6 +106,10 @@ int work(const Options& options) {
 void add_limits(CLI::App& command, Options& options) {
   command.add_option("--concurrency", options.concurrency, "programs at once; default twice the cores")
       ->check(CLI::Range(1, 10'000));
+  command
+      .add_option("--heartbeat-seconds", options.heartbeat_seconds,
+                  "between heartbeats; default 10, a third of the server's --lease-seconds")
+      ->check(CLI::Range(0.1, 3'600.0));
   command.add_option("--grace-seconds", options.grace_seconds, "between SIGTERM and SIGKILL; default 5")
       ->check(CLI::Range(0, 3'600));
   command

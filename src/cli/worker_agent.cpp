@@ -21,7 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr milliseconds poll_wait = 30s;
-constexpr milliseconds beat_every = 10s;  // a third of the lease
 constexpr milliseconds beat_again = 1s;   // after one that failed
 constexpr std::size_t batch_max = 1'000;  // tasks in a poll or a heartbeat
 
@@ -77,7 +76,7 @@ Agent::~Agent() {
 
 int Agent::run() {
   watch_signals();
-  timers_.after(beat_every, [this] { beat(); });
+  timers_.after(options_.beat_every, [this] { beat(); });
   if (getpid() == 1) reap_orphans();
   poll_all();
   while (!exit_code_) {
@@ -164,7 +163,7 @@ void Agent::beat() {
     ++beats_out_;
     beats_.post("/api/v1/workers/heartbeat",
                 fmt::format(R"({{"worker":{},"tasks":[{}]}})", baton::quoted(options_.name), body),
-                beat_every, [this, keys](const Answered& answer) { on_beat(keys, answer); });
+                options_.beat_every, [this, keys](const Answered& answer) { on_beat(keys, answer); });
     keys.clear();
     body.clear();
   };
@@ -176,7 +175,7 @@ void Agent::beat() {
     if (keys.size() == batch_max) send();
   }
   send();
-  if (beats_out_ == 0) timers_.after(beat_every, [this] { beat(); });
+  if (beats_out_ == 0) timers_.after(options_.beat_every, [this] { beat(); });
 }
 
 void Agent::on_beat(const std::vector<std::string>& keys, const Answered& answer) {
@@ -196,7 +195,7 @@ void Agent::on_beat(const std::vector<std::string>& keys, const Answered& answer
   }
   beat_failed_ = beat_failed_ || !ok;
   if (--beats_out_ > 0) return;
-  timers_.after(std::exchange(beat_failed_, false) ? beat_again : beat_every, [this] { beat(); });
+  timers_.after(std::exchange(beat_failed_, false) ? beat_again : options_.beat_every, [this] { beat(); });
 }
 
 // ---- doing ----

@@ -34,6 +34,7 @@ struct AgentOptions {
   std::vector<std::string> environment;  // of all programs
   worker::RunOptions limits;
   std::size_t log_bytes_max = 256 * 1024;
+  std::chrono::milliseconds beat_every{10'000};  // a third of the lease
   std::chrono::seconds drain_time{30};
   std::optional<std::chrono::seconds> idle_exit;
   bool is_quiet = false;

@@ -242,11 +242,12 @@ Reply Writer::Batch::decide(const ReportResult& c) {
   switch (report(*found->run, found->ref, said, earlier == stored_results_.end() ? nullptr : &earlier->second,
                  writer_.options_.policy, now_, journal_)) {
     case Verdict::accepted:
-      if (c.worker)
+      // Whoever does not say his name is the one that was handed the task.
+      if (const auto& worker = found->run->at(found->ref).state.worker_id)
         reported_.push_back({.tenant = found->run->job.tenant,
                              .task_id = c.task_id,
                              .completed = c.completed,
-                             .worker = c.worker});
+                             .worker = worker});
       return ResultReply{false};
     case Verdict::duplicate: return ResultReply{true};
     case Verdict::stale: break;

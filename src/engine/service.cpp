@@ -73,7 +73,8 @@ struct Service::State {
         clock(c),
         options(o),
         hooks(std::move(h)),
-        writer(*store, c, {.policy = {.builtin = o.builtin, .environment = o.environment}},
+        writer(*store, c,
+               {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment}},
                register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}

@@ -123,6 +123,9 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_count(c.connections_max, v, 1); }},
     Setting{"inbox_max", "N", "commands that may wait for the engine before it answers 503; default 16384",
             [](Config& c, std::string_view v) { return set_count(c.inbox_max, v, 1); }},
+    Setting{"lease_seconds", "N",
+            "how long a worker that heartbeats may be silent before its tasks go to others; default 30",
+            [](Config& c, std::string_view v) { return set_count(c.lease_seconds, v, 1); }},
 };
 
 const Setting* find_setting(std::string_view key) {

@@ -40,6 +40,7 @@ struct Config {
   std::size_t body_max = std::size_t{4} << 20;  // bytes of one request
   std::size_t connections_max = 16'000;
   std::size_t inbox_max = 16'384;  // commands waiting for the engine
+  std::size_t lease_seconds = 30;  // of workers that heartbeat
 };
 
 struct Setting {

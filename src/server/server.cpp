@@ -100,6 +100,7 @@ Result<> Server::State::start_engine() {
   engine::Options options;
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;
+  options.short_lease = std::chrono::seconds{config.lease_seconds};
   for (const std::string& name : config.env)
     if (const char* value = std::getenv(name.c_str())) options.environment[name] = value;
   engine = std::make_unique<engine::Service>(

@@ -112,10 +112,13 @@ TEST(FullDisk, IsToldLosesNothingThatWasAcknowledgedAndGoesOnWhenThereIsRoom) {
       R"({"workflow_id":"queued","input_data":{"x":")" + std::string(20'000, 'x') + "\"}}";
   std::vector<std::string> acknowledged;
   Answer answer;
-  for (int i = 0; i < 1'000; ++i) {
-    answer = ask(client, "POST", "/jobs", body);
-    if (answer.status != 201) break;
-    acknowledged.push_back(answer.text("job_id"));
+  // Large ones until there is no room for one, then small ones until there is none for those either.
+  for (const std::string& job : {body, std::string(R"({"workflow_id":"queued"})")}) {
+    for (int i = 0; i < 1'000; ++i) {
+      answer = ask(client, "POST", "/jobs", job);
+      if (answer.status != 201) break;
+      acknowledged.push_back(answer.text("job_id"));
+    }
   }
   EXPECT_EQ(answer.status, 507) << json::serialize(answer.body);
   EXPECT_EQ(answer.text("code"), "store_full");

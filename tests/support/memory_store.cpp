@@ -1,5 +1,6 @@
 #include "tests/support/memory_store.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 
@@ -170,7 +171,10 @@ Result<> MemoryStore::check(const WriteSet& w) const {
   const bool inserts = all_new(db.jobs, w.jobs_new) && all_new(db.nodes, w.nodes_new) &&
                        all_new(db.task_results, w.task_results_new) && all_new(db.events, w.events_new) &&
                        all_new(db.workflows, w.workflows_new) &&
-                       all_new(db.idempotency_keys, w.idempotency_keys_new);
+                       all_new(db.idempotency_keys, w.idempotency_keys_new) && all_new(db.logs, w.logs_new) &&
+                       std::ranges::none_of(w.tags_new, [&](const JobTag& tag) {
+                         return db.tags.contains({tag.tenant, tag.tag, tag.job_id});
+                       });
   if (!inserts) return fail(Code::conflict, "a row that was to be inserted exists already");
   if (!all_known(db.jobs, w.jobs_new, w.jobs_changed) || !all_known(db.nodes, w.nodes_new, w.nodes_changed)) {
     return fail(Code::conflict, "a row that was to be updated does not exist");

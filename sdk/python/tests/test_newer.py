@@ -120,7 +120,7 @@ class NewerServerTest(ServerCase):
         job = self.client.submit(self.publish("work"))
         why = self.client.why(job.job_id)
         self.assertTrue(why.summary)
-        self.assertEqual([(one.node_id, one.queue) for one in why.waiting], [("work", self._testMethodName)])
+        self.assertEqual([(one.node_id, one.queue) for one in why.waiting], [("work", self._testMethodName), ("end", None)])
         self.assertTrue(why.waiting[0].reason and why.waiting[0].message)
 
     @needs("/workers")

@@ -207,7 +207,8 @@ void Decision::fail(NodeRef ref, const std::string& error) {
       return item_ended(ref.node);
     return fail(NodeRef{ref.node}, "item " + as_text(ref.item) + " failed: " + error);
   }
-  if (node.type == NodeType::fan_out && slot.state.items_created > slot.state.items_done) begin_sweep(slot);
+  slot.state.sweep_next.reset();
+  if (slot.state.items_created > slot.state.items_done) begin_sweep(slot);
   if (node.on_failure == Consequence::go_on) {
     for (const NodeIndex next : node.next) {
       if (run_.job.nodes_failed > 0) return;

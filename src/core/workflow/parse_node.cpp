@@ -32,7 +32,7 @@ const Words& keys_of(NodeType type) {
       Words{"type", "depends_on", "description"},
       Words{"type", "handler", "queue", "params", "timeout_seconds", "retry", "on_failure", "next",
             "depends_on", "description"},
-      Words{"type", "condition", "condition_field", "branches", "on_failure", "depends_on", "description"},
+      Words{"type", "condition", "condition_field", "branches", "depends_on", "description"},
       Words{"type", "source", "task", "max_parallel", "on_item_failure", "on_failure", "next", "depends_on",
             "description"},
       Words{"type", "aggregation", "field", "on_failure", "next", "depends_on", "description"},
@@ -87,7 +87,8 @@ class NodeReader {
     check_keys();
     if (const auto* description = body_.find("description"))
       (void)report_.text(*description, "'description' of " + where_);
-    if (const auto* on_failure = body_.find("on_failure"); on_failure && (!sketch_.type || has(keys_of(*sketch_.type), "on_failure")))
+    if (const auto* on_failure = body_.find("on_failure");
+        on_failure && (!sketch_.type || has(keys_of(*sketch_.type), "on_failure")))
       node_.on_failure = read_consequence(*on_failure, "'on_failure' of " + where_);
     switch (sketch_.type.value_or(NodeType::task)) {
       case NodeType::start:
