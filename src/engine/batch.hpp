@@ -56,7 +56,7 @@ class Writer::Batch {
   void want(LoadRequest& request, const Command& command) const;
   void want_task(LoadRequest& request, const std::string& task_id) const;
   void want_node(LoadRequest& request, const workflow::JobId& job_id, const std::string& node_id) const;
-  void want_whole(LoadRequest& request, const workflow::Run& run) const;
+  void want_all_nodes(LoadRequest& request, const workflow::Run& run) const;
   void want_touched(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node) const;
   void want_after_report(LoadRequest& request, const Task& task, const ReportResult& report,
                          const Messages& messages);

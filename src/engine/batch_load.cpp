@@ -62,12 +62,13 @@ void Writer::Batch::want_node(LoadRequest& request, const JobId& job_id, const s
 void Writer::Batch::want_task(LoadRequest& request, const std::string& task_id) const {
   const auto name = parse_task_id(task_id);
   if (!name) return;
-  request.jobs.push_back(name->job_id);
+  // Whoever waits for the end of the job is told it with its documents.
+  const bool awaited = writer_.waits_by_job_.contains(name->job_id);
+  (awaited ? request.jobs_whole : request.jobs).push_back(name->job_id);
   want_node(request, name->job_id, name->node_id);
 }
 
-void Writer::Batch::want_whole(LoadRequest& request, const Run& r) const {
-  request.jobs_whole.push_back(r.job.job_id);
+void Writer::Batch::want_all_nodes(LoadRequest& request, const Run& r) const {
   for (const Node& node : r.definition->nodes) request.nodes.push_back({r.job.job_id, no_item, node.id});
 }
 
@@ -151,7 +152,7 @@ void Writer::Batch::want_after_report(LoadRequest& request, const Task& task, co
   }
   if (may_fail_node(r, task.ref, report.completed, task.retry_count, writer_.options_.policy) ||
       (completes && node.may_end_job && r.job.nodes_active <= about_job->second))
-    want_whole(request, r);
+    want_all_nodes(request, r);
   else if (completes)
     want_touched(request, r, task.ref.node);
 }
@@ -161,7 +162,7 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
   const Node& node = r.node(task.ref);
   const NodeIndex i = task.ref.node;
   if (task.ref.is_item() || node.type == NodeType::task) {
-    if (may_fail_node(r, task.ref, std::nullopt, 0, writer_.options_.policy)) want_whole(request, r);
+    if (may_fail_node(r, task.ref, std::nullopt, 0, writer_.options_.policy)) want_all_nodes(request, r);
     return;
   }
   if (node.type == NodeType::fan_out) {
@@ -180,7 +181,7 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
     want_items(request, r, node.incoming.front(), so_far == r.gatherings.end() ? 0 : so_far->second.next);
     request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[node.incoming.front()].id});
   }
-  if (node.may_end_job && r.job.nodes_active <= 1) return want_whole(request, r);
+  if (node.may_end_job && r.job.nodes_active <= 1) return want_all_nodes(request, r);
   want_touched(request, r, i);
 }
 
@@ -189,8 +190,10 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
 Result<> Writer::Batch::load_neighbours() {
   LoadRequest request;
   for (const auto& [name, key] : keys_) request.jobs.push_back(key.job_id);
-  for (const JobId& id : whole_)
-    if (const Run* found = run(id)) want_whole(request, *found);
+  for (const JobId& id : whole_) {
+    request.jobs_whole.push_back(id);
+    if (const Run* found = run(id)) want_all_nodes(request, *found);
+  }
   Messages messages;
   std::vector<std::pair<Task, const ReportResult*>> tasks;
   for (const Item& item : items_) {
@@ -206,7 +209,7 @@ Result<> Writer::Batch::load_neighbours() {
                          : question ? &question->job_id
                          : replayed ? &replayed->job_id
                                     : nullptr;
-    if (const Run* found = about ? run(*about) : nullptr) want_whole(request, *found);
+    if (const Run* found = about ? run(*about) : nullptr) want_all_nodes(request, *found);
   }
   for (const Timer& timer : timers_) {
     Run* found = run(timer.job_id);
