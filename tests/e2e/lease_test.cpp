@@ -139,5 +139,64 @@ TEST_F(Leases, APoisonousTaskDiesAfterTenDeliveriesIsListedAndCanBeReplayed) {
   EXPECT_EQ(ask(client_, "GET", "/jobs/" + job_id).text("status"), "COMPLETED");
 }
 
+TEST_F(Leases, AServerKilledAgainAndAgainDuringAFanOutLosesNoItemAndDoublesNone) {
+  constexpr int items = 1'500;
+  publish(client_, R"(
+workflow_id: fan
+nodes:
+  start: {type: start, next: split}
+  split:
+    type: fan_out
+    source: "{{ inputs.items }}"
+    task: {handler: work, queue: pool, params: {item: "{{ item }}"}}
+    next: merge
+  merge: {type: fan_in, aggregation: sum, field: item, next: end}
+  end: {type: end}
+)");
+  FunctionDirectory functions;
+  functions.add("work", "cat");
+  std::string list;
+  for (int i = 0; i < items; ++i) list += (i == 0 ? "" : ",") + std::to_string(i);
+  Agent agent(server_.url(), functions, {"--concurrency", "8"});
+  const std::string port = server_.url().substr(server_.url().rfind(':') + 1);
+  const std::string id =
+      ask(client_, "POST", "/jobs", R"({"workflow_id":"fan","input_data":{"items":[)" + list + "]}}")
+          .text("job_id");
+  std::unique_ptr<support::Process> again;
+  for (int kills = 0; kills < 5; ++kills) {
+    const auto done = [&] {
+      const Answer view = ask(client_, "GET", "/jobs/" + id);
+      const auto* nodes = view.body.is_object() ? view.body.as_object().if_contains("nodes") : nullptr;
+      return nodes ? nodes->at("split").at("items").at("done").as_int64() : 0;
+    };
+    ASSERT_TRUE(eventually([&] { return done() >= (kills + 1) * items / 8; })) << agent.said();
+    support::Process& server = again ? *again : server_.process();
+    server.signal(SIGKILL);
+    ASSERT_EQ(server.wait(10s), 128 + SIGKILL);
+    again = std::make_unique<support::Process>(
+        std::vector<std::string>{BATON_BINARY, "serve", "--listen", "127.0.0.1:" + port, "--data",
+                                 data_.path().string(), "--lease-seconds", "1"});
+    ASSERT_TRUE(again->first_line(30s)) << again->err();
+    client_ = server_.client();
+  }
+  const Answer job = ask(client_, "GET", "/jobs/" + id + "?wait_ms=60000");
+  ASSERT_EQ(job.text("status"), "COMPLETED") << job.text("error");
+  EXPECT_EQ(json::serialize(job.body.at("result_data").at("merge")),
+            R"({"result":1124250,"count":1500,"failed":0})");
+  std::map<std::string, int> completed;
+  std::int64_t after = 0;
+  while (true) {
+    const Answer page =
+        ask(client_, "GET", "/jobs/" + id + "/timeline?limit=1000&after=" + std::to_string(after));
+    if (page.body.at("events").as_array().empty()) break;
+    for (const json::value& event : page.body.at("events").as_array())
+      if (event.at("event_type") == "node_completed")
+        ++completed[std::string(event.at("node_id").as_string())];
+    after = page.body.at("next_after").as_int64();
+  }
+  EXPECT_EQ(completed.size(), items + 2u);  // the fan-out and the fan_in too
+  for (const auto& [node, times] : completed) EXPECT_EQ(times, 1) << node;
+}
+
 }  // namespace
 }  // namespace baton::e2e
