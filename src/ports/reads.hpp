@@ -68,7 +68,7 @@ class Reads {
   [[nodiscard]] virtual Result<std::optional<workflow::Job>> job(const workflow::Tenant&,
                                                                  const workflow::JobId&) = 0;
   [[nodiscard]] virtual Result<bool> has_job(const workflow::Tenant&, const workflow::JobId&) = 0;
-  // The nodes of the definition, without the children of fan-outs; those are by their index.
+  // The nodes of the definition, without the children of fan-outs; those are by their index, which has no gaps.
   [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId&,
                                                                        std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> items(const workflow::JobId&,

@@ -63,10 +63,11 @@ struct Statements {
   Statement has_job{"SELECT job_id FROM dag_jobs WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
   Statement nodes{select<NodeState>() + " WHERE job_id=?1 AND item_index=-1 ORDER BY node_id LIMIT ?2",
                   {Type::text, Type::integer}};
-  // The key ends in the name, which the index gives: only rows of this fan-out fit.
+  // A fan-out's children have no gaps, so a page is a range of the key.
   Statement items{
       select<NodeState>() +
-          " WHERE job_id=?1 AND item_index>?3 AND node_id=?2||'_'||item_index ORDER BY item_index LIMIT ?4",
+          " WHERE job_id=?1 AND item_index>?3 AND item_index<=?3+?4 AND node_id=?2||'_'||item_index"
+          " ORDER BY item_index",
       {Type::text, Type::text, Type::integer, Type::integer}};
   Statement node{select<NodeState>() + " WHERE job_id=?1 AND item_index=?2 AND node_id=?3",
                  {Type::text, Type::integer, Type::text}};

@@ -72,7 +72,7 @@ TEST_P(ReadsContract, NodesComeByIdUpToTheLimit) {
 TEST_P(ReadsContract, NodesAreThoseOfTheDefinitionAndItemsTheChildrenOfOneFanOutByTheirIndex) {
   WriteSet w;
   w.nodes_new = {node(1, "split"), node(1, "split2"), child(2, "split", 0)};
-  for (const int item : {10, 2, 0, 1, 9}) w.nodes_new.push_back(child(1, "split", item));
+  for (const int item : {10, 2, 0, 1, 9, 3, 8, 4, 7, 5, 6}) w.nodes_new.push_back(child(1, "split", item));
   for (const int item : {0, 1}) w.nodes_new.push_back(child(1, "split2", item));
   commit(w);
   EXPECT_EQ(reads->nodes(job_id(1), 100)->size(), 2u);
@@ -82,13 +82,14 @@ TEST_P(ReadsContract, NodesAreThoseOfTheDefinitionAndItemsTheChildrenOfOneFanOut
     for (const NodeState& row : rows) found.push_back(row.item_index);
     return found;
   };
-  EXPECT_EQ(indexes("split", -1, 100), (std::vector{0, 1, 2, 9, 10}));
+  EXPECT_EQ(indexes("split", -1, 100), (std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
   EXPECT_EQ(indexes("split", -1, 2), (std::vector{0, 1}));
-  EXPECT_EQ(indexes("split", 1, 2), (std::vector{2, 9}));
+  EXPECT_EQ(indexes("split", 1, 2), (std::vector{2, 3}));
+  EXPECT_EQ(indexes("split", 8, 100), (std::vector{9, 10}));
   EXPECT_EQ(indexes("split", 10, 2), std::vector<std::int32_t>{});
   EXPECT_EQ(indexes("split2", -1, 100), (std::vector{0, 1}));
   EXPECT_EQ(indexes("spli", -1, 100), std::vector<std::int32_t>{});
-  EXPECT_TRUE(same(child(1, "split", 9), reads->items(job_id(1), "split", 2, 1)->at(0)));
+  EXPECT_TRUE(same(child(1, "split", 9), reads->items(job_id(1), "split", 8, 1)->at(0)));
 }
 
 TEST_P(ReadsContract, ANodeOrAChildIsFoundByItsName) {
