@@ -1,0 +1,4 @@
+# What the runner does besides; see examples/run.
+# shellcheck shell=bash disable=SC2034,SC2154
+submit_options=(--delay 1)
+show=(report.txt)
