@@ -54,6 +54,7 @@ Time = Union[datetime, str]
 RESULTS_MAX = 1000  # of one request, as the server has it
 BYTES_MAX = 1024 * 1024  # of one batch; the server takes 4 MiB unless told otherwise
 LINES_MAX = 10_000  # of a task's log that wait to be sent; older ones are dropped
+_FULL = {"full": "true"}  # also what is larger than 64 KiB
 NOT_NOW = frozenset(["overloaded", "stopping", "store_unavailable", "store_full"])  # codes of results to send again
 
 
@@ -214,8 +215,8 @@ class Task(_Record):
 class Approval(_Record):
     job_id: str = ""
     node_id: str = ""
-    workflow_id: str = ""
     message: str = ""
+    params: Any = None
     since: datetime | None = None
     timeout_at: datetime | None = None
 
@@ -247,10 +248,14 @@ class Why(_Record):
 @dataclass(frozen=True)
 class WorkerInfo(_Record):
     worker: str = ""
-    queue: str = ""
-    running: list[str] = field(default_factory=list)
+    queues: list[str] = field(default_factory=list)
+    running_count: int = 0
+    running: list[str] = field(default_factory=list)  # the ids of tasks; of many, the first ones
     completed: int = 0
     failed: int = 0
+    results_last_minute: int = 0
+    polling: bool = False
+    first_seen_at: datetime | None = None
     last_seen_at: datetime | None = None
 
 
@@ -436,7 +441,7 @@ class Client:
         return job if job.ended or wait <= 0 else self._wait(job.job_id, until, job)
 
     def job(self, job_id: str) -> Job:
-        return Job.parse(self.request("GET", f"/jobs/{_part(job_id)}"))
+        return Job.parse(self.request("GET", f"/jobs/{_part(job_id)}", query=_FULL))
 
     def wait(self, job_id: str, timeout: float | None = None) -> Job:
         """Waits for the end of a job, whatever it is. TimeoutError if it has not ended by then."""
@@ -451,7 +456,7 @@ class Client:
             left = 30.0 if until is None else until - begun
             if left <= 0 and job is not None:
                 return job
-            job = Job.parse(self.request("GET", f"/jobs/{_part(job_id)}", wait=max(0.0, min(left, 30.0))))
+            job = Job.parse(self.request("GET", f"/jobs/{_part(job_id)}", query=_FULL, wait=max(0.0, min(left, 30.0))))
             if not job.ended and time.monotonic() - begun < min(left, 0.1):
                 time.sleep(0.1)  # a server that stops answers at once
         return job
@@ -518,13 +523,13 @@ class Client:
     def approvals(self) -> Iterator[Approval]:
         return map(Approval.parse, self._pages("/approvals", "approvals"))
 
-    def approve(self, job_id: str, node_id: str, *, by: str | None = None, comment: str | None = None) -> dict[str, Any]:
+    def approve(self, job_id: str, node_id: str, *, by: str, comment: str | None = None) -> dict[str, Any]:
         return self._judge(job_id, node_id, "approve", by, comment)
 
-    def reject(self, job_id: str, node_id: str, *, by: str | None = None, comment: str | None = None) -> dict[str, Any]:
+    def reject(self, job_id: str, node_id: str, *, by: str, comment: str | None = None) -> dict[str, Any]:
         return self._judge(job_id, node_id, "reject", by, comment)
 
-    def _judge(self, job_id: str, node_id: str, verb: str, by: str | None, comment: str | None) -> dict[str, Any]:
+    def _judge(self, job_id: str, node_id: str, verb: str, by: str, comment: str | None) -> dict[str, Any]:
         body = _present(by=by, comment=comment)
         answer: dict[str, Any] = self.request("POST", f"{_node(job_id, node_id)}/{verb}", body, safe=False)
         return answer

@@ -112,4 +112,18 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string clean_text(std::string_view text, std::size_t bytes_max) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const Sequence sequence =
+        static_cast<std::uint8_t>(text[at]) < 0x80 ? Sequence{1, text[at] != '\0'} : look_at(text, at);
+    const std::string_view piece = sequence.valid ? text.substr(at, sequence.size) : replacement;
+    if (out.size() + piece.size() > bytes_max) break;
+    out += piece;
+    at += sequence.size;
+  }
+  return out;
+}
+
 }  // namespace baton

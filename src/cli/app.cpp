@@ -61,7 +61,6 @@ std::unique_ptr<CLI::App> make_app(Action& chosen) {
       std::make_unique<CLI::App>("Durable orchestration: workflows from YAML to a finished job.", "baton");
   app->set_version_flag("--version", fmt::format("baton {}", version));
   app->require_subcommand(1);
-  app->footer(examples);
   app->get_formatter()->column_width(38);
   add_serve(*app, chosen);
   add_run(*app, chosen);
@@ -72,6 +71,7 @@ std::unique_ptr<CLI::App> make_app(Action& chosen) {
   add_worker(*app, chosen);
   add_token(*app, chosen);
   add_bench(*app, chosen);
+  app->footer(examples);  // last: a command begins with the footer that its parent has
   return app;
 }
 

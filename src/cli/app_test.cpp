@@ -77,6 +77,33 @@ TEST(CommandLine, TellsWhatIsMissing) {
   EXPECT_FALSE(complaint({"job"}).empty());
 }
 
+TEST(CommandLine, DelaysAreSecondsOrSpans) {
+  for (const std::string span : {"0", "90", "1.5", "90s", "1h30m", "2d"})
+    EXPECT_EQ(complaint({"job", "submit", "w", "--delay", span}), "") << span;
+  for (const std::string span : {"soon", "1h30", "-5m", ""}) {
+    const std::string said = complaint({"job", "submit", "w", "--delay=" + span});
+    EXPECT_TRUE(has(said, "--delay")) << span << ": " << said;
+  }
+  EXPECT_TRUE(has(complaint({"job", "submit", "w", "--delay", "soon"}),
+                  "'soon' is neither seconds nor a span such as 90s, 1h30m or 2d"))
+      << complaint({"job", "submit", "w", "--delay", "soon"});
+  EXPECT_FALSE(complaint({"job", "submit", "w", "--delay=1", "--due=2030-01-01T00:00:00Z"}).empty());
+}
+
+void expect_no_general_examples(const CLI::App& command) {
+  for (const CLI::App* each : command.get_subcommands({})) {
+    EXPECT_FALSE(has(each->help(), "start the server")) << each->get_name();
+    expect_no_general_examples(*each);
+  }
+}
+
+TEST(CommandLine, TheHelpOfACommandEndsWithItsOwnExamples) {
+  Action chosen;
+  const auto app = make_app(chosen);
+  EXPECT_TRUE(has(app->help(), "start the server"));
+  expect_no_general_examples(*app);
+}
+
 TEST(Input, IsAnObjectMadeCompactWithItsNumbersAsTheyWere) {
   EXPECT_EQ(parse_input(" { \"a b\" : [ 1.50 , \"x \\\" y\" ] } ", "it")->text, R"({"a b":[1.50,"x \" y"]})");
   EXPECT_EQ(read_input("{}")->text, "{}");
@@ -105,6 +132,22 @@ TEST(Output, TablesAlignAndKeepTheTerminalSafe) {
   EXPECT_EQ(table({{"ID", "NAME"}, {"1", "\x1b[31m"}, {"long", "ü"}}), "ID    NAME\n1     ?[31m\nlong  ü\n");
 }
 
+TEST(Output, WhatTurnsTheTerminalOrTheTextAroundIsNotPrinted) {
+  EXPECT_EQ(printable("a\tb\x7f\n"), "a?b??");
+  EXPECT_EQ(printable("\u0080x\u009f\u00a0\u00e9"), "?x?\u00a0\u00e9");
+  EXPECT_EQ(printable("\u202a\u202e\u2066\u2069"), "????");
+  EXPECT_EQ(printable("\u2029\u202f\u2065\u206a\u2013"), "\u2029\u202f\u2065\u206a\u2013");
+  EXPECT_EQ(printable("cut \xc2"), "cut \xc2");
+  EXPECT_EQ(printable("cut \xe2\x80"), "cut \xe2\x80");
+  EXPECT_EQ(table({{"A", "B"}, {"\u202e", "x"}}), "A  B\n?  x\n");
+}
+
+TEST(Output, LinesOfAnErrorAreJoined) {
+  EXPECT_EQ(one_line("first\r\n\nsecond\x1b\n"), "first | second?");
+  EXPECT_EQ(one_line("one"), "one");
+  EXPECT_EQ(one_line("\n"), "");
+}
+
 TEST(ProgressLines, TellTheNodeAndTheReason) {
   EXPECT_EQ(
       progress_line({"node_failed", "pay", R"({"error":"no money"})", {}}, Duration{1500}, false, false),
@@ -113,6 +156,22 @@ TEST(ProgressLines, TellTheNodeAndTheReason) {
             "   0.002 s  + job completed");
   EXPECT_EQ(progress_line({"something_new", "n", "", {}}, Duration{0}, false, false),
             "   0.000 s  * n something_new");
+  EXPECT_EQ(progress_line({"node_failed", "n", R"({"error":"a\nb"})", {}}, Duration{0}, false, false),
+            "   0.000 s  x n failed: a | b");
+}
+
+TEST(ProgressLines, TellWhoAndWhichWay) {
+  const auto line = [](const std::string& type, const std::string& node, const std::string& data) {
+    return progress_line({type, node, data, {}}, Duration{0}, false, false).substr(12);
+  };
+  EXPECT_EQ(line("job_paused", "", R"({"by":"ada","reason":"lunch"})"), "= job paused by ada: lunch");
+  EXPECT_EQ(line("job_paused", "", ""), "= job paused");
+  EXPECT_EQ(line("job_resumed", "", R"({"by":"ada"})"), "> job resumed by ada");
+  EXPECT_EQ(line("job_retried", "", R"({"reason":"mended"})"), "~ job retried: mended");
+  EXPECT_EQ(line("node_completed", "check", R"({"branch":"true"})"), "+ check completed: branch true");
+  EXPECT_EQ(line("node_skipped", "n", ""), "- n skipped");
+  EXPECT_EQ(line("checkpoint", "n", R"({"bytes":7})"), "* n checkpoint stored");
+  EXPECT_TRUE(has(progress_line({"job_paused", "", "", {}}, Duration{0}, true, true), "\x1b[33mjob paused"));
 }
 
 TEST(TokenText, HasThirtyTwoRandomBytesBehindItsPrefix) {

@@ -41,14 +41,24 @@ struct Bed {
   std::string url;
   std::unique_ptr<http::Client> client;
 
-  Result<> start(const std::string& store) {
+  // `connections`: how many the server must take at once, when that is more than usual.
+  Result<> start(const std::string& store, std::size_t connections = 0) {
     TRY(directory.make());
     const auto definitions = directory.path() / "definitions";
     std::filesystem::create_directory(definitions);
     std::ofstream(definitions / "bench.yaml") << definition;
-    TRY(server.start({"serve", "--store", store.empty() ? server::sqlite_url(directory.path()) : store,
-                      "--listen", "127.0.0.1:0", "--definitions", definitions.string(), "--log-level", "warn",
-                      "--connections-max", "65536"}));
+    std::vector<std::string> arguments{"serve",
+                                       "--store",
+                                       store.empty() ? server::sqlite_url(directory.path()) : store,
+                                       "--listen",
+                                       "127.0.0.1:0",
+                                       "--definitions",
+                                       definitions.string(),
+                                       "--log-level",
+                                       "warn"};
+    if (connections > 0)
+      arguments.insert(arguments.end(), {"--connections-max", std::to_string(connections)});
+    TRY(server.start(arguments));
     TRY_ASSIGN(url, server.read_line());
     client = std::make_unique<http::Client>(url);
     return {};
@@ -132,7 +142,7 @@ Result<> measure_fan_outs(const FanOutOptions& options) {
 // Waiting polls, on a connection each.
 Result<> measure_polls(std::size_t count) {
   Bed bed;
-  TRY(bed.start(""));
+  TRY(bed.start("", count + 100));
   const double before = bed.resident_mib();
   Wire wire(bed.url);
   const std::string poll =

@@ -11,6 +11,7 @@
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/remote.hpp"
+#include "core/workflow/span.hpp"
 
 namespace baton::cli {
 namespace {
@@ -30,7 +31,7 @@ struct Options {
   std::string tag;
   int priority = 0;
   std::string due_at;
-  double delay_seconds = -1;
+  std::string delay;
 };
 using Shared = std::shared_ptr<Options>;
 
@@ -50,7 +51,7 @@ int tell_outcome(const Options& options, const std::string& text) {
     print_json(job.has("result_data") ? job.document("result_data") : "null");
   else
     complain(fmt::format("job {} is {}{}", job.text("job_id"), status,
-                         job.has("error") ? ": " + printable(job.text("error")) : ""));
+                         job.has("error") ? ": " + one_line(job.text("error")) : ""));
   return status == "COMPLETED" ? exit_ok : exit_failed;
 }
 
@@ -83,7 +84,7 @@ int follow(Remote& remote, const Options& options, const std::string& job_id) {
     if (has_ended(page.text("status")) && shown == last) break;
     last = shown;
   }
-  const auto job = remote.get(job_target(job_id));
+  const auto job = remote.get(job_target(job_id) + "?full=true");
   if (!job) return refuse(options.remote, job.error());
   if (!job->ok()) return refuse(options.remote, *job);
   return tell_outcome(options, job->body);
@@ -100,7 +101,8 @@ int submit(const Options& options) {
   if (options.version > 0) body += fmt::format(R"(,"version":{})", options.version);
   if (options.priority != 0) body += fmt::format(R"(,"priority":{})", options.priority);
   if (!options.due_at.empty()) body += fmt::format(R"(,"due_at":{})", baton::quoted(options.due_at));
-  if (options.delay_seconds >= 0) body += fmt::format(R"(,"delay_seconds":{})", options.delay_seconds);
+  if (const auto delay = workflow::read_span(options.delay))
+    body += fmt::format(R"(,"delay_seconds":{})", static_cast<double>(delay->count()) / 1000);
   for (const std::string& tag : options.tags)
     body += (&tag == &options.tags.front() ? ",\"tags\":[" : ",") + baton::quoted(tag);
   if (!options.tags.empty()) body += ']';
@@ -182,7 +184,7 @@ void print_job(const Fields& job) {
   line("job", job.text("job_id"));
   line("workflow", fmt::format("{} version {}", job.text("workflow_id"), job.number("workflow_version")));
   line("status", paint(status, colour_of_status(status), colour));
-  line("error", printable(job.text("error")));
+  line("error", one_line(job.text("error")));
   if (job.number("priority") != 0) line("priority", std::to_string(job.number("priority")));
   if (job.document("tags") != "[]") line("tags", job.document("tags"));
   line("rerun of", job.text("rerun_of"));
@@ -193,7 +195,10 @@ void print_job(const Fields& job) {
          job.text("paused_at") + (job.has("paused_by") ? " by " + printable(job.text("paused_by")) : ""));
   line("started", job.text("started_at"));
   line("ended", job.text("completed_at"));
-  line("input", job.document("input_data"));
+  if (job.has("input_data_bytes"))
+    line("input", fmt::format("{} bytes, too many to show", job.number("input_data_bytes")));
+  else
+    line("input", job.document("input_data"));
   if (job.has("result_data")) line("result", job.document("result_data"));
   if (job.has("result_data_bytes"))
     line("result", fmt::format("{} bytes, see 'baton job result {}'", job.number("result_data_bytes"),
@@ -202,7 +207,8 @@ void print_job(const Fields& job) {
       {"NODE", "STATUS", "ATTEMPT", "ITEMS", "QUEUE", "WORKER", "ERROR"}};
   for (const auto& [node_id, node] : job.members("nodes"))
     rows.push_back({node_id, node.text("status"), std::to_string(node.number("retry_count") + 1),
-                    items_of(node), node.text("queue"), node.text("worker_id"), node.text("error")});
+                    items_of(node), node.text("queue"), node.text("worker_id"),
+                    one_line(node.text("error"))});
   if (rows.size() > 1) fmt::print("\n{}", table(rows));
 }
 
@@ -243,8 +249,13 @@ void add_submit(CLI::App& job, Action& chosen, const Shared& options) {
   command->add_option("--tag", options->tags, "a tag to find it by; may be repeated");
   auto* due =
       command->add_option("--due", options->due_at, "not before this instant, as 2026-01-31T08:00:00Z");
-  command->add_option("--delay", options->delay_seconds, "not before this many seconds from now")
-      ->check(CLI::NonNegativeNumber)
+  command->add_option("--delay", options->delay, "not before so long from now: seconds, or as 1h30m")
+      ->type_name("SPAN")
+      ->check([](const std::string& text) {
+        return workflow::read_span(text)
+                   ? std::string{}
+                   : fmt::format("'{}' is neither seconds nor a span such as 90s, 1h30m or 2d", text);
+      })
       ->excludes(due);
   command->add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
   command->footer(

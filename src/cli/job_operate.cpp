@@ -18,7 +18,6 @@ struct Options {
   RemoteOptions remote;
   std::string job_id, node_id;
   std::string by, reason;
-  bool follow = false;
 };
 using Shared = std::shared_ptr<Options>;
 
@@ -103,50 +102,56 @@ int result(const Options& options) {
   if (!answer) return refuse(options.remote, answer.error());
   if (!answer->ok()) return refuse(options.remote, *answer);
   const Fields job(answer->body);
-  print_json(job.has("result_data") ? job.document("result_data") : "null");
-  return exit_ok;
+  const std::string status = job.text("status");
+  if (status == "COMPLETED") {
+    print_json(job.has("result_data") ? job.document("result_data") : "null");
+    return exit_ok;
+  }
+  const bool has_ended = status == "FAILED" || status == "CANCELLED";
+  const std::string why = job.has("error") ? ": " + one_line(job.text("error")) : "";
+  complain(
+      fmt::format("job {} is {}{}", job.text("job_id"), status, has_ended ? why : " and has no result yet"));
+  return exit_failed;
+}
+
+// Gets one page after the other. `show` prints each for people; programs get them as they are.
+template <class Show>
+int each_page(const Options& options, const std::string& target, std::int64_t after, Show&& show) {
+  Remote remote(options.remote);
+  for (bool first = true;; first = false) {
+    const auto answer = remote.get(fmt::format("{}?limit=1000&after={}", target, after));
+    if (!answer) return refuse(options.remote, answer.error());
+    if (!answer->ok()) return refuse(options.remote, *answer);
+    const Fields page(answer->body);
+    const bool is_empty = page.number("next_after") == after;
+    if (options.remote.as_json) {
+      if (first || !is_empty) print_json(answer->body);
+    } else {
+      show(page);
+    }
+    if (is_empty) return exit_ok;
+    after = page.number("next_after");
+  }
 }
 
 int items(const Options& options) {
-  Remote remote(options.remote);
   std::vector<std::vector<std::string>> rows{{"ITEM", "STATUS", "ATTEMPT", "WORKER", "ERROR"}};
-  std::int64_t after = -1;
-  while (true) {
-    const auto answer = remote.get(fmt::format("{}/items?limit=1000&after={}", node_target(options), after));
-    if (!answer) return refuse(options.remote, answer.error());
-    if (!answer->ok()) return refuse(options.remote, *answer);
-    if (options.remote.as_json) {  // one page after the other
-      print_json(answer->body);
-    }
-    const Fields body(answer->body);
-    for (const Fields& node : body.items("items"))
+  const int code = each_page(options, node_target(options) + "/items", -1, [&](const Fields& page) {
+    for (const Fields& node : page.items("items"))
       rows.push_back({node.text("node_id"), node.text("status"),
                       std::to_string(node.number("retry_count") + 1), node.text("worker_id"),
-                      node.text("error")});
-    if (body.number("next_after") == after) break;
-    after = body.number("next_after");
-  }
-  if (!options.remote.as_json) fmt::print("{}", table(rows));
-  return exit_ok;
+                      one_line(node.text("error"))});
+  });
+  if (code == exit_ok && !options.remote.as_json) fmt::print("{}", table(rows));
+  return code;
 }
 
 int logs(const Options& options) {
-  Remote remote(options.remote);
-  std::int64_t after = 0;
-  while (true) {
-    const auto answer = remote.get(fmt::format("{}/logs?limit=1000&after={}", node_target(options), after));
-    if (!answer) return refuse(options.remote, answer.error());
-    if (!answer->ok()) return refuse(options.remote, *answer);
-    const Fields body(answer->body);
-    if (body.number("next_after") == after) return exit_ok;
-    after = body.number("next_after");
-    if (options.remote.as_json) {
-      print_json(answer->body);
-      continue;
-    }
-    for (const Fields& line : body.items("lines"))
-      fmt::print("{} {} {}\n", line.text("at"), line.text("stream"), printable(line.text("text")));
-  }
+  return each_page(options, node_target(options) + "/logs", 0, [](const Fields& page) {
+    for (const Fields& line : page.items("lines"))
+      fmt::print("{} #{} {} {}\n", line.text("at"), line.number("retry_count") + 1, line.text("stream"),
+                 printable(line.text("text")));
+  });
 }
 
 CLI::App* add(CLI::App& job, Action& chosen, const Shared& options, const std::string& name,
@@ -187,7 +192,9 @@ void add_job_operations(CLI::App& job, Action& chosen) {
   decisions("reject", "Reject an approval node", reject);
   add(job, chosen, options, "why", "Say why a job, and each node that waits, is not running", why)
       ->footer("Example:\n  baton job why 01a3185c-8f0a-7b0c-a1b0-83be19ecabac");
-  add_node(add(job, chosen, options, "logs", "Print what the tasks of a node said", logs), options);
+  CLI::App* said = add(job, chosen, options, "logs", "Print what the tasks of a node said", logs);
+  add_node(said, options);
+  said->footer("Each line has its time, #ATTEMPT, the stream and the text.");
   add_node(add(job, chosen, options, "items", "List the children of a fan-out", items), options);
   (void)add(job, chosen, options, "result", "Print the result of a job, however large", result);
 }

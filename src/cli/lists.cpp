@@ -62,8 +62,7 @@ int approvals(const Options& options) {
   return list(options, "/api/v1/approvals", "approvals", {{"JOB", "NODE", "SINCE", "TIMES OUT", "MESSAGE"}},
               [](const Fields& node) -> std::vector<std::string> {
                 return {node.text("job_id"), node.text("node_id"), node.text("since"),
-                        node.text("timeout_at"),
-                        node.has("params") ? Fields(node.document("params")).text("message") : ""};
+                        node.text("timeout_at"), one_line(node.text("message"))};
               });
 }
 

@@ -15,6 +15,18 @@ std::size_t width(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+// The bytes of the character that the text begins with, if a terminal would do something for it other than
+// show it; otherwise 0.
+std::size_t harmful(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  if (byte(0) < 0x20 || byte(0) == 0x7F) return 1;
+  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) <= 0x9F) return 2;  // U+0080 to U+009F
+  if (byte(0) != 0xE2) return 0;
+  const bool overrides = byte(1) == 0x80 && byte(2) >= 0xAA && byte(2) <= 0xAE;  // U+202A to U+202E
+  const bool isolates = byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;   // U+2066 to U+2069
+  return overrides || isolates ? 3 : 0;
+}
+
 }  // namespace
 
 bool has_colour(std::FILE* stream) {
@@ -41,10 +53,25 @@ Colour colour_of_status(std::string_view status) {
 }
 
 std::string printable(std::string_view text) {
-  std::string clean{text};
-  std::ranges::replace_if(
-      clean, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::string clean;
+  while (!text.empty()) {
+    const std::size_t bad = harmful(text);
+    clean += bad > 0 ? '?' : text.front();
+    text.remove_prefix(std::max<std::size_t>(bad, 1));
+  }
   return clean;
+}
+
+std::string one_line(std::string_view text) {
+  std::string all;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) all += (all.empty() ? "" : " | ") + printable(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {

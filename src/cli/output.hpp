@@ -17,10 +17,13 @@ enum class Colour { none, red, green, yellow, blue, dim };
 [[nodiscard]] std::string paint(std::string_view text, Colour colour, bool enabled);
 [[nodiscard]] Colour colour_of_status(std::string_view status);
 
-// Columns as wide as their widest cell; the first row is the heading. Control characters in cells become '?',
-// so that stored text cannot drive the terminal.
+// Columns as wide as their widest cell; the first row is the heading. Cells are made printable.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+// Control characters, and those that turn the direction of text around, become '?', so that stored text
+// cannot drive the terminal or look like another.
 [[nodiscard]] std::string printable(std::string_view text);
+// The same of a text that may have several lines, such as an error: they are joined with " | ".
+[[nodiscard]] std::string one_line(std::string_view text);
 
 // The index behind the string literal that begins at `from`, in well-formed JSON.
 [[nodiscard]] std::size_t end_of_string(std::string_view json, std::size_t from);

@@ -26,6 +26,9 @@ constexpr std::array looks{
     Look{"job_completed", "✓", "+", "job completed", Colour::green},
     Look{"job_failed", "✗", "x", "job failed", Colour::red},
     Look{"job_cancelled", "■", "#", "job cancelled", Colour::yellow},
+    Look{"job_paused", "‖", "=", "job paused", Colour::yellow},
+    Look{"job_resumed", "▶", ">", "job resumed", Colour::blue},
+    Look{"job_retried", "↻", "~", "job retried", Colour::yellow},
     Look{"node_ready", "•", "*", "ready", Colour::dim},
     Look{"node_dispatched", "→", ">", "dispatched", Colour::dim},
     Look{"node_started", "▶", ">", "started", Colour::blue},
@@ -35,18 +38,25 @@ constexpr std::array looks{
     Look{"node_timeout", "✗", "x", "timed out", Colour::red},
     Look{"node_lease_expired", "✗", "x", "lost its worker", Colour::yellow},
     Look{"node_cancelled", "■", "#", "cancelled", Colour::yellow},
+    Look{"node_skipped", "○", "-", "skipped", Colour::dim},
+    Look{"checkpoint", "•", "*", "checkpoint stored", Colour::dim},
 };
 
-// The part of the event's data that explains it.
-std::string reason(std::string_view data) {
+// The part of the event's data that explains it: who, which way, and why.
+std::string explanation(std::string_view data) {
   json::error_code error;
   const json::value value = json::parse(data, error);
   if (error || !value.is_object()) return "";
-  for (const std::string_view key : {"error", "reason"}) {
+  const auto text = [&](std::string_view key) {
     const json::value* found = value.get_object().if_contains(key);
-    if (found != nullptr && found->is_string()) return std::string{found->get_string()};
-  }
-  return "";
+    return found != nullptr && found->is_string() ? one_line(found->get_string()) : "";
+  };
+  std::string all;
+  if (const std::string by = text("by"); !by.empty()) all += " by " + by;
+  if (const std::string branch = text("branch"); !branch.empty()) all += ": branch " + branch;
+  for (const std::string_view key : {"error", "reason"})
+    if (const std::string why = text(key); !why.empty()) return all + ": " + why;
+  return all;
 }
 
 }  // namespace
@@ -60,8 +70,7 @@ std::string progress_line(const ProgressEvent& event, Duration since_start, bool
                                  paint(mark, look.colour, colour));
   if (!event.node_id.empty()) line += printable(event.node_id) + ' ';
   line += paint(look.words, look.colour, colour);
-  if (const std::string why = reason(event.data); !why.empty()) line += ": " + printable(why);
-  return line;
+  return line + explanation(event.data);
 }
 
 Progress::Progress(std::FILE* stream)

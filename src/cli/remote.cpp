@@ -83,8 +83,8 @@ void add_remote_options(CLI::App& command, RemoteOptions& options) {
 
 std::string describe_problem(int status, std::string_view body) {
   const Fields problem(body);
-  std::string text = problem.text("detail");
-  if (text.empty()) text = problem.text("title");
+  std::string text = one_line(problem.text("detail"));
+  if (text.empty()) text = one_line(problem.text("title"));
   if (text.empty()) text = fmt::format("the server answered {}", status);
   for (const Fields& each : problem.items("errors")) {
     const std::string field = each.text("field");

@@ -76,6 +76,10 @@ int work(const Options& options) {
     complain(fmt::format("--functions {}: there is no such directory", options.functions));
     return exit_usage;
   }
+  if (!(options.heartbeat_seconds >= 0.1)) {  // not a number passes a range
+    complain("--heartbeat-seconds must be a number from 0.1 to 3600");
+    return exit_usage;
+  }
   const auto functions = worker::Functions(directory).list();
   if (!functions) {
     complain(functions.error().message);

@@ -113,9 +113,12 @@ void Agent::poll(Queue& queue) {
   const std::size_t free = options_.concurrency - busy;
   const std::size_t share = std::min((free + queues_.size() - 1) / queues_.size(), batch_max);
   queue.is_polling = true;
+  // Whoever ends when idle must have heard of the server by then.
+  const milliseconds wait =
+      options_.idle_exit ? std::min(poll_wait, milliseconds{*options_.idle_exit} / 2) : poll_wait;
   queue.line->post(fmt::format("/api/v1/workers/{}/jobs:poll", escaped(queue.name)),
                    fmt::format(R"({{"worker":{},"max":{},"wait_ms":{},"heartbeat":true}})",
-                               baton::quoted(options_.name), share, poll_wait.count()),
+                               baton::quoted(options_.name), share, wait.count()),
                    poll_wait + 15s, [this, &queue](const Answered& answer) { on_polled(queue, answer); });
 }
 

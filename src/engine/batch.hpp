@@ -12,13 +12,23 @@ namespace baton::engine {
 
 class Writer::Batch {
  public:
+  // due: those whose time has come. one, put_off: this one alone, obeyed or moved to a later time.
+  enum class Timers { due, none, one, put_off };
+
   // `whole`: jobs that are to be loaded with all their nodes and documents.
-  Batch(Writer& writer, Time now, std::vector<Item> items, std::set<workflow::JobId> whole = {});
+  Batch(Writer& writer, Time now, std::vector<Item> items, std::set<workflow::JobId> whole = {},
+        Timers timers = Timers::due, std::optional<workflow::Timer> only = {});
+  // The same messages once more.
+  [[nodiscard]] std::unique_ptr<Batch> again(std::set<workflow::JobId> whole);
 
   [[nodiscard]] Result<> prepare();  // loads and decides; nothing is written yet
-  // Set after prepare(): this job has to be loaded whole, and a new batch decided with it.
-  [[nodiscard]] const std::optional<workflow::JobId>& missing() const { return missing_; }
-  [[nodiscard]] Time now() const { return now_; }
+  // After prepare(): these jobs have to be loaded whole, and a new batch decided with them.
+  [[nodiscard]] const std::set<workflow::JobId>& missing() const { return missing_; }
+  // There is more than one message in it, or a timer that can be put off.
+  [[nodiscard]] bool can_be_divided() const {
+    return items_.size() + timers_.size() > 1 || (!timers_.empty() && which_timers_ != Timers::put_off);
+  }
+  [[nodiscard]] std::vector<workflow::Timer> take_timers() { return std::exchange(timers_, {}); }
   [[nodiscard]] WriteSet writes(std::int64_t commit_number);
   void release();  // after the commit: memory follows, everybody is answered
   void refuse(Refusal refusal, const std::string& message);
@@ -62,7 +72,9 @@ class Writer::Batch {
                          const Messages& messages);
   void want_after_timer(LoadRequest& request, const Task& task);
   void want_items(LoadRequest& request, workflow::Run& run, workflow::NodeIndex fan_out,
-                  std::int32_t from) const;
+                  workflow::NodeIndex walker, std::int32_t from) const;
+  void choose_chunks();
+  [[nodiscard]] Result<> load_explained();
 
   // decide
   [[nodiscard]] Reply decide(const PublishWorkflow& command);
@@ -77,7 +89,12 @@ class Writer::Batch {
   [[nodiscard]] Reply decide(const ExplainJob& command);
   [[nodiscard]] Reply decide(const ListWorkers& command);
   [[nodiscard]] Reply decide(const TaskNote& command);
+  void decide_heartbeats();
   void decide_timers();
+  void decide_timer(const workflow::Timer& timer);
+  void decide_item(const Item& item);
+  template <class Decide>
+  void unless_missing(const workflow::JobId* job_id, Decide&& decide);
   void decide_items();
   [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
   [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
@@ -109,7 +126,9 @@ class Writer::Batch {
   const Time now_;
   std::vector<Item> items_;
   const std::set<workflow::JobId> whole_;
-  std::optional<workflow::JobId> missing_;
+  const Timers which_timers_;
+  const std::optional<workflow::Timer> only_timer_;
+  std::set<workflow::JobId> missing_;
   std::vector<workflow::Timer> timers_;
   bool more_timers_ = false;
   bool timers_taken_ = false;
@@ -124,7 +143,7 @@ class Writer::Batch {
   std::vector<workflow::Workflow> workflows_new_;
   std::vector<workflow::JobTag> tags_new_;
   std::vector<ReportResult> reported_;  // accepted, for the list of workers; without documents
-  int chunks_ = 0;
+  std::set<workflow::Timer> chunks_;    // the steps of large fan-outs that have their turn
   std::vector<workflow::Timer> timers_stray_;
   std::vector<Answer> answers_;
   std::vector<std::uint64_t> waits_over_;

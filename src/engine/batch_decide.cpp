@@ -23,34 +23,84 @@ void Writer::Batch::answer_job(const std::shared_ptr<Waiter>& waiter, const Job&
                       .tenant = job.tenant});
 }
 
-void Writer::Batch::decide_timers() {
-  for (const Timer& timer : timers_) {
-    Run* found = run(timer.job_id);
-    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
-      timers_stray_.push_back(timer);
-      continue;
-    }
-    const NodeType type = found->node(*ref).type;
-    const bool chunk = !ref->is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
-    if (chunk && ++chunks_ > writer_.options_.chunks_max) continue;  // it stays due
-    timer_fired(*found, *ref, writer_.options_.policy, now_, journal_);
+// A message that needs rows which nobody foresaw is decided again, with all others, when its job has been
+// loaded whole; what else is said of that job in this batch would be decided on half-changed rows, and waits
+// for it.
+template <class Decide>
+void Writer::Batch::unless_missing(const JobId* job_id, Decide&& decide) {
+  if (job_id && missing_.contains(*job_id)) return;
+  try {
+    decide();
+  } catch (const NotLoaded& not_loaded) {
+    missing_.insert(not_loaded.job_id);
   }
 }
 
-void Writer::Batch::decide_items() {
-  for (const Item& item : items_) {
-    std::visit(overloaded{
-                   [&](const SubmitJob& c) { decide(c, item.waiter); },
-                   [&](const AwaitJob& c) { decide(c, item.waiter); },
-                   [&](const ChangeJob& c) { decide(c, item.waiter); },
-                   [&](const DecideApproval& c) { decide(c, item.waiter); },
-                   [&](const ReplayTask& c) { decide(c, item.waiter); },
-                   [&](const Poll&) {},  // went to its queue before the batch began
-                   [&](const auto& c) { answer(item.waiter, decide(c)); },
-               },
-               item.command);
+// Before the timers: whoever has renewed his lease in time must not lose it because the server was slow to
+// look.
+void Writer::Batch::decide_heartbeats() {
+  for (const Item& item : items_)
+    if (const auto* beat = std::get_if<Heartbeat>(&item.command))
+      unless_missing(nullptr, [&] { answer(item.waiter, decide(*beat)); });
+}
+
+void Writer::Batch::decide_timers() {
+  for (const Timer& timer : timers_) unless_missing(&timer.job_id, [&] { decide_timer(timer); });
+}
+
+void Writer::Batch::decide_timer(const Timer& timer) {
+  Run* found = run(timer.job_id);
+  const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
+  if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
+    timers_stray_.push_back(timer);
+    return;
   }
+  if (which_timers_ == Timers::put_off) {
+    constexpr std::chrono::minutes put_off{10};
+    found->at(*ref).state.timer_due = now_ + put_off;
+    found->at(*ref).changed = true;
+    return;
+  }
+  const NodeType type = found->node(*ref).type;
+  const bool chunk = !ref->is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
+  if (chunk && !chunks_.contains(timer)) return;  // it stays due
+  timer_fired(*found, *ref, writer_.options_.policy, now_, journal_);
+}
+
+void Writer::Batch::decide_items() {
+  std::size_t decided = 0;
+  // More events than a commit can number: the rest is for the next batch.
+  for (; decided < items_.size() && journal_.events.size() <= writer_.options_.events_max; ++decided)
+    decide_item(items_[decided]);
+  std::vector<Item> kept(std::make_move_iterator(items_.begin()),
+                         std::make_move_iterator(items_.begin() + static_cast<std::ptrdiff_t>(decided)));
+  for (; decided < items_.size(); ++decided) {
+    const bool answered = std::holds_alternative<Heartbeat>(items_[decided].command);
+    (answered ? kept : writer_.own_items_).push_back(std::move(items_[decided]));
+  }
+  items_ = std::move(kept);
+}
+
+void Writer::Batch::decide_item(const Item& item) {
+  const auto job_of = [](const std::string& task_id) {
+    const auto name = parse_task_id(task_id);
+    return name ? name->job_id : JobId{};
+  };
+  const auto with = [&](const JobId& job_id, auto&& decide_it) { unless_missing(&job_id, decide_it); };
+  std::visit(
+      overloaded{
+          [&](const SubmitJob& c) { unless_missing(nullptr, [&] { decide(c, item.waiter); }); },
+          [&](const AwaitJob& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
+          [&](const ChangeJob& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
+          [&](const DecideApproval& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
+          [&](const ExplainJob& c) { with(c.job_id, [&] { answer(item.waiter, decide(c)); }); },
+          [&](const ReplayTask& c) { with(job_of(c.task_id), [&] { decide(c, item.waiter); }); },
+          [&](const ReportResult& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },
+          [&](const Poll&) {},       // went to its queue before the batch began
+          [&](const Heartbeat&) {},  // came before the timers
+          [&](const auto& c) { unless_missing(nullptr, [&] { answer(item.waiter, decide(c)); }); },
+      },
+      item.command);
 }
 
 void Writer::Batch::decide(const SubmitJob& c, const std::shared_ptr<Waiter>& waiter) {
@@ -84,9 +134,10 @@ std::optional<Refused> Writer::Batch::create_job(const SubmitJob& c) {
     tags_new_.push_back({c.tenant, tag, c.job_id});
   }
   if (tags) *tags += "]";
-  Run created = create({c.job_id, c.tenant, known->definition->version, *std::move(input), c.traceparent,
-                        c.priority, std::move(tags), c.due_at, c.rerun_of},
-                       known->definition, writer_.options_.policy, now_, journal_);
+  Run created =
+      create({c.job_id, c.tenant, known->definition->version, *std::move(input), c.traceparent, c.priority,
+              std::move(tags), c.delay ? std::optional{now_ + *c.delay} : c.due_at, c.rerun_of},
+             known->definition, writer_.options_.policy, now_, journal_);
   runs_.try_emplace(c.job_id, std::move(created));
   if (c.idempotency_key) {
     keys_new_.push_back({c.tenant, *c.idempotency_key, c.job_id, c.request_hash});
@@ -118,11 +169,11 @@ void Writer::Batch::decide(const ChangeJob& c, const std::shared_ptr<Waiter>& wa
   switch (c.what) {
     // Cancelling what is cancelled already is what a client does that did not hear the first answer.
     case ChangeJob::What::cancel:
-      done = cancel(*found, c.reason, policy, now_, journal_) || status == JobStatus::cancelled;
+      done = cancel(*found, c.by, c.reason, policy, now_, journal_) || status == JobStatus::cancelled;
       break;
     case ChangeJob::What::pause: done = pause(*found, c.by, c.reason, policy, now_, journal_); break;
-    case ChangeJob::What::resume: done = resume(*found, c.by, policy, now_, journal_); break;
-    case ChangeJob::What::retry: done = retry(*found, c.by, policy, now_, journal_); break;
+    case ChangeJob::What::resume: done = resume(*found, c.by, c.reason, policy, now_, journal_); break;
+    case ChangeJob::What::retry: done = retry(*found, c.by, c.reason, policy, now_, journal_); break;
   }
   if (done) return answer_job(waiter, found->job, false, now_);
   const bool retried = c.what == ChangeJob::What::retry;
@@ -138,12 +189,13 @@ void Writer::Batch::decide(const DecideApproval& c, const std::shared_ptr<Waiter
   if (!found) return;
   const auto node = found->definition->find(c.node_id);
   if (!node)
-    return answer(waiter, Refused{Refusal::task_not_found, "the job has no node '" + c.node_id + "'", {}});
-  if (decide_approval(*found, *node, c.approved, c.by, c.comment, writer_.options_.policy, now_, journal_))
+    return answer(waiter, Refused{Refusal::node_not_found, "the job has no node '" + c.node_id + "'", {}});
+  if (decide_approval(*found, *node, c.approved, c.by, c.comment, writer_.options_.policy, now_, journal_) ||
+      was_decided(*found, *node, c.approved))
     return answer_job(waiter, found->job, false, now_);
   answer(waiter, Refused{Refusal::not_waiting,
-                         "node '" + c.node_id + "' does not wait for an approval: it is " +
-                             std::string(name(found->definition->nodes[*node].type)) + " and " +
+                         "node '" + c.node_id + "' does not wait for an approval: its type is " +
+                             std::string(name(found->definition->nodes[*node].type)) + " and its status " +
                              std::string(name(found->at(*node).state.status)),
                          {}});
 }
@@ -155,7 +207,7 @@ void Writer::Batch::decide(const ReplayTask& c, const std::shared_ptr<Waiter>& w
   Run& r = *found->run;
   if (!r.at(found->ref).state.dead_at)
     return answer(waiter, Refused{Refusal::not_dead, "task '" + c.task_id + "' is not a dead letter", {}});
-  if (!retry(r, c.by, writer_.options_.policy, now_, journal_))
+  if (!retry(r, c.by, "", writer_.options_.policy, now_, journal_))
     return answer(waiter,
                   Refused{Refusal::job_not_failed,
                           "its job is " + std::string(name(r.job.status)) +
@@ -166,11 +218,11 @@ void Writer::Batch::decide(const ReplayTask& c, const std::shared_ptr<Waiter>& w
 
 Reply Writer::Batch::decide(const ListWorkers& c) {
   WorkersReply reply{writer_.workers_.list(c.tenant, now_)};
-  for (WorkerInfo& worker : reply.workers)
-    for (const std::string& name : worker.queues)
-      if (Queue* queue = writer_.queues_.find({worker.tenant, name}))
-        for (const auto& [id, poll] : queue->polls)
-          worker.polling = worker.polling || poll.poll.worker == worker.worker;
+  std::set<std::pair<Tenant, std::string>> polling;
+  for (const QueueKey& key : writer_.queues_.keys())
+    for (const auto& [id, poll] : writer_.queues_.find(key)->polls)
+      polling.emplace(key.tenant, poll.poll.worker);
+  for (WorkerInfo& worker : reply.workers) worker.polling = polling.contains({worker.tenant, worker.worker});
   return reply;
 }
 
@@ -243,11 +295,11 @@ Reply Writer::Batch::decide(const ReportResult& c) {
                  writer_.options_.policy, now_, journal_)) {
     case Verdict::accepted:
       // Whoever does not say his name is the one that was handed the task.
-      if (const auto& worker = found->run->at(found->ref).state.worker_id)
+      if (const NodeState& state = found->run->at(found->ref).state; state.worker_id && !state.tenant.empty())
         reported_.push_back({.tenant = found->run->job.tenant,
                              .task_id = c.task_id,
                              .completed = c.completed,
-                             .worker = worker});
+                             .worker = state.worker_id});
       return ResultReply{false};
     case Verdict::duplicate: return ResultReply{true};
     case Verdict::stale: break;
@@ -267,7 +319,7 @@ Reply Writer::Batch::decide(const Heartbeat& c) {
       reply.cancelled.push_back(lease.task_id);
     if (found && !tenant) tenant = found->run->job.tenant;
   }
-  if (tenant) writer_.workers_.beat(*tenant, c, now_);
+  if (tenant) writer_.workers_.beat(*tenant, c, reply.lease_until, now_);
   return reply;
 }
 

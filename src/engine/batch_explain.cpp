@@ -18,6 +18,10 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string counted(std::size_t number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 // The answers about one job, node by node.
 class Explanation {
  public:
@@ -35,7 +39,7 @@ class Explanation {
     }
     for (NodeIndex i = 0; i < run_.nodes.size() && waiting_.size() < waiting_max; ++i) explain(i);
     for (auto& [ref, slot] : run_.items)
-      if (waiting_.size() < waiting_max) explain_task(ref, slot.state);
+      if (waiting_.size() < waiting_max) explain_task(slot.state);
     out.waiting = std::move(waiting_);
     summarize(out);
     return out;
@@ -63,7 +67,7 @@ class Explanation {
       case NodeType::approval: return explain_approval(state);
       case NodeType::fan_out: return explain_fan_out(i, state);
       case NodeType::fan_in: return add(state, "gathering", "it is reading the results of the items");
-      default: return explain_task(NodeRef{i}, state);
+      default: return explain_task(state);
     }
   }
 
@@ -78,7 +82,7 @@ class Explanation {
   }
 
   void explain_approval(const NodeState& state) {
-    if (run_.job.paused_at) return explain_paused(state);
+    if (state.status == NodeStatus::ready) return explain_paused(state);
     std::string message = "it waits for a person to approve or reject it";
     if (state.timer_due) message += "; that times out at " + to_iso(*state.timer_due);
     add(state, "waits_for_approval", std::move(message), state.dispatched_at, state.timer_due);
@@ -102,11 +106,11 @@ class Explanation {
     if (limit > 0 && open >= limit && state.items_created < *state.items_total)
       return add(state, "limit_reached",
                  "its max_parallel of " + std::to_string(limit) + " is reached: " + counts, state.started_at,
-                 {}, open_items(i, state));
-    add(state, "waits_for_items", counts, state.started_at, {}, open_items(i, state));
+                 {}, open_items(i));
+    add(state, "waits_for_items", counts, state.started_at, {}, open_items(i));
   }
 
-  std::vector<std::string> open_items(NodeIndex i, const NodeState&) const {
+  std::vector<std::string> open_items(NodeIndex i) const {
     std::vector<std::string> names;
     for (const auto& [ref, slot] : run_.items)
       if (ref.node == i && !is_terminal(slot.state.status) && names.size() < names_max)
@@ -114,7 +118,7 @@ class Explanation {
     return names;
   }
 
-  void explain_task(NodeRef ref, const NodeState& state) {
+  void explain_task(const NodeState& state) {
     if (is_terminal(state.status)) return;
     if (state.status == NodeStatus::running) {
       const std::string worker = state.worker_id.value_or("a worker");
@@ -129,7 +133,6 @@ class Explanation {
                  {}, state.timer_due);
     if (run_.job.paused_at) return explain_paused(state);
     if (state.status == NodeStatus::dispatched && state.queue) explain_queue(state);
-    (void)ref;
   }
 
   void explain_queue(const NodeState& state) {
@@ -143,8 +146,8 @@ class Explanation {
                  "no worker is on " + queue + "; the last one asked at " + to_iso(*report.last_poll),
                  state.dispatched_at);
     add(state, "workers_busy",
-        std::to_string(report.workers) + " workers on " + queue + " run " + std::to_string(report.running) +
-            " tasks; this one waits for its turn (priority " + std::to_string(state.priority) + ")",
+        counted(report.workers, "worker") + " on " + queue + ", " + counted(report.running, "task") +
+            " running; this one waits for its turn (priority " + std::to_string(state.priority) + ")",
         state.dispatched_at);
   }
 

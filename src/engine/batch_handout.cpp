@@ -11,6 +11,7 @@ namespace {
 // Params may be large: a reply and a batch are bounded by what they carry too.
 constexpr std::size_t reply_bytes_max = std::size_t{8} << 20;
 constexpr std::size_t batch_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t portion = 500;  // tasks that are loaded before it is looked how much they carry
 }  // namespace
 
 Result<> Writer::Batch::hand_out() {
@@ -36,9 +37,9 @@ Result<std::vector<WaitingTask>> Writer::Batch::candidates(Service& service, std
   Queue& queue = *writer_.queues_.find(service.key);
   if (queue.ready.empty() && !queue.complete && !refilled) {
     refilled = true;
-    TRY_ASSIGN(std::vector<WaitingTask> stored, writer_.store_.waiting(service.key, Queue::window));
+    TRY_ASSIGN(std::vector<WaitingTask> stored, writer_.store_.waiting(service.key, queue.window));
     if (MUTANT(lose_queue_on_restart)) stored.clear();
-    queue.complete = stored.size() < Queue::window;
+    queue.complete = stored.size() < queue.window;
     queue.ready.insert(std::make_move_iterator(stored.begin()), std::make_move_iterator(stored.end()));
   }
   std::vector<WaitingTask> next;
@@ -85,7 +86,8 @@ Result<> Writer::Batch::serve(Service& service) {
   while (poll != polls.end() && handouts_ < writer_.options_.handouts_max &&
          handout_bytes_ < batch_bytes_max && looks_left > 0) {
     TRY_ASSIGN(std::vector<WaitingTask> tasks,
-               candidates(service, std::min(writer_.options_.handouts_max - handouts_, wanted), refilled));
+               candidates(service, std::min({writer_.options_.handouts_max - handouts_, wanted, portion}),
+                          refilled));
     if (tasks.empty()) break;
     looks_left -= std::min(looks_left, tasks.size());
     TRY(load_tasks(tasks));
@@ -95,8 +97,10 @@ Result<> Writer::Batch::serve(Service& service) {
       if (!handout) continue;
       ++handouts_;
       --wanted;
-      reply_bytes += handout->params.text.size();
-      handout_bytes_ += handout->params.text.size();
+      const std::size_t bytes =
+          handout->params.text.size() + (handout->checkpoint ? handout->checkpoint->text.size() : 0);
+      reply_bytes += bytes;
+      handout_bytes_ += bytes;
       reply.jobs.push_back(*std::move(handout));
       if (reply.jobs.size() == (*poll)->poll.max || reply_bytes > reply_bytes_max) next_poll();
     }

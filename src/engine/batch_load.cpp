@@ -16,29 +16,46 @@ std::unexpected<Error> unreadable(const Workflow& row) {
                   "' was published by a version of baton whose definitions this one cannot read");
 }
 
+// A timer of a fan_out or a fan_in itself is the next step of a walk over its children.
+bool is_chunk(const Run& run, NodeRef ref) {
+  const NodeType type = run.node(ref).type;
+  return !ref.is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
+}
+
 }  // namespace
 
-Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, std::set<JobId> whole)
-    : writer_(writer), now_(now), items_(std::move(items)), whole_(std::move(whole)) {}
+Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, std::set<JobId> whole, Timers timers,
+                     std::optional<Timer> only)
+    : writer_(writer),
+      now_(now),
+      items_(std::move(items)),
+      whole_(std::move(whole)),
+      which_timers_(timers),
+      only_timer_(std::move(only)) {}
+
+std::unique_ptr<Writer::Batch> Writer::Batch::again(std::set<JobId> whole) {
+  return std::make_unique<Batch>(writer_, now_, take_items(), std::move(whole), which_timers_, only_timer_);
+}
 
 Result<> Writer::Batch::prepare() {
   TRY(take_due());
   TRY(load_named());
   TRY(load_neighbours());
-  try {
-    decide_timers();
-    decide_items();
-  } catch (const NotLoaded& not_loaded) {
-    missing_ = not_loaded.job_id;
-    return {};
-  }
+  TRY(load_explained());
+  decide_heartbeats();
+  decide_timers();
+  decide_items();
+  if (!missing_.empty()) return {};
   TRY(hand_out());
   return load_documents();
 }
 
 // Timers, and waits for the end of a job whose patience is over.
 Result<> Writer::Batch::take_due() {
-  if (writer_.next_timer_ && *writer_.next_timer_ <= now_) {
+  if (only_timer_) {
+    timers_.push_back(*only_timer_);
+    timers_taken_ = true;
+  } else if (which_timers_ == Timers::due && writer_.next_timer_ && *writer_.next_timer_ <= now_) {
     TRY_ASSIGN(timers_, writer_.store_.timers_due(now_, writer_.options_.timers_max));
     timers_taken_ = true;
     more_timers_ = timers_.size() == writer_.options_.timers_max;
@@ -120,15 +137,18 @@ Result<> Writer::Batch::load_named() {
   for (const Item& item : items_) want(request, item.command);
   for (const Timer& timer : timers_) {
     request.jobs.push_back(timer.job_id);
-    want_node(request, timer.job_id, timer.node_id);
+    request.nodes.push_back({timer.job_id, timer.item_index, timer.node_id});
+    if (timer.item_index != no_item)
+      request.nodes.push_back({timer.job_id, no_item, std::string(parse_item_name(timer.node_id)->fan_out)});
   }
   for (const std::uint64_t id : waits_over_) request.jobs.push_back(writer_.waits_.at(id).job_id);
   return load_runs(std::move(request));
 }
 
-void Writer::Batch::want_items(LoadRequest& request, Run& r, NodeIndex fan_out, std::int32_t from) const {
+void Writer::Batch::want_items(LoadRequest& request, Run& r, NodeIndex fan_out, NodeIndex walker,
+                               std::int32_t from) const {
   const ItemRange range{from, from + writer_.options_.policy.items_chunk};
-  r.item_ranges[fan_out] = range;
+  r.item_ranges[walker] = range;
   for (std::int32_t item = range.from; item < range.until; ++item)
     request.nodes.push_back({r.job.job_id, item, item_name(r.definition->nodes[fan_out].id, item)});
 }
@@ -153,8 +173,7 @@ void Writer::Batch::want_after_report(LoadRequest& request, const Task& task, co
   if (may_fail_node(r, task.ref, report.completed, task.retry_count, writer_.options_.policy) ||
       (completes && node.may_end_job && r.job.nodes_active <= about_job->second))
     want_all_nodes(request, r);
-  else if (completes)
-    want_touched(request, r, task.ref.node);
+  if (completes) want_touched(request, r, task.ref.node);
 }
 
 void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
@@ -162,13 +181,16 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
   const Node& node = r.node(task.ref);
   const NodeIndex i = task.ref.node;
   if (task.ref.is_item() || node.type == NodeType::task) {
-    if (may_fail_node(r, task.ref, std::nullopt, 0, writer_.options_.policy)) want_all_nodes(request, r);
+    if (may_fail_node(r, task.ref, std::nullopt, 0, writer_.options_.policy))
+      want_all_nodes(request, r);
+    else if (node.on_failure == Consequence::go_on)
+      want_touched(request, r, i);
     return;
   }
   if (node.type == NodeType::fan_out) {
     writer_.progressions_.lend(r, i);
     const auto& sweep_next = r.at(i).state.sweep_next;
-    if (sweep_next) return want_items(request, r, i, *sweep_next);
+    if (sweep_next) return want_items(request, r, i, i, *sweep_next);
     if (r.expansions.contains(i)) return;
     for (const NodeIndex other : node.reads)
       request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
@@ -178,10 +200,10 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
   if (node.type == NodeType::fan_in) {
     writer_.progressions_.lend(r, i);
     const auto so_far = r.gatherings.find(i);
-    want_items(request, r, node.incoming.front(), so_far == r.gatherings.end() ? 0 : so_far->second.next);
+    want_items(request, r, node.incoming.front(), i, so_far == r.gatherings.end() ? 0 : so_far->second.next);
     request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[node.incoming.front()].id});
   }
-  if (node.may_end_job && r.job.nodes_active <= 1) return want_all_nodes(request, r);
+  if (node.may_end_job && r.job.nodes_active <= 1) want_all_nodes(request, r);
   want_touched(request, r, i);
 }
 
@@ -209,12 +231,17 @@ Result<> Writer::Batch::load_neighbours() {
                          : question ? &question->job_id
                          : replayed ? &replayed->job_id
                                     : nullptr;
-    if (const Run* found = about ? run(*about) : nullptr) want_all_nodes(request, *found);
+    if (const Run* found = about ? run(*about) : nullptr) {
+      want_all_nodes(request, *found);
+      if (!question) request.jobs_whole.push_back(*about);  // what goes on may look at the input
+    }
   }
+  choose_chunks();
   for (const Timer& timer : timers_) {
     Run* found = run(timer.job_id);
     const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (ref && found->has(*ref)) tasks.emplace_back(Task{found, *ref, 0}, nullptr);
+    if (ref && found->has(*ref) && (!is_chunk(*found, *ref) || chunks_.contains(timer)))
+      tasks.emplace_back(Task{found, *ref, 0}, nullptr);
   }
   for (const auto& [found, result] : tasks) {
     if (found.ref.is_item()) ++messages[{found.run, NodeRef{found.ref.node, 0}}];
@@ -225,6 +252,38 @@ Result<> Writer::Batch::load_neighbours() {
       want_after_report(request, found, *result, messages);
     else
       want_after_timer(request, found);
+  }
+  return load_runs(std::move(request));
+}
+
+// Of the steps of large fan-outs only a few have their turn in one batch: each may bring a thousand rows. The
+// others stay due.
+void Writer::Batch::choose_chunks() {
+  for (const Timer& timer : timers_) {
+    Run* found = run(timer.job_id);
+    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
+    if (!ref || !found->has(*ref) || !is_chunk(*found, *ref)) continue;
+    const bool gathers = found->node(*ref).type == NodeType::fan_in;
+    if (gathers && !writer_.progressions_.may_gather({timer.job_id, no_item, timer.node_id})) continue;
+    if (chunks_.size() < static_cast<std::size_t>(writer_.options_.chunks_max)) chunks_.insert(timer);
+  }
+}
+
+// Whoever asks why a fan-out does not go on is told of some of its children.
+Result<> Writer::Batch::load_explained() {
+  constexpr std::int32_t shown = 50;
+  LoadRequest request;
+  for (const Item& item : items_) {
+    const auto* question = std::get_if<ExplainJob>(&item.command);
+    Run* found = question ? run(question->job_id) : nullptr;
+    if (!found) continue;
+    for (NodeIndex i = 0; i < found->nodes.size(); ++i) {
+      if (!found->has(NodeRef{i})) continue;
+      const NodeState& state = found->at(i).state;
+      if (state.items_created == state.items_done) continue;
+      for (std::int32_t n = std::max(0, state.items_created - shown); n < state.items_created; ++n)
+        request.nodes.push_back({question->job_id, n, item_name(state.node_id, n)});
+    }
   }
   return load_runs(std::move(request));
 }

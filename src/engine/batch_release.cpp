@@ -78,6 +78,7 @@ void Writer::Batch::release() {
   if (timers_taken_) writer_.timers_were_taken(more_timers_ ? std::optional{now_} : std::nullopt);
   for (auto& [id, r] : runs_)
     if (!r.expansions.empty() || !r.gatherings.empty()) writer_.progressions_.keep(id, r);
+  for (const JobId& id : journal_.ended) writer_.progressions_.drop(id);
   writer_.count(items_.size(), journal_.ended.size(), timers_.size());
   release_workers();
   release_waits();
@@ -135,7 +136,7 @@ void Writer::Batch::release_polls() {
       }
       writer_.deadlines_.erase({poll->poll.wait_until, id, std::nullopt});
       for (const Handout& task : reply.jobs)
-        writer_.workers_.took(poll->poll.tenant, poll->poll.worker, task.task_id);
+        writer_.workers_.took(poll->poll.tenant, poll->poll.worker, task.task_id, task.lease_until);
       poll->waiter->deliver(std::move(reply));
     }
     writer_.queues_.drop_if_idle(service.key);

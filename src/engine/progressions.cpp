@@ -1,51 +1,67 @@
 #include "engine/progressions.hpp"
 
+#include <algorithm>
+
 namespace baton::engine {
 
 using namespace workflow;
 
+namespace {
+
+NodeKey key_of(const JobId& job_id, const Run& run, NodeIndex node) {
+  return {job_id, no_item, run.definition->nodes[node].id};
+}
+
+}  // namespace
+
 void Progressions::lend(Run& run, NodeIndex node) {
-  const auto found = known_.find({run.job.job_id, no_item, run.definition->nodes[node].id});
-  if (found == known_.end()) return;
-  if (found->second.expansion.items) {
+  const NodeKey key = key_of(run.job.job_id, run, node);
+  if (const auto found = sources_.find(key); found != sources_.end()) {
+    found->second.used = ++uses_;
     run.expansions[node] = found->second.expansion;
     if (!run.values) run.values = found->second.expansion.values;
   }
   // A copy: the batch may have to be decided again.
-  if (found->second.gathering) run.gatherings[node] = *found->second.gathering;
+  if (const auto found = gatherings_.find(key); found != gatherings_.end())
+    run.gatherings[node] = found->second;
 }
 
 // The texts of the run's rows have moved into the write set by now; statuses and counters are still there.
 void Progressions::keep(const JobId& job_id, Run& run) {
   for (auto& [node, gathering] : run.gatherings) {
     const auto& slot = run.nodes[node];
-    const NodeKey key{job_id, no_item, run.definition->nodes[node].id};
     if (slot && slot->state.status == NodeStatus::ready)
-      known_[key].gathering = std::move(gathering);
+      gatherings_[key_of(job_id, run, node)] = std::move(gathering);
     else
-      known_.erase(key);
+      gatherings_.erase(key_of(job_id, run, node));
   }
   for (auto& [node, expansion] : run.expansions) {
     const auto& slot = run.nodes[node];
-    const NodeKey key{job_id, no_item, run.definition->nodes[node].id};
     const bool goes_on = slot && slot->state.status == NodeStatus::running &&
                          slot->state.items_created < *slot->state.items_total;
     if (goes_on)
-      known_[key].expansion = std::move(expansion);
+      sources_[key_of(job_id, run, node)] = {std::move(expansion), ++uses_};
     else
-      known_.erase(key);
+      sources_.erase(key_of(job_id, run, node));
   }
-  while (known_.size() > known_max) known_.erase(known_.begin());
+  while (sources_.size() > expansions_max_)
+    sources_.erase(
+        std::ranges::min_element(sources_, {}, [](const auto& source) { return source.second.used; }));
 }
 
-std::int32_t Progressions::gathered(const NodeKey& key) const {
-  const auto found = known_.find(key);
-  return found != known_.end() && found->second.gathering ? found->second.gathering->next : 0;
+void Progressions::drop(const JobId& job_id) {
+  const auto is_its = [&](const auto& entry) { return entry.first.job_id == job_id; };
+  std::erase_if(sources_, is_its);
+  std::erase_if(gatherings_, is_its);
 }
 
-bool Progressions::has_expansion(const NodeKey& key) const {
-  const auto found = known_.find(key);
-  return found != known_.end() && found->second.expansion.items;
+void Progressions::forget() {
+  sources_.clear();
+  gatherings_.clear();
+}
+
+bool Progressions::may_gather(const NodeKey& key) const {
+  return gatherings_.size() < gatherings_max || gatherings_.contains(key);
 }
 
 }  // namespace baton::engine

@@ -17,7 +17,7 @@ void Queue::append(WaitingTask task) {
 }
 
 Queue& Queues::add_poll(const QueueKey& key, WaitingPoll poll) {
-  Queue& queue = queues_[key];
+  Queue& queue = queues_.try_emplace(key, window_).first->second;
   const std::uint64_t id = poll.id;
   queue.polls.emplace(id, std::move(poll));
   return queue;

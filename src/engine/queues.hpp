@@ -21,8 +21,9 @@ struct WaitingPoll {
 };
 
 struct Queue {
-  static constexpr std::size_t window = 10'000;
+  explicit Queue(std::size_t w) : window(w) {}
 
+  const std::size_t window;                    // how many are known at most
   std::set<WaitingTask> ready;                 // the first of those that wait, all of them committed
   bool complete = false;                       // ready holds all that the store has
   std::map<std::uint64_t, WaitingPoll> polls;  // by id, which grows: first come, first served
@@ -35,6 +36,7 @@ struct Queue {
 
 class Queues {
  public:
+  explicit Queues(std::size_t window) : window_(window) {}
   // Creates the queue when this is its first poll.
   Queue& add_poll(const QueueKey& key, WaitingPoll poll);
   // A poll whose time is up, or none if it has been served.
@@ -48,6 +50,7 @@ class Queues {
   [[nodiscard]] std::vector<QueueKey> keys() const;
 
  private:
+  const std::size_t window_;
   std::map<QueueKey, Queue> queues_;
 };
 

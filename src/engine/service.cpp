@@ -24,6 +24,8 @@ WriterMetrics register_metrics(metrics::Registry& m) {
       .timers = &m.counter("baton_timers_fired_total", "Timers fired."),
       .redecided = &m.counter("baton_engine_batches_redecided_total",
                               "Batches decided again because a job had to be loaded whole."),
+      .postponed = &m.counter("baton_timers_postponed_total",
+                              "Timers put off because the store refused what they led to."),
       .commit_failures =
           &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
       .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};

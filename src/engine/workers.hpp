@@ -16,8 +16,9 @@ class Workers {
  public:
   void polled(const Poll& poll, Time now);
   // A heartbeat names all that the worker is running.
-  void beat(const workflow::Tenant& tenant, const Heartbeat& heartbeat, Time now);
-  void took(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id);
+  void beat(const workflow::Tenant& tenant, const Heartbeat& heartbeat, Time lease_until, Time now);
+  void took(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id,
+            Time lease_until);
   void reported(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id,
                 bool completed, Time now);
 
@@ -34,14 +35,16 @@ class Workers {
   struct Worker {
     std::set<std::string> queues;
     Time first_seen{}, last_seen{};
-    std::set<std::string> running;
+    std::map<std::string, Time> running;  // with when its lease ends, after which it is somebody else's
     std::uint64_t completed = 0, failed = 0;
     std::int64_t minute = 0;  // since the epoch, of `in_minute`
     std::uint64_t in_minute = 0, in_minute_before = 0;
   };
   static constexpr std::size_t workers_max = 10'000;
   static constexpr std::size_t running_max = 1'000;
+  static constexpr std::size_t queues_max = 100;
 
+  [[nodiscard]] static std::size_t running_count(const Worker& worker, Time now);
   [[nodiscard]] Worker* seen(const workflow::Tenant& tenant, const std::string& worker, Time now);
 
   std::map<std::pair<workflow::Tenant, std::string>, Worker> workers_;

@@ -11,7 +11,12 @@ namespace baton::engine {
 using namespace workflow;
 
 Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMetrics metrics)
-    : store_(store), clock_(clock), options_(options), metrics_(metrics) {}
+    : store_(store),
+      clock_(clock),
+      options_(std::move(options)),
+      metrics_(metrics),
+      queues_(options_.queue_window),
+      progressions_(options_.expansions_max) {}
 
 Writer::~Writer() = default;
 
@@ -82,11 +87,7 @@ void Writer::run(std::vector<Item> items) {
     queues_.add_poll(key, {id, std::move(*poll), std::move(item.waiter)});
     hungry_.insert(std::move(key));
   }
-  auto batch = std::make_unique<Batch>(*this, now, std::move(rest));
-  if (const auto prepared = prepare(batch); !prepared)
-    failed(*batch, prepared.error());
-  else
-    commit(std::move(batch));
+  attempt(std::make_unique<Batch>(*this, now, std::move(rest)));
   // A held batch may have served polls whose time is up: they are answered when its outcome is known.
   if (!held_) polls_time_out(now);
 }
@@ -97,9 +98,11 @@ Result<> Writer::prepare(std::unique_ptr<Batch>& batch) {
   std::set<JobId> whole;
   while (true) {
     TRY(batch->prepare());
-    if (!batch->missing()) return {};
-    ENSURE(whole.insert(*batch->missing()).second);
-    batch = std::make_unique<Batch>(*this, batch->now(), batch->take_items(), whole);
+    if (batch->missing().empty()) return {};
+    const std::size_t before = whole.size();
+    whole.insert(batch->missing().begin(), batch->missing().end());
+    ENSURE(whole.size() > before);  // each job once, so this ends
+    batch = batch->again(whole);
     if (metrics_.redecided) metrics_.redecided->add();
   }
 }
@@ -139,7 +142,7 @@ void Writer::failed(Batch& batch, const Error& error) {
   look_at_all_queues();
   const bool wrong =
       error.code == Code::invalid || error.code == Code::conflict || error.code == Code::not_found;
-  if (wrong && batch.size() > 1) return one_by_one(batch.take_items());
+  if (wrong && batch.can_be_divided()) return divide(batch);
   if (error.code == Code::fenced) fatal_ = error;
   const bool full = error.code == Code::full;
   away_ = !full && !wrong;
@@ -152,17 +155,39 @@ void Writer::failed(Batch& batch, const Error& error) {
   retry_at_ = clock_.now() + pause_;
 }
 
-// The store refuses what one command brings, a NUL in a text for example. The others must not suffer for it.
-void Writer::one_by_one(std::vector<Item> items) {
-  for (auto it = items.begin(); it != items.end(); ++it) {
-    std::vector<Item> one;
-    one.push_back(std::move(*it));
-    run(std::move(one));
-    if (!away_) continue;
-    for (++it; it != items.end(); ++it)
-      it->waiter->deliver(
+void Writer::attempt(std::unique_ptr<Batch> batch) {
+  if (const auto prepared = prepare(batch); !prepared)
+    failed(*batch, prepared.error());
+  else
+    commit(std::move(batch));
+}
+
+// The store refuses what one message brings, a NUL in a text for example. The others must not suffer for it:
+// each is tried alone. A timer that cannot be obeyed even then is put off, so that it does not spoil every
+// batch.
+void Writer::divide(Batch& batch) {
+  auto items = batch.take_items();
+  const auto timers = batch.take_timers();
+  if (items.empty() && timers.size() == 1) {
+    if (metrics_.postponed) metrics_.postponed->add();
+    return attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, std::set<JobId>{},
+                                           Batch::Timers::put_off, timers.front()));
+  }
+  for (const Timer& timer : timers) {
+    if (away_) break;
+    attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, std::set<JobId>{},
+                                    Batch::Timers::one, timer));
+  }
+  for (Item& item : items) {
+    if (away_) {
+      item.waiter->deliver(
           Refused{Refusal::store_unavailable, "the store is not reachable at the moment", {}});
-    return;
+      continue;
+    }
+    std::vector<Item> one;
+    one.push_back(std::move(item));
+    attempt(
+        std::make_unique<Batch>(*this, clock_.now(), std::move(one), std::set<JobId>{}, Batch::Timers::none));
   }
 }
 

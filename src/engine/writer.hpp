@@ -38,9 +38,12 @@ struct Item {
 
 struct WriterOptions {
   workflow::Policy policy;
-  std::size_t timers_max = 1'000;    // due timers taken into one batch
-  std::size_t handouts_max = 4'000;  // tasks handed out in one batch
-  int chunks_max = 4;                // steps of large fan-outs in one batch: others are to get their turn
+  std::size_t timers_max = 1'000;     // due timers taken into one batch
+  std::size_t handouts_max = 4'000;   // tasks handed out in one batch
+  int chunks_max = 4;                 // steps of large fan-outs in one batch: others are to get their turn
+  std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
+  std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks
+  std::size_t events_max = 500'000;   // of one batch, which a commit can number
 };
 
 // What the writer counts; null pointers count nothing.
@@ -52,6 +55,7 @@ struct WriterMetrics {
   metrics::Counter* handouts = nullptr;
   metrics::Counter* timers = nullptr;
   metrics::Counter* redecided = nullptr;
+  metrics::Counter* postponed = nullptr;
   metrics::Counter* commit_failures = nullptr;
   metrics::Histogram* commit_seconds = nullptr;
 };
@@ -100,8 +104,9 @@ class Writer {
 
   [[nodiscard]] Result<> prepare(std::unique_ptr<Batch>& batch);
   void commit(std::unique_ptr<Batch> batch);
+  void attempt(std::unique_ptr<Batch> batch);
   void failed(Batch& batch, const Error& error);
-  void one_by_one(std::vector<Item> items);
+  void divide(Batch& batch);
   void give_back(const PollReply& reply);
   void add_wait(Wait wait);
   void remove_wait(std::uint64_t id);

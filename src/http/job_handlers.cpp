@@ -54,12 +54,11 @@ std::vector<std::string> read_tags(Fields& fields) {
 }
 
 // An instant, or seconds from now.
-std::optional<Time> read_due(Call& call, Fields& fields) {
-  const auto at = fields.time("due_at");
+void read_due(Fields& fields, SubmitJob& command) {
+  command.due_at = fields.time("due_at");
   const auto delay = fields.number("delay_seconds", 0, 10 * 366.0 * 24 * 3600);
-  if (at && delay) fields.wrong("delay_seconds", "cannot be given together with due_at");
-  if (!delay) return at;
-  return call.services.clock.now() + Duration{static_cast<std::int64_t>(*delay * 1000)};
+  if (command.due_at && delay) fields.wrong("delay_seconds", "cannot be given together with due_at");
+  if (delay) command.delay = Duration{static_cast<std::int64_t>(*delay * 1000)};
 }
 
 std::expected<SubmitJob, Response> read_submission(Call& call) {
@@ -73,7 +72,7 @@ std::expected<SubmitJob, Response> read_submission(Call& call) {
   command.input_data = fields.object("input_data").value_or(Json{"{}"});
   command.priority = static_cast<std::int32_t>(fields.integer("priority", {-100, 100}).value_or(0));
   command.tags = read_tags(fields);
-  command.due_at = read_due(call, fields);
+  read_due(fields, command);
   command.idempotency_key = idempotency_key(call.request, fields);
   const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
@@ -166,6 +165,7 @@ Task<Response> show_job(Call& call) {
   std::vector<FieldError> errors;
   const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
   const auto* full = call.request.argument("full");
+  if (full && *full != "true" && *full != "false") errors.push_back({"full", "must be true or false"});
   const Documents documents = full && *full == "true" ? Documents::all : Documents::brief;
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);

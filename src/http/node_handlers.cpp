@@ -25,6 +25,17 @@ Task<Result<std::optional<T>>> ask_of_job(Call& call, Question question) {
   co_return answer;
 }
 
+Result<> known_node(Reads& reads, const workflow::JobId& id, const std::string& node_id) {
+  TRY_ASSIGN(const auto node, reads.node(id, node_id));
+  if (!node) return fail(Code::not_found, "the job has no node '" + node_id + "'");
+  return {};
+}
+
+Response problem_of_node(const Error& error) {
+  if (error.code == Code::not_found) return problem(404, "node_not_found", error.message);
+  return problem(error);
+}
+
 void append_named(std::string& out, const workflow::NodeState& node, Documents documents) {
   append_node(out, node, documents, Ending::open);
   append_member(out, "job_id", node.job_id.value);
@@ -55,11 +66,12 @@ Task<Response> list_items(Call& call) {
   const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(job_id, 200) || !is_printable(node_id, 400)) co_return no_such_job(job_id);
-  auto question = [node_id, after, limit](Reads& reads, const workflow::JobId& id) {
+  auto question = [node_id, after, limit](Reads& reads, const workflow::JobId& id) -> Result<Nodes> {
+    TRY(known_node(reads, id, node_id));
     return reads.items(id, node_id, after, limit);
   };
   auto items = co_await ask_of_job<Nodes>(call, std::move(question));
-  if (!items) co_return problem(items.error());
+  if (!items) co_return problem_of_node(items.error());
   if (!*items) co_return no_such_job(job_id);
   auto response = json_response(200, "{");
   append_list(response.body, "items", **items,
@@ -77,11 +89,13 @@ Task<Response> show_logs(Call& call) {
   const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(job_id, 200) || !is_printable(node_id, 400)) co_return no_such_job(job_id);
-  auto question = [node_id, after, limit](Reads& reads, const workflow::JobId& id) {
+  auto question = [node_id, after, limit](
+                      Reads& reads, const workflow::JobId& id) -> Result<std::vector<workflow::LogLine>> {
+    TRY(known_node(reads, id, node_id));
     return reads.logs(id, node_id, after, limit);
   };
   auto lines = co_await ask_of_job<std::vector<workflow::LogLine>>(call, std::move(question));
-  if (!lines) co_return problem(lines.error());
+  if (!lines) co_return problem_of_node(lines.error());
   if (!*lines) co_return no_such_job(job_id);
   auto response = json_response(200, "{");
   append_list(response.body, "lines", **lines, append_log_line);
@@ -89,6 +103,18 @@ Task<Response> show_logs(Call& call) {
   response.body += '}';
   co_return response;
 }
+
+namespace {
+
+// What a person is asked; it is the one member of an approval's params.
+std::optional<std::string> message_of(const workflow::NodeState& node) {
+  const auto document = JsonDocument::parse(node.params ? node.params->text : "{}");
+  const JsonView message = document ? document->root().find("message") : JsonView{};
+  if (!message) return std::nullopt;
+  return message.kind() == JsonKind::string ? std::string(message.string()) : message.json().text;
+}
+
+}  // namespace
 
 Task<Response> list_approvals(Call& call) {
   std::vector<FieldError> errors;
@@ -102,7 +128,7 @@ Task<Response> list_approvals(Call& call) {
     out += '{';
     append_member(out, "job_id", node.job_id.value);
     append_member(out, "node_id", node.node_id);
-    append_member(out, "params", node.params);
+    append_member(out, "message", message_of(node));
     append_member(out, "since", node.dispatched_at);
     append_member(out, "timeout_at", node.timer_due);
     out += '}';

@@ -84,6 +84,8 @@ Task<Response> rerun_job(Call& call) {
   Fields fields(document->root(), "", errors);
   auto key = fields.text("idempotency_key", 200);
   if (!key) key = call.request.idempotency_key;
+  if (key && !is_printable(*key, 200))
+    fields.wrong("Idempotency-Key", "must have 1 to 200 bytes and no control characters");
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   const workflow::JobId id{call.request.captures[0]};
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
@@ -124,6 +126,7 @@ Task<Response> replay_task(Call& call) {
   Fields fields(document->root(), "", errors);
   ReplayTask command{call.request.tenant, call.request.captures[0], fields.text("by", 200).value_or("")};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  if (!is_printable(command.task_id, 600)) co_return problem(404, "task_not_found", "there is no such task");
   Command given = std::move(command);
   co_return co_await tell_job(call, std::move(given));
 }

@@ -150,6 +150,7 @@ int status_of(Refusal refusal) {
   switch (refusal) {
     case Refusal::workflow_not_found:
     case Refusal::job_not_found:
+    case Refusal::node_not_found:
     case Refusal::task_not_found: return 404;
     case Refusal::invalid_input: return 422;
     case Refusal::idempotency_key_reused:

@@ -30,7 +30,7 @@ constexpr std::array<Route, 34> table{{
     {"GET", "/api/v1/jobs/{job_id}/nodes/{node_id}/logs", read, show_logs, "getLogs", "What the tasks of a node said, oldest first", "after event_limit", "", "LogPage"},
     {"POST", "/api/v1/jobs/{job_id}/nodes/{node_id}/approve", submit, approve_node, "approveNode", "Approve an approval node", "", "Approval", "Job"},
     {"POST", "/api/v1/jobs/{job_id}/nodes/{node_id}/reject", submit, reject_node, "rejectNode", "Reject an approval node", "", "Approval", "Job"},
-    {"GET", "/api/v1/approvals", read, list_approvals, "listApprovals", "Approvals that wait for a person, oldest first", "limit", "", "ApprovalPage"},
+    {"GET", "/api/v1/approvals", read, list_approvals, "listApprovals", "Approvals that wait for a person, the most urgent first, then the oldest", "limit", "", "ApprovalPage"},
     {"GET", "/api/v1/dead-letters", read, list_dead_letters, "listDeadLetters", "Tasks given up after too many deliveries, oldest first", "limit cursor", "", "DeadLetterPage"},
     {"POST", "/api/v1/dead-letters/{task_id}/replay", submit, replay_task, "replayTask", "Let the job of a dead letter go on from it", "", "Change", "Job"},
     {"POST", "/api/v1/workflows", publish, publish_workflow, "publishWorkflow", "Publish a version of a workflow", "", "yaml", "Published"},

@@ -181,15 +181,15 @@ TaskNote read_note(Fields& fields, const Request& request) {
   return note;
 }
 
-Task<Response> tell_note(Call& call, TaskNote note, std::size_t lines) {
+Task<Response> tell_note(Call& call, TaskNote note, std::optional<std::size_t> lines) {
   auto reply = co_await call.ask(std::move(note));
   if (!reply) co_return problem(503, "stopping", "the server is stopping");
   if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
   auto response = json_response(200, "{\"accepted\":true");
-  if (lines > 0) {
+  if (lines) {
     const std::size_t stored = std::get<NoteReply>(*reply).stored;
     append_member(response.body, "stored", static_cast<std::int64_t>(stored));
-    append_flag(response.body, "truncated", stored < lines);
+    append_flag(response.body, "truncated", stored < *lines);
   }
   response.body += '}';
   co_return response;
@@ -206,12 +206,12 @@ Task<Response> report_progress(Call& call) {
   std::string text = "{";
   if (fields.number("progress", 0, 100)) append_member(text, "progress", fields.any("progress"));
   const auto message = fields.prose("message");
-  if (message) append_member(text, "message", message->substr(0, 2000));
-  if (text.size() == 1 && errors.empty()) fields.wrong("progress", "or 'message' is required");
+  if (message) append_member(text, "message", clean_text(*message, 2000));
+  if (text.size() == 1 && errors.empty()) fields.wrong("progress", "is required, or 'message'");
   append_member(text, "at", call.services.clock.now());
   note.note = TaskProgress{Json{text + "}"}};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  co_return co_await tell_note(call, std::move(note), 0);
+  co_return co_await tell_note(call, std::move(note), std::nullopt);
 }
 
 Task<Response> report_checkpoint(Call& call) {
@@ -226,7 +226,7 @@ Task<Response> report_checkpoint(Call& call) {
   if (data && data->text.size() > checkpoint_bytes_max) fields.wrong("checkpoint", "must have at most 1 MiB");
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   note.note = TaskCheckpoint{*std::move(data)};
-  co_return co_await tell_note(call, std::move(note), 0);
+  co_return co_await tell_note(call, std::move(note), std::nullopt);
 }
 
 Task<Response> report_log(Call& call) {
@@ -240,8 +240,7 @@ Task<Response> report_log(Call& call) {
     Fields line(item, fmt::format("lines[{}]", log.lines.size()), errors);
     workflow::LogText text{.stream = line.text("stream", 20).value_or("log"),
                            .at = line.time("at").value_or(call.services.clock.now()),
-                           .text = line.prose("text").value_or("")};
-    if (text.text.size() > (16 << 10)) text.text.resize(16 << 10);
+                           .text = clean_text(line.prose("text").value_or(""), 16 << 10)};
     log.lines.push_back(std::move(text));
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);

@@ -31,6 +31,7 @@ struct SubmitJob {
   std::int32_t priority = 0;
   std::vector<std::string> tags;  // sorted, each once
   std::optional<Time> due_at;
+  std::optional<Duration> delay;  // instead of due_at: from when the job is created
   std::optional<std::string> rerun_of;
   Time wait_until{};  // later than now: answer when the job has ended, or at this time with what it is then
 };
@@ -235,6 +236,7 @@ enum class Refusal {
   version_exists,  // this version was published with another text
   stale_result,    // of an earlier lease or attempt
   job_ended,       // nothing can be done to it any more
+  node_not_found,
   job_not_failed,  // only a failed one can be retried
   not_waiting,     // the node does not wait for an approval
   not_dead,        // the task was not given up

@@ -10,10 +10,11 @@ namespace {
 constexpr std::array<std::string_view, 4> roles = {"admin", "operator", "viewer", "worker"};
 static_assert(roles.size() == static_cast<std::size_t>(Role::worker) + 1);
 
-constexpr std::array<std::string_view, 15> refusals = {
-    "workflow_not_found", "job_not_found", "task_not_found", "invalid_input",     "idempotency_key_reused",
-    "version_exists",     "stale_result",  "job_ended",      "job_not_failed",    "not_waiting",
-    "not_dead",           "overloaded",    "stopping",       "store_unavailable", "store_full"};
+constexpr std::array<std::string_view, 16> refusals = {
+    "workflow_not_found", "job_not_found", "task_not_found", "invalid_input",  "idempotency_key_reused",
+    "version_exists",     "stale_result",  "job_ended",      "node_not_found", "job_not_failed",
+    "not_waiting",        "not_dead",      "overloaded",     "stopping",       "store_unavailable",
+    "store_full"};
 static_assert(refusals.size() == static_cast<std::size_t>(Refusal::store_full) + 1);
 
 }  // namespace

@@ -251,7 +251,8 @@ constexpr Word words[] = {
     {"{heap}", "STRICT", ""},
     {"{now}", "strftime('%Y-%m-%dT%H:%M:%fZ','now')", "now()"},
     {"{begin}", "BEGIN IMMEDIATE",
-     "BEGIN; SELECT pg_advisory_xact_lock(7021951)"},  // the number is ours alone
+     "BEGIN; SET LOCAL statement_timeout=0; SELECT pg_advisory_xact_lock(7021951)"},  // the number is ours
+                                                                                      // alone
     {"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name='schema_migrations')",
      "(to_regclass('schema_migrations') IS NOT NULL)::int"},
 };
@@ -322,6 +323,11 @@ Result<> migrate(Connection& connection, Dialect dialect) {
   // Some errors have ended the transaction already; the rollback is then refused, which changes nothing.
   if (!migrated) std::ignore = connection.script("ROLLBACK");
   return migrated;
+}
+
+Result<> migrate_if_empty(Connection& connection, Dialect dialect) {
+  TRY_ASSIGN(const auto version, current_version(connection, dialect));
+  return version == 0 ? migrate(connection, dialect) : check_version(connection, dialect);
 }
 
 Result<> check_version(Connection& connection, Dialect dialect) {

@@ -79,7 +79,8 @@ struct Statements {
           "(?2,?3,?4,?5) ORDER BY dead_at,job_id,item_index,node_id LIMIT ?6",
       {Type::text, Type::time, Type::text, Type::integer, Type::text, Type::integer}};
   Statement approvals{select<NodeState>() +
-                          " WHERE status='DISPATCHED' AND tenant=?1 AND queue='approval' ORDER BY priority "
+                          " WHERE status='DISPATCHED' AND tenant=?1 AND queue='approval' AND task_id IS NULL "
+                          "ORDER BY priority "
                           "DESC,dispatched_at,job_id,item_index,node_id LIMIT ?2",
                       {Type::text, Type::integer}};
   Statement timeline{select<Event>() + " WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
@@ -245,7 +246,7 @@ class SqlTokenAdmin final : public TokenAdmin {
     if (connection_ && !connection_->broken()) return {};
     connection_.reset();
     TRY_ASSIGN(auto connection, connect_());
-    TRY(migrate(*connection, dialect_));
+    TRY(migrate_if_empty(*connection, dialect_));
     connection_ = std::move(connection);
     return {};
   }

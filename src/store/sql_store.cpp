@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "store/schema.hpp"
 #include "store/statements.hpp"
@@ -295,8 +296,14 @@ class SqlStore final : public Store {
                     {},
                     [&](const RowView& row) -> Result<> { return taken = row.boolean(0), Result<>{}; },
                     {}};
-    TRY(connection.run({&call, 1}, Mode::read));
-    if (taken) return {};
+    // The backend of a server that was killed may still be busy, and lets go when it notices.
+    constexpr int looks = 50;
+    for (int look = 0; look < looks; ++look) {
+      TRY(connection.run({&call, 1}, Mode::read));
+      if (taken) return {};
+      if (term_ != 0) break;  // a writer that comes back is asked again by its owner
+      std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    }
     // One's own old connection may hold it for a while yet; another's name says that it is over.
     std::string owner;
     const Call ask{

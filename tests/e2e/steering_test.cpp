@@ -97,7 +97,7 @@ nodes:
   EXPECT_EQ(why(id), "waits_for_approval");
   const Answer list = ask(client_, "GET", "/approvals");
   ASSERT_EQ(list.body.at("approvals").as_array().size(), 1u);
-  EXPECT_EQ(list.body.at("approvals").at(0).at("params").at("message").as_string(), "Delete it?");
+  EXPECT_EQ(list.body.at("approvals").at(0).at("message").as_string(), "Delete it?");
   EXPECT_EQ(ask(client_, "POST", "/workers/approval/jobs:poll", "{}").status, 422) << "no worker may decide";
   const std::string node = "/jobs/" + id + "/nodes/sure";
   EXPECT_EQ(ask(client_, "POST", node + "/approve").status, 422) << "it is known who decides";

@@ -39,6 +39,7 @@ class World::FaultyStore final : public Store {
     world_.maybe_die();
     if (faults && random.chance(world_.faults_.commit_fails))
       return fail(Code::unavailable, "the store is away");
+    if (faults && refuses(writes)) return fail(Code::invalid, "a row that the store refuses");
     if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
@@ -52,6 +53,14 @@ class World::FaultyStore final : public Store {
   }
 
  private:
+  // Some jobs bring what this store does not take, as long as the storm lasts; the others must not suffer.
+  [[nodiscard]] bool refuses(const WriteSet& writes) const {
+    if (!world_.faults_.refuses_rows) return false;
+    return std::ranges::any_of(writes.nodes_changed, [](const NodeState& node) {
+      return node.job_id.value.ends_with('7') && node.status != NodeStatus::running && !node.timer_due;
+    });
+  }
+
   void note(const WriteSet& writes) {
     for (const Job& job : writes.jobs_new) world_.touched_.insert(job.job_id);
     for (const Job& job : writes.jobs_changed) world_.touched_.insert(job.job_id);
@@ -68,7 +77,13 @@ struct World::Engine {
   explicit Engine(World& world)
       : store(world),
         writer(store, world.clock_,
-               {.policy = {.items_chunk = 3}, .timers_max = 20, .handouts_max = 50, .chunks_max = 2}) {}
+               {.policy = {.items_chunk = 3},
+                .timers_max = 20,
+                .handouts_max = 50,
+                .chunks_max = 2,
+                .queue_window = 3,
+                .expansions_max = 1,
+                .events_max = 40}) {}
   FaultyStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
@@ -84,7 +99,7 @@ class World::ReplyTo final : public Waiter {
         generation_(world.generation_) {}
 
   void deliver(Reply reply) override {
-    world_.expect(!answered_, "a command is answered once", "");
+    world_.expect(!answered_, "a command is answered once", "command " + std::to_string(command_.index()));
     answered_ = true;
     if (generation_ != world_.generation_) return;
     world_.maybe_die();
@@ -127,7 +142,8 @@ World::World(std::uint64_t seed) : random_(seed) {
              .engine_dies = draw(0.02),
              .worker_dies = draw(0.15),
              .worker_stalls = draw(0.2),
-             .delay_max = Duration{random_.between(1, 400)}};
+             .delay_max = Duration{random_.between(1, 400)},
+             .refuses_rows = random_.chance(0.2)};
   for (const std::string_view text : definitions) {
     const auto parsed = parse(text);
     ENSURE(parsed.definition);

@@ -36,6 +36,7 @@ struct Faults {
   double message_lost = 0, message_repeated = 0, commit_fails = 0, commit_unknown = 0, store_full = 0,
          load_fails = 0, engine_dies = 0, worker_dies = 0, worker_stalls = 0;
   Duration delay_max{20};
+  bool refuses_rows = false;
 };
 
 class World {

@@ -5,5 +5,6 @@ import sys
 
 params = json.load(sys.stdin)
 with open("letter.txt", "w") as letter:
-    print(f"REFUSED for {params['employee']}, by {params['by']}: {params['reason']}", file=letter)
+    who = f"by {params['by']}: " if params["by"] else ""  # nobody, when it timed out
+    print(f"REFUSED for {params['employee']}, {who}{params['reason']}", file=letter)
 json.dump({"paid": 0, "refused_by": params["by"], "reason": params["reason"]}, sys.stdout)

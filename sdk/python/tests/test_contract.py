@@ -103,8 +103,8 @@ class ClientContractTest(StubCase):
         self.assertEqual(stub.asked, [(f"POST /jobs/j/{verb}", body) for verb, body in zip(verbs, bodies)])
 
     def test_what_people_decide(self) -> None:
-        waiting = {"job_id": "j", "node_id": "n/1", "message": "go?", "since": "2030-01-01T00:00:00.000Z", "timeout_at": None,
-                   "workflow_id": "w"}
+        waiting = {"job_id": "j", "node_id": "n/1", "message": "go?", "params": {"message": "go?"},
+                   "since": "2030-01-01T00:00:00.000Z", "timeout_at": None}
         stub, client = self.stub({
             "GET /approvals": {"approvals": [waiting], "next_cursor": "c"},
             "GET /approvals?cursor=c": {"approvals": [waiting], "next_cursor": None},
@@ -113,14 +113,18 @@ class ClientContractTest(StubCase):
         self.assertEqual([(one.node_id, one.message, one.timeout_at) for one in found], [("n/1", "go?", None)] * 2)
         self.assertEqual(found[0].since, datetime(2030, 1, 1, tzinfo=timezone.utc))
         client.approve("j", "n/1", by="me", comment="fine")
-        client.reject("j", "n/1")
-        self.assertEqual([body for _, body in stub.asked[2:]], [{"by": "me", "comment": "fine"}, {}])
+        client.reject("j", "n/1", by="me")
+        self.assertEqual([body for _, body in stub.asked[2:]], [{"by": "me", "comment": "fine"}, {"by": "me"}])
+        self.assertEqual(found[0].params, {"message": "go?"})
 
     def test_what_is_shown_of_jobs_and_workers(self) -> None:
         waiting = {"node_id": "n", "status": "DISPATCHED", "reason": "no_worker", "message": "nobody polls", "queue": "q"}
+        seen = {"worker": "w", "queues": ["p", "q"], "running_count": 1, "running": ["t"], "completed": 3, "failed": 1,
+                "results_last_minute": 2, "polling": True, "first_seen_at": "2030-01-01T00:00:00.000Z",
+                "last_seen_at": "2030-01-02T00:00:00.000Z", "more": 5}
         _, client = self.stub({
             "GET /jobs/j/why": {"job_id": "j", "status": "RUNNING", "summary": "it waits", "waiting": [waiting]},
-            "GET /workers": {"workers": [{"worker": "w", "queue": "q", "running": ["t"], "completed": 3, "failed": 1, "rate": 2}]},
+            "GET /workers": {"workers": [seen]},
             "GET /dead-letters": {"dead_letters": [{"task_id": "t/0", "deliveries": 10}], "next_cursor": None},
             "POST /dead-letters/t%2F0/replay": {"replayed": True},
             "GET /jobs/j/nodes/n/items": {"items": [{"index": 0}], "next_after": 0},
@@ -129,11 +133,20 @@ class ClientContractTest(StubCase):
         why = client.why("j")
         self.assertEqual((why.summary, why.waiting[0].reason, why.waiting[0].queue), ("it waits", "no_worker", "q"))
         (worker,) = client.workers()
-        self.assertEqual((worker.running, worker.completed, worker.raw["rate"]), (["t"], 3, 2))
+        self.assertEqual((worker.queues, worker.running_count, worker.running, worker.polling), (["p", "q"], 1, ["t"], True))
+        self.assertEqual((worker.completed, worker.failed, worker.results_last_minute, worker.raw["more"]), (3, 1, 2, 5))
+        self.assertEqual(worker.first_seen_at, datetime(2030, 1, 1, tzinfo=timezone.utc))
+        self.assertEqual(worker.last_seen_at, datetime(2030, 1, 2, tzinfo=timezone.utc))
         self.assertEqual([one.deliveries for one in client.dead_letters()], [10])
         self.assertEqual(client.replay("t/0"), {"replayed": True})
         self.assertEqual(list(client.items("j", "n")), [{"index": 0}])
         self.assertEqual(list(client.logs("j", "n")), [{"text": "x"}])
+
+    def test_jobs_are_asked_for_with_all_their_data(self) -> None:
+        large = {"job_id": "j", "status": "COMPLETED", "input_data": {}, "result_data": {"n": "x" * 70_000}}
+        _, client = self.stub({f"GET /jobs/j?full=true{wait}": large for wait in ("", "&wait_ms=30000")})
+        self.assertEqual(client.job("j").result_data, large["result_data"])
+        self.assertEqual(client.wait("j").result_data, large["result_data"])
 
     def test_a_lost_answer_is_asked_for_again_with_the_same_key(self) -> None:
         stub, client = self.stub({"POST /jobs": [None, (503, {"code": "overloaded"}), (201, JOB)]})
@@ -163,7 +176,8 @@ class ClientContractTest(StubCase):
         self.assertEqual(len(stub.asked), 3)
 
     def test_an_answer_that_is_not_the_servers_is_an_error(self) -> None:
-        _, client = self.stub({"GET /jobs/j": (502, b"<html>bad gateway"), "GET /jobs/k": b"<html>hello"}, retry_for=0)
+        _, client = self.stub({"GET /jobs/j?full=true": (502, b"<html>bad gateway"), "GET /jobs/k?full=true": b"<html>hello"},
+                              retry_for=0)
         for job_id, status in (("j", 502), ("k", 200)):
             with self.assertRaises(ApiError) as refused:
                 client.job(job_id)

@@ -110,6 +110,9 @@ class NewerServerTest(ServerCase):
                             "  gate: {type: approval, message: really?, next: end}\n  end: {type: end}\n")
         yes, no = (self.client.submit("gate").job_id for _ in range(2))
         eventually(lambda: {one.job_id for one in self.client.approvals()} >= {yes, no}, "both are listed")
+        asked = next(one for one in self.client.approvals() if one.job_id == yes)
+        self.assertEqual((asked.node_id, asked.message, asked.timeout_at), ("gate", "really?", None))
+        self.assertIsNotNone(asked.since)
         self.client.approve(yes, "gate", by="me", comment="fine")
         self.client.reject(no, "gate", by="me", comment="no")
         self.assertTrue(self.client.wait(yes, 20).completed)
@@ -131,8 +134,24 @@ class NewerServerTest(ServerCase):
             job = self.client.submit(name)
             task = f"{job.job_id}_work_0"
             eventually(lambda: any(one.worker == "py-7" and task in one.running for one in self.client.workers()), "it runs")
+            shown = next(one for one in self.client.workers() if one.worker == "py-7")
+            self.assertEqual((shown.queues, shown.running_count, shown.running), ([name], 1, [task]))
+            assert shown.first_seen_at is not None and shown.last_seen_at is not None
+            self.assertLessEqual(shown.first_seen_at, shown.last_seen_at)
             go.set()
             self.client.wait(job.job_id, 20)
+            counts = [(one.completed, one.failed) for one in self.client.workers() if one.worker == "py-7"]
+            self.assertEqual(counts, [(1, 0)])
+
+    @needs("/jobs/{}")
+    def test_large_results_are_whole(self) -> None:
+        name = self.publish("work")
+        text = "x" * 100_000
+        with self.worker(name, lambda ctx, text: text):
+            job = self.client.wait(self.client.submit(name, {"text": text}).job_id, 20)
+        for seen in (job, self.client.job(job.job_id)):
+            self.assertEqual((seen.result_data, seen.input_data), ({"work": text}, {"text": text}))
+            self.assertEqual(seen.nodes["work"].output, text)
 
     @needs("/dead-letters", "/dead-letters/{}/replay")
     def test_there_are_no_dead_letters_and_none_to_replay(self) -> None:

@@ -142,6 +142,10 @@ TEST(Expression, unknown_words_are_found_at_parse_with_a_guess) {
       {"{{ 1 | replace('a') }}", "invalid_arguments", "", 7},
       {"{{ 1 | upper(2) }}", "invalid_arguments", "", 13},
       {"{{ 1 | join(sep=2) }}", "invalid_arguments", "", 12},
+      {"{{ 1 | join('-', separator='+') }}", "invalid_arguments", "", 17},
+      {"{{ 1 | sort(attribute='a', attribute='b') }}", "invalid_arguments", "", 27},
+      {"{{ 1 | sort(attribute='a', true) }}", "invalid_arguments", "name it too: reverse, attribute", 27},
+      {"{{ 1 | replace(count=1, new='b') }}", "invalid_arguments", "", 7},
       {"{{ 18446744073709551616 }}", "expression_syntax", "", 3},
   };
   for (const Case& each : cases) {
@@ -151,6 +155,21 @@ TEST(Expression, unknown_words_are_found_at_parse_with_a_guess) {
     EXPECT_EQ(parsed.error().hint, each.hint) << each.text;
     EXPECT_EQ(parsed.error().offset, each.offset) << each.text;
   }
+}
+
+TEST(Expression, named_arguments_come_in_any_order) {
+  for (const std::string_view arguments :
+       {"attribute='age', reverse=true", "reverse=true, attribute='age'", "true, attribute='age'"})
+    EXPECT_EQ(value_of("inputs.people | sort(" + std::string(arguments) + ") | map(attribute='name')"),
+              R"(["Bob","Ada"])")
+        << arguments;
+  EXPECT_EQ(value_of("'a-b-c' | replace(count=1, new='+', old='-')"), "\"a+b-c\"");
+  EXPECT_EQ(value_of("'a-b-c' | replace('-', count=1, new='+')"), "\"a+b-c\"");
+  EXPECT_EQ(value_of("inputs.x | default(boolean=true, value=inputs.rows[0])"), "1");
+  // Code with jumps, and filters inside, is moved as a whole.
+  EXPECT_EQ(value_of("[{'k': 2}, {}] | map(default='a-b' | replace(new='+' if inputs.n > 2 else '', old='-') "
+                     "if inputs.n == 3 and true else 0, attribute='k' if inputs.rows else 'z')"),
+            R"([2,"a+b"])");
 }
 
 TEST(Expression, everything_it_may_look_at_is_known_after_parsing) {

@@ -1,9 +1,11 @@
 #include "core/template/parser.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "base/diagnostic.hpp"
 #include "base/result.hpp"
@@ -428,38 +430,60 @@ class Parser : Emitter {
     }
     ++at_;
     if (found->takes_undefined) guard();
-    std::size_t given = 0;
+    Arguments given;
     if (take_sign("(")) TRY(arguments(*found, name, given));
-    if (given < found->required)
-      return fail(name,
-                  "the filter '" + name.text + "' needs '" + std::string(found->parameters[given]) + "'", {},
-                  "invalid_arguments");
-    emit_operation(Op::filter, name, static_cast<std::size_t>(found - expression::filters().data()), given);
+    for (std::size_t i = 0; i < found->required; ++i)
+      if (given[i].empty())
+        return fail(name, "the filter '" + name.text + "' needs '" + std::string(found->parameters[i]) + "'",
+                    {}, "invalid_arguments");
+    const std::size_t count = emit_arguments(given, name);
+    emit_operation(Op::filter, name, static_cast<std::size_t>(found - expression::filters().data()), count);
     return {};
   }
 
-  // Arguments are on the stack in the order of the parameters; those that are skipped are absent.
-  Check arguments(const Filter& filter, const Token& name, std::size_t& given) {
+  // The code of each argument, by the parameters; that of a parameter which is not given is empty.
+  using Arguments = std::array<std::vector<Instruction>, std::tuple_size_v<decltype(Filter::parameters)>>;
+
+  Check arguments(const Filter& filter, const Token& name, Arguments& given) {
     const std::size_t count = filter.parameter_count();
-    for (bool first = true; !take_sign(")"); first = false) {
-      if (!first) TRY(expect(","));
+    const std::size_t begin = here();
+    bool named = false;
+    for (std::size_t place = 0; !take_sign(")"); ++place) {
+      if (place > 0) TRY(expect(","));
       const Token& token = next();
-      std::size_t parameter = given;
+      std::size_t parameter = place;
       if (token.kind == Token::Kind::name && after(1).is_sign("=")) {
         parameter = static_cast<std::size_t>(std::ranges::find(filter.parameters, token.text) -
                                              filter.parameters.begin());
+        named = true;
         at_ += 2;
+      } else if (named) {
+        return fail(token, "an argument without a name follows one with a name",
+                    "name it too: " + listed(filter), "invalid_arguments");
       }
       if (parameter >= count)
         return fail(token, "the filter '" + name.text + "' takes " + listed(filter), {}, "invalid_arguments");
-      if (parameter < given)
-        return fail(token, "'" + token.text + "' is given too late or twice",
-                    "arguments come in the order " + listed(filter), "invalid_arguments");
-      for (; given < parameter; ++given) emit(Op::absent, token);
+      if (!given[parameter].empty())
+        return fail(token, "'" + token.text + "' is given twice", {}, "invalid_arguments");
       TRY(conditional());
-      ++given;
+      given[parameter].assign(program_.code.begin() + static_cast<std::ptrdiff_t>(begin),
+                              program_.code.end());
+      program_.code.resize(begin);
     }
     return {};
+  }
+
+  // In the order of the parameters, whatever order they were written in; those that are skipped are absent.
+  // The answer is how many are on the stack then.
+  std::size_t emit_arguments(const Arguments& given, const Token& name) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i].empty()) continue;
+      for (; count < i; ++count) emit(Op::absent, name);
+      program_.code.insert(program_.code.end(), given[i].begin(), given[i].end());
+      ++count;
+    }
+    return count;
   }
 
   static std::string listed(const Filter& filter) {

@@ -16,6 +16,9 @@ bool is_active(NodeStatus s) {
   return s == NodeStatus::ready || s == NodeStatus::dispatched || s == NodeStatus::running;
 }
 
+// What a store refuses would stop more than this node: whatever is said of a failure is made fit for it.
+constexpr std::size_t error_bytes_max = 16 << 10;
+
 OptionalJson attempt_data(const NodeState& state) {
   if (state.retry_count == 0) return std::nullopt;
   return Json{"{\"retry_count\":" + as_text(state.retry_count) + "}"};
@@ -88,6 +91,7 @@ void Decision::make_ready(NodeIndex i) {
 void Decision::complete(NodeRef ref, OptionalJson output) {
   Slot& slot = run_.at(ref);
   slot.state.output = std::move(output);
+  slot.state.error.reset();  // of an earlier attempt
   set_status(slot, NodeStatus::completed);
   const Node& node = run_.node(ref);
   if (node.type != NodeType::start) event(EventType::node_completed, &slot.state);
@@ -106,7 +110,10 @@ void Decision::skip(NodeIndex i) {
   set_status(slot, NodeStatus::skipped);
   event(EventType::node_skipped, &slot.state);
   if (MUTANT(skip_does_not_spread)) return;
-  for (const NodeIndex next : run_.definition->nodes[i].next) edge_dead(next);
+  for (const NodeIndex next : run_.definition->nodes[i].next) {
+    if (run_.job.nodes_failed > 0) return;
+    edge_dead(next);
+  }
 }
 
 // ---- tasks ----
@@ -127,6 +134,11 @@ bool Decision::resolve_params(NodeRef ref, RunScope& scope) {
   auto params = node.params->evaluate(scope);
   if (!params) {
     fail(ref, "params of node '" + state.node_id + "': " + params.error().message);
+    return false;
+  }
+  if (ref.is_item() && params->text.size() > policy_.item_params_max) {
+    fail(ref, "params of node '" + state.node_id + "' have " + std::to_string(params->text.size()) +
+                  " bytes; those of an item may have " + std::to_string(policy_.item_params_max));
     return false;
   }
   state.params = *std::move(params);
@@ -174,7 +186,8 @@ void Decision::enqueue(Slot& slot) {
 }
 
 // The attempt did not succeed: another one if the policy has one left, else the node has failed.
-void Decision::attempt_failed(NodeRef ref, const std::string& error) {
+void Decision::attempt_failed(NodeRef ref, const std::string& said) {
+  const std::string error = clean_text(said, error_bytes_max);
   const RetryPolicy& retry = run_.node(ref).retry;
   Slot& slot = run_.at(ref);
   slot.state.error = error;
@@ -192,7 +205,8 @@ void Decision::attempt_failed(NodeRef ref, const std::string& error) {
     dispatch(ref);
 }
 
-void Decision::fail(NodeRef ref, const std::string& error) {
+void Decision::fail(NodeRef ref, const std::string& said) {
+  const std::string error = clean_text(said, error_bytes_max);
   Slot& slot = run_.at(ref);
   const Node& node = run_.node(ref);
   slot.state.error = error;
@@ -313,19 +327,22 @@ void Decision::ask_for_approval(NodeIndex i) {
   start_job();
 }
 
+// `by` is empty when nobody decided in time.
 void Decision::settle_approval(NodeIndex i, bool approved, const std::string& by,
                                const std::string& comment) {
   const Node& node = run_.definition->nodes[i];
   Slot& slot = run_.at(i);
+  const bool timed_out = by.empty();
   if (!approved && node.on_reject == Consequence::fail) {
-    std::string error = "rejected by " + by;
-    if (!comment.empty()) error += ": " + comment;
+    std::string error = timed_out ? comment : "rejected by " + by;
+    if (!timed_out && !comment.empty()) error += ": " + comment;
     return fail(NodeRef{i}, error);
   }
-  slot.state.worker_id = by;
-  complete(NodeRef{i},
-           Json{std::string("{\"approved\":") + (approved ? "true" : "false") + ",\"by\":" + quoted(by) +
-                ",\"comment\":" + quoted(comment) + ",\"at\":" + quoted(to_iso(now_)) + "}"});
+  if (!timed_out) slot.state.worker_id = by;
+  complete(NodeRef{i}, Json{std::string("{\"approved\":") + (approved ? "true" : "false") + ",\"by\":" +
+                            (timed_out ? "null" : quoted(by)) + ",\"comment\":" + quoted(comment) +
+                            ",\"timed_out\":" + (timed_out ? "true" : "false") +
+                            ",\"at\":" + quoted(to_iso(now_)) + "}"});
 }
 
 // ---- the job ----
@@ -353,6 +370,8 @@ void Decision::settle() {
 void Decision::end(JobStatus status, EventType type, OptionalJson data) {
   run_.job.status = status;
   run_.job.completed_at = now_;
+  run_.job.paused_at.reset();
+  run_.job.paused_by.reset();
   run_.changed = true;
   if (!data && run_.job.error) data = error_data(*run_.job.error);
   event(type, nullptr, std::move(data));

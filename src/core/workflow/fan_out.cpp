@@ -71,11 +71,11 @@ std::string take(Gathering& so_far, const Node& node, std::string text) {
   switch (node.aggregation) {
     case Aggregation::collect: append_element(so_far.text, text); return {};
     case Aggregation::concat:
-      if (text.front() != '[') return "concat needs a list of each item, found " + text.substr(0, 60);
+      if (text.front() != '[') return "concat needs a list of each item, found " + in_quotes(text);
       append_element(so_far.text, std::string_view(text).substr(1, text.size() - 2));
       return {};
     case Aggregation::sum:
-      return add_number(so_far, text) ? "" : "sum needs a number of each item, found " + text.substr(0, 60);
+      return add_number(so_far, text) ? "" : "sum needs a number of each item, found " + in_quotes(text);
     case Aggregation::first:
       if (so_far.text.empty()) so_far.text = std::move(text);
       return {};
@@ -111,7 +111,7 @@ std::expected<Expansion, std::string> Decision::source_of(NodeIndex i) {
   auto items = node.source->evaluate(names);
   if (!items) return std::unexpected(what + ": " + items.error().message);
   if (!items->is_array())
-    return std::unexpected(what + " must be a list, found " + json::serialize(*items).substr(0, 60));
+    return std::unexpected(what + " must be a list, found " + in_quotes(json::serialize(*items)));
   const std::size_t count = items->get_array().size();
   if (count > static_cast<std::size_t>(policy_.items_max))
     return std::unexpected(what + " has " + std::to_string(count) + " items; the limit is " +
@@ -150,13 +150,15 @@ void Decision::expand(NodeIndex i) {
   if (!source) return fail(NodeRef{i}, source.error());
   RunScope names = scope();
   const std::int32_t total = *parent.state.items_total;
+  const auto batch_has_room = [&] { return journal_.children_left > 0 && journal_.params_bytes_left > 0; };
   const auto has_room = [&] {
     return node.parallel_max == 0 || MUTANT(ignore_max_parallel) ||
            parent.state.items_created - parent.state.items_done < node.parallel_max;
   };
   parent.state.timer_due.reset();
   parent.changed = true;
-  for (std::int32_t n = 0; n < policy_.items_chunk && parent.state.items_created < total && has_room(); ++n) {
+  for (std::int32_t n = 0;
+       n < policy_.items_chunk && parent.state.items_created < total && has_room() && batch_has_room(); ++n) {
     const std::int32_t item = parent.state.items_created++;
     Slot child{.state = {.job_id = run_.job.job_id,
                          .item_index = item,
@@ -197,7 +199,8 @@ void Decision::revive(NodeRef ref) {
   Slot& child = run_.at(ref);
   const NodeStatus status = child.state.status;
   const bool parked = status == NodeStatus::ready && !child.state.timer_due;
-  const bool retried = status == NodeStatus::failed && run_.node(ref).on_item_failure == Consequence::fail;
+  const bool retried = status == NodeStatus::failed &&
+                       (run_.node(ref).on_item_failure == Consequence::fail || child.state.dead_at);
   if (retried) {
     NodeState& parent = run_.at(ref.node).state;
     --parent.items_done;
@@ -243,7 +246,7 @@ void Decision::gather(NodeIndex i) {
   const Node& node = run_.definition->nodes[i];
   const NodeIndex fan_out = node.incoming.front();
   Gathering& so_far = run_.gatherings[i];
-  const ItemRange range = run_.item_ranges[fan_out];
+  const ItemRange range = run_.item_ranges[i];
   const NodeState& parent = run_.at(fan_out).state;
   // A fan-out that failed and was gone on without may have fewer children than items.
   const std::int32_t total = parent.items_created;
@@ -264,7 +267,11 @@ void Decision::gather(NodeIndex i) {
       return fail(NodeRef{i},
                   "the results are larger than " + std::to_string(policy_.gathered_max >> 20) + " MiB");
   }
-  if (so_far.next < total) return;
+  if (so_far.next < total) {
+    run_.at(i).state.timer_due = now_;  // behind the others that wait for their turn
+    run_.at(i).changed = true;
+    return;
+  }
   complete(NodeRef{i}, gathered(so_far, node.aggregation, total));
 }
 

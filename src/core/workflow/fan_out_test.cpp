@@ -151,7 +151,7 @@ TEST(FanOut, CancellingAJobCancelsItsChildrenInChunks) {
   Machine m(fan(), with(numbers(7)));
   m.chunks();
   ASSERT_TRUE(m.give("split_0"));
-  EXPECT_TRUE(cancel(m.run, "", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.journal));
   EXPECT_FALSE(renew(m.run, m.ref("split_0"), lease_token(m.state("split_0")), m.policy, m.now));
   EXPECT_EQ(m.chunks(), 3);
   EXPECT_TRUE(m.dispatched().empty());
@@ -160,9 +160,9 @@ TEST(FanOut, CancellingAJobCancelsItsChildrenInChunks) {
 
 TEST(FanOut, NeedsAListAndSaysWhatItFoundInstead) {
   EXPECT_EQ(Machine(fan(), with(R"({"list":{"a":1}})")).error("split"),
-            R"(source of node 'split' must be a list, found {"a":1})");
+            R"(source of node 'split' must be a list, found '{"a":1}')");
   EXPECT_EQ(Machine(fan(), with(R"({"list":"text"})")).error("split"),
-            R"(source of node 'split' must be a list, found "text")");
+            R"(source of node 'split' must be a list, found '"text"')");
   Machine m(fan(), with("{}"));
   EXPECT_TRUE(m.error("split").starts_with("source of node 'split': 'inputs.list' is not defined"))
       << m.error("split");
@@ -349,10 +349,10 @@ TEST(FanIn, LooksAtAFieldOfAnOutputAsDeepAsOutputsMayBe) {
 TEST(FanIn, AnOutputOfTheWrongTypeFailsItAndNamesTheItem) {
   Machine* m = nullptr;
   EXPECT_EQ(gathered("aggregation: concat, ", {"[1]", "[2]", "[3]", "[4]", "{}"}, &m),
-            "item 4: concat needs a list of each item, found {}");
+            "item 4: concat needs a list of each item, found '{}'");
   EXPECT_EQ(m->run.job.status, JobStatus::failed);
   EXPECT_EQ(gathered("aggregation: sum, ", {"1", "\"2\""}),
-            "item 1: sum needs a number of each item, found \"2\"");
+            "item 1: sum needs a number of each item, found '\"2\"'");
   EXPECT_EQ(gathered("field: a.b, ", {R"({"a":{}})"}), "item 0: its output has no 'a.b'");
   EXPECT_EQ(gathered("field: a, ", {"5"}), "item 0: its output has no 'a'");
 }

@@ -152,9 +152,12 @@ bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
   return true;
 }
 
+// An attempt that a pause holds back is READY; whoever had it last may still report it.
 bool result_may_be_repeated(const NodeState& node, std::int32_t retry_count) {
+  const bool parked = node.status == NodeStatus::ready && node.task_id &&
+                      *node.task_id == task_id(node.job_id, node.node_id, node.retry_count);
   return retry_count < node.retry_count ||
-         !(node.status == NodeStatus::dispatched || node.status == NodeStatus::running);
+         !(node.status == NodeStatus::dispatched || node.status == NodeStatus::running || parked);
 }
 
 namespace {
@@ -206,8 +209,7 @@ Verdict report(Run& run, NodeRef ref, const Report& report, const TaskResult* ea
     return Verdict::stale;
 
   Decision decision(run, policy, now, journal);
-  if (state.status ==
-      NodeStatus::dispatched) {  // by a worker that was not handed it by us, as the seed's may be
+  if (state.status != NodeStatus::running) {  // given up, or by a worker that was not handed it by us
     decision.set_status(slot, NodeStatus::running);
     state.started_at = now;
     decision.event(EventType::node_started, &state);
@@ -354,7 +356,7 @@ void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Journal&
       case NodeType::fan_in: decision.gather(ref.node); break;
       case NodeType::approval:
         decision.event(EventType::node_timeout, &state);
-        decision.settle_approval(ref.node, run.node(ref).approved_by_timeout, "timeout",
+        decision.settle_approval(ref.node, run.node(ref).approved_by_timeout, "",
                                  "nobody decided within " + as_text(run.node(ref).timeout.count()) + " s");
         break;
       default: ENSURE(!"this type has no timer");

@@ -44,10 +44,11 @@ struct Policy {
   bool builtin = true;  // tasks that name no queue and a built-in handler go to the built-in queue
   Duration short_lease = std::chrono::seconds{30};
   std::int32_t deliveries_max = 10;
-  std::int32_t items_chunk = 1'000;      // children created or visited in one step
-  std::int32_t items_max = 1'000'000;    // of one fan-out
-  std::size_t gathered_max = 64 << 20;   // bytes that a fan_in may collect
-  std::int32_t log_bytes_max = 1 << 20;  // stored of one attempt
+  std::int32_t items_chunk = 1'000;         // children created or visited in one step
+  std::int32_t items_max = 1'000'000;       // of one fan-out
+  std::size_t item_params_max = 256 << 10;  // bytes: a thousand of them are visited in one step
+  std::size_t gathered_max = 64 << 20;      // bytes that a fan_in may collect
+  std::int32_t log_bytes_max = 1 << 20;     // stored of one attempt
   // When the server came (back). Whoever was working then gets one short lease's time to report before he is
   // given up.
   Time opened_at{};
@@ -142,13 +143,17 @@ void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Journal&
 // ---- what people do ----
 
 // All answer false when the job's or the node's state does not allow it.
-[[nodiscard]] bool cancel(Run& run, std::string_view reason, const Policy& policy, Time now,
-                          Journal& journal);
+[[nodiscard]] bool cancel(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
+                          Time now, Journal& journal);
 [[nodiscard]] bool pause(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
                          Time now, Journal& journal);
-[[nodiscard]] bool resume(Run& run, std::string_view by, const Policy& policy, Time now, Journal& journal);
+[[nodiscard]] bool resume(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
+                          Time now, Journal& journal);
 // A FAILED job goes on from the nodes that failed, with attempts of their own; what has completed stays.
-[[nodiscard]] bool retry(Run& run, std::string_view by, const Policy& policy, Time now, Journal& journal);
+[[nodiscard]] bool retry(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
+                         Time now, Journal& journal);
+// The same decision was made before: whoever did not hear the answer asks again.
+[[nodiscard]] bool was_decided(Run& run, NodeIndex node, bool approved);
 [[nodiscard]] bool decide_approval(Run& run, NodeIndex node, bool approved, const std::string& by,
                                    const std::string& comment, const Policy& policy, Time now,
                                    Journal& journal);

@@ -120,18 +120,18 @@ RC_GTEST_PROP(Laws, counters_tell_what_the_rows_are_after_every_step, ()) {
     const auto waiting = m.dispatched();
     if (waiting.empty()) {
       RC_ASSERT(m.run.job.paused_at);  // nothing is stuck
-      RC_ASSERT(workflow::resume(m.run, "", m.policy, m.now, m.journal));
+      RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.journal));
       continue;
     }
     const auto& chosen = any_of(waiting);
     switch (any_in(0, 8)) {
       case 0: RC_ASSERT(workflow::pause(m.run, "", "", m.policy, m.now, m.journal)); break;
-      case 1: RC_ASSERT(workflow::resume(m.run, "", m.policy, m.now, m.journal)); break;
+      case 1: RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.journal)); break;
       case 2:
         RC_ASSERT(m.fail(chosen) == Verdict::accepted);
         check();
         RC_ASSERT(m.run.job.status == JobStatus::failed);
-        RC_ASSERT(workflow::retry(m.run, "", m.policy, m.now, m.journal));
+        RC_ASSERT(workflow::retry(m.run, "", "", m.policy, m.now, m.journal));
         break;
       default:
         if (m.give(chosen)) RC_ASSERT(m.complete(chosen) == Verdict::accepted);
@@ -212,7 +212,7 @@ RC_GTEST_PROP(Laws, a_fan_out_ends_with_every_item_whatever_is_done_to_it_on_the
     if (m.run.job.status == JobStatus::failed) {
       if (any_in(0, 2) == 0) m.chunks();  // the walk that cancels may be there before the retry, or not
       check_items(m);
-      RC_ASSERT(workflow::retry(m.run, "", m.policy, m.now, m.journal));
+      RC_ASSERT(workflow::retry(m.run, "", "", m.policy, m.now, m.journal));
       continue;
     }
     const auto waiting = m.dispatched();
@@ -225,7 +225,7 @@ RC_GTEST_PROP(Laws, a_fan_out_ends_with_every_item_whatever_is_done_to_it_on_the
     const int what = any_in(0, 12);
     if (what == 0) RC_ASSERT(workflow::pause(m.run, "", "", m.policy, m.now, m.journal));
     if (what == 1 || (waiting.empty() && timers.empty()))
-      RC_ASSERT(workflow::resume(m.run, "", m.policy, m.now, m.journal));
+      RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.journal));
     if (what >= 2 && what < 5 && !timers.empty()) m.tick(any_of(timers));
     if (what < 5 || waiting.empty()) continue;
     const std::string& chosen = any_of(waiting);

@@ -134,8 +134,8 @@ TEST(Machine, FinishRunningLetsTheOthersFinishAndBeginsNothingNew) {
 TEST(Machine, CancelEndsEverythingAndOnlyOnce) {
   Machine m(two_and_a_join());
   ASSERT_TRUE(m.give("a"));
-  EXPECT_TRUE(cancel(m.run, "enough", m.policy, m.now, m.journal));
-  EXPECT_FALSE(cancel(m.run, "enough", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "enough", m.policy, m.now, m.journal));
+  EXPECT_FALSE(cancel(m.run, "", "enough", m.policy, m.now, m.journal));
   EXPECT_EQ(m.complete("a"), Verdict::stale);
   EXPECT_EQ(m.run.job.nodes_active, 0);
   EXPECT_EQ(m.count(EventType::job_cancelled), 1);
@@ -309,7 +309,7 @@ TEST(Machine, AJobWhoseTimeIsPastBeginsAtOnce) {
 
 TEST(Machine, AJobCanBeCancelledBeforeItIsDue) {
   Machine m(one(), {.due_at = test_begin + 1h});
-  EXPECT_TRUE(cancel(m.run, "", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.journal));
   EXPECT_EQ(m.status("start"), NodeStatus::cancelled);
   EXPECT_FALSE(m.state("start").timer_due);
 }

@@ -109,7 +109,7 @@ struct Machine {
     if (type == NodeType::fan_out && run.at(node).state.sweep_next)
       run.item_ranges[node] = range(*run.at(node).state.sweep_next);
     if (type == NodeType::fan_in)
-      run.item_ranges[run.definition->nodes[node].incoming.front()] = range(run.gatherings[node].next);
+      run.item_ranges[node] = range(run.gatherings[node].next);
   }
 
   // The names of what waits for a worker or a person, in the order of the definition and of the items.

@@ -50,11 +50,12 @@ void count_edges(Run& run, NodeIndex i) {
 
 }  // namespace
 
-bool cancel(Run& run, std::string_view reason, const Policy& policy, Time now, Journal& journal) {
+bool cancel(Run& run, std::string_view by, std::string_view reason, const Policy& policy, Time now,
+            Journal& journal) {
   if (is_terminal(run.job.status)) return false;
   Decision decision(run, policy, now, journal);
   decision.cancel_rest();
-  decision.end(JobStatus::cancelled, EventType::job_cancelled, who_and_why("", reason));
+  decision.end(JobStatus::cancelled, EventType::job_cancelled, who_and_why(by, reason));
   return true;
 }
 
@@ -70,14 +71,15 @@ bool pause(Run& run, std::string_view by, std::string_view reason, const Policy&
 }
 
 // What is READY without a timer was parked. The children of a fan-out are visited in chunks.
-bool resume(Run& run, std::string_view by, const Policy& policy, Time now, Journal& journal) {
+bool resume(Run& run, std::string_view by, std::string_view reason, const Policy& policy, Time now,
+            Journal& journal) {
   if (is_terminal(run.job.status)) return false;
   if (!run.job.paused_at) return true;
   run.job.paused_at.reset();
   run.job.paused_by.reset();
   run.changed = true;
   Decision decision(run, policy, now, journal);
-  decision.event(EventType::job_resumed, nullptr, who_and_why(by, ""));
+  decision.event(EventType::job_resumed, nullptr, who_and_why(by, reason));
   if (MUTANT(resume_forgets_parked)) return true;
   for (NodeIndex i = 0; i < run.nodes.size(); ++i) {
     Slot& slot = run.at(i);
@@ -94,7 +96,8 @@ bool resume(Run& run, std::string_view by, const Policy& policy, Time now, Journ
   return true;
 }
 
-bool retry(Run& run, std::string_view by, const Policy& policy, Time now, Journal& journal) {
+bool retry(Run& run, std::string_view by, std::string_view reason, const Policy& policy, Time now,
+           Journal& journal) {
   if (run.job.status != JobStatus::failed) return false;
   run.job.status = JobStatus::running;
   run.job.completed_at.reset();
@@ -104,12 +107,12 @@ bool retry(Run& run, std::string_view by, const Policy& policy, Time now, Journa
   run.job.paused_by.reset();
   run.changed = true;
   Decision decision(run, policy, now, journal);
-  decision.event(EventType::job_retried, nullptr, who_and_why(by, ""));
+  decision.event(EventType::job_retried, nullptr, who_and_why(by, reason));
   std::vector<NodeIndex> reopened;
   for (NodeIndex i = 0; i < run.nodes.size(); ++i) {
     Slot& slot = run.at(i);
-    const bool failed =
-        slot.state.status == NodeStatus::failed && run.definition->nodes[i].on_failure == Consequence::fail;
+    const bool failed = slot.state.status == NodeStatus::failed &&
+                        (run.definition->nodes[i].on_failure == Consequence::fail || slot.state.dead_at);
     if (!failed && slot.state.status != NodeStatus::cancelled) continue;
     decision.reopen(slot);
     slot.state.sweep_next.reset();
@@ -124,6 +127,15 @@ bool retry(Run& run, std::string_view by, const Policy& policy, Time now, Journa
   }
   decision.settle();
   return true;
+}
+
+bool was_decided(Run& run, NodeIndex node, bool approved) {
+  const NodeState& state = run.at(node).state;
+  if (run.definition->nodes[node].type != NodeType::approval) return false;
+  if (state.status == NodeStatus::failed)
+    return !approved && state.error && state.error->starts_with("rejected by");
+  return state.status == NodeStatus::completed && state.output &&
+         state.output->text.starts_with(approved ? R"({"approved":true)" : R"({"approved":false)");
 }
 
 bool decide_approval(Run& run, NodeIndex node, bool approved, const std::string& by,

@@ -353,6 +353,9 @@ class NodeReader {
     }
     std::optional<expression::Template> test;
     if (condition) test = read_expression(*condition, "'condition' of " + where_);
+    if (test && only_expression(condition->text).empty())  // text beside it would always be true
+      report_.error(condition->at, "invalid_condition",
+                    "'condition' of " + where_ + " must be one expression");
     for (const yaml::Entry& entry : branches.entries) {
       if (entry.key != "true" && entry.key != "false") {
         sketch_.edges_known = false;
@@ -408,19 +411,24 @@ class NodeReader {
     if (defaults > 1) report_.error(branches.at, "second_default", what + " have more than one default");
   }
 
+  // What stands between the braces of a text that is one expression and nothing else; empty: it is not.
+  static std::string only_expression(const std::string& text) {
+    const auto begin = text.find("{{") + 2;
+    const auto end = text.rfind("}}");
+    const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
+    const bool alone = std::ranges::all_of(text.substr(0, begin - 2), blank) &&
+                       std::ranges::all_of(text.substr(end + 2), blank);
+    if (!alone || text.find("{{", begin) != std::string::npos) return {};
+    return text.substr(begin, end - begin);
+  }
+
   // The expression that all conditions of the list are about. Empty: it is wrong, and that is reported.
   std::string read_subject(const yaml::Node& field) {
     const std::string what = "'condition_field' of " + where_;
     const bool braces = field.is_scalar() && expression::has_expression(field.text);
     if (!(braces ? read_expression(field, what) : read_template(field, what, true))) return {};
-    if (!braces) return "(" + field.text + ")";
-    const auto begin = field.text.find("{{") + 2;
-    const auto end = field.text.rfind("}}");
-    const std::string inner = field.text.substr(begin, end - begin);
-    const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
-    const bool alone = std::ranges::all_of(field.text.substr(0, begin - 2), blank) &&
-                       std::ranges::all_of(field.text.substr(end + 2), blank);
-    if (alone && field.text.find("{{", begin) == std::string::npos) return "(" + inner + ")";
+    const std::string inner = braces ? only_expression(field.text) : field.text;
+    if (!inner.empty()) return "(" + inner + ")";
     report_.error(field.at, "invalid_condition", what + " must be one expression");
     return {};
   }

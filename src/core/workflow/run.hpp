@@ -57,11 +57,11 @@ struct Run {
   std::int32_t stored_active = 0, stored_failed = 0;
   bool is_new = false;
   bool changed = false;
-  std::vector<std::optional<Slot>> nodes;  // by NodeIndex; none: not loaded
-  std::map<NodeRef, Slot> items;           // the children that are loaded
-  std::vector<TaskResult> results;         // accepted in this batch
-  std::vector<LogLine> logs;               // log_id is given at commit
-  std::map<NodeIndex, ItemRange> item_ranges;
+  std::vector<std::optional<Slot>> nodes;      // by NodeIndex; none: not loaded
+  std::map<NodeRef, Slot> items;               // the children that are loaded
+  std::vector<TaskResult> results;             // accepted in this batch
+  std::vector<LogLine> logs;                   // log_id is given at commit
+  std::map<NodeIndex, ItemRange> item_ranges;  // by the node that walks
   std::map<NodeIndex, Expansion> expansions;
   std::map<NodeIndex, Gathering> gatherings;
   std::shared_ptr<Values> values;
@@ -93,6 +93,9 @@ struct Journal {
   std::vector<Event> events;
   std::vector<Dispatched> dispatched;
   std::vector<JobId> ended;
+  // What the fan-outs of this batch may still add to it; the rest waits for the next one.
+  std::int32_t children_left = 4'000;
+  std::int64_t params_bytes_left = 32 << 20;
 };
 
 }  // namespace baton::workflow

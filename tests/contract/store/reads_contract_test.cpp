@@ -169,6 +169,7 @@ TEST_P(ReadsContract, ApprovalsAreWhatWaitsForAPersonByPriorityAndAge) {
   const auto approval = [&](const char* name, std::int32_t priority, int dispatched) {
     NodeState row = node(1, name);
     row.queue = "approval";
+    row.task_id.reset();  // a task of a queue that an earlier version did not forbid has one
     row.priority = priority;
     row.dispatched_at = at(dispatched);
     return row;
