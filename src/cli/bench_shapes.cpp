@@ -151,9 +151,9 @@ Result<> measure_polls(std::size_t count) {
     TRY_ASSIGN(const std::size_t connection, wire.open());
     TRY(wire.send(connection, poll));
   }
-  std::this_thread::sleep_for(3s);
+  std::this_thread::sleep_for(3s);  // what the connections cost to make is over
   const double cpu = bed.server.cpu_seconds();
-  std::this_thread::sleep_for(10s);
+  std::this_thread::sleep_for(10s);  // the time that is measured: nothing happens in it
   fmt::print("{} waiting polls: {:.0f} MiB resident ({:.0f} before them), {:.1f} ms of CPU a second\n", count,
              bed.resident_mib(), before, (bed.server.cpu_seconds() - cpu) * 100);
   const auto asked = Steady::now();

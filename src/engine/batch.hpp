@@ -73,6 +73,7 @@ class Writer::Batch {
   void want_after_timer(LoadRequest& request, const Task& task);
   void want_items(LoadRequest& request, workflow::Run& run, workflow::NodeIndex fan_out,
                   workflow::NodeIndex walker, std::int32_t from) const;
+  [[nodiscard]] static bool is_chunk(const workflow::Run& run, workflow::NodeRef ref);
   void choose_chunks();
   [[nodiscard]] Result<> load_explained();
 

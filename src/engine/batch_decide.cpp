@@ -61,9 +61,7 @@ void Writer::Batch::decide_timer(const Timer& timer) {
     found->at(*ref).changed = true;
     return;
   }
-  const NodeType type = found->node(*ref).type;
-  const bool chunk = !ref->is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
-  if (chunk && !chunks_.contains(timer)) return;  // it stays due
+  if (is_chunk(*found, *ref) && !chunks_.contains(timer)) return;  // it stays due
   timer_fired(*found, *ref, writer_.options_.policy, now_, journal_);
 }
 

@@ -16,12 +16,6 @@ std::unexpected<Error> unreadable(const Workflow& row) {
                   "' was published by a version of baton whose definitions this one cannot read");
 }
 
-// A timer of a fan_out or a fan_in itself is the next step of a walk over its children.
-bool is_chunk(const Run& run, NodeRef ref) {
-  const NodeType type = run.node(ref).type;
-  return !ref.is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
-}
-
 }  // namespace
 
 Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, std::set<JobId> whole, Timers timers,
@@ -254,6 +248,12 @@ Result<> Writer::Batch::load_neighbours() {
       want_after_timer(request, found);
   }
   return load_runs(std::move(request));
+}
+
+// A timer of a fan_out or a fan_in itself is the next step of a walk over its children.
+bool Writer::Batch::is_chunk(const Run& run, NodeRef ref) {
+  const NodeType type = run.node(ref).type;
+  return !ref.is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
 }
 
 // Of the steps of large fan-outs only a few have their turn in one batch: each may bring a thousand rows. The

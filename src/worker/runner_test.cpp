@@ -52,7 +52,7 @@ class Programs : public testing::Test, protected RunListener {
       if (kill(id, 0) != 0 && errno == ESRCH) return true;
       const auto state = std::filesystem::status("/proc/" + std::to_string(id) + "/exe", error);
       if (error || !std::filesystem::exists(state)) return true;  // a zombie has no program any more
-      std::this_thread::sleep_for(5ms);
+      std::this_thread::sleep_for(5ms);  // nothing tells of the end of a process that is not a child
     }
     return false;
   }

@@ -19,7 +19,7 @@ class AgentTalk : public testing::Test {
   Reply answer(const FakeServer::Request& request) {
     if (!request.target.ends_with("jobs:poll")) return answer_(request);
     if (std::exchange(is_given_, true)) {
-      std::this_thread::sleep_for(20ms);
+      std::this_thread::sleep_for(20ms);  // a long poll that ends empty, so that the agent does not spin
       return {200, R"({"jobs":[]})"};
     }
     return {

@@ -17,13 +17,13 @@ from .server import eventually
 Answer = Any  # a body, or (status, body), or None: hang up
 
 
-class Stub:
+class FakeServer:
     """Answers by method and path; a list of answers is used up one by one, the last one stays."""
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.asked: list[tuple[str, Any]] = []
         self.closes = False  # after each answer, without having said so
-        stub = self
+        fake = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -37,7 +37,7 @@ class Stub:
                     answer = answer.pop(0) if len(answer) > 1 else answer[0]
                 if "jobs:poll" in key and answer == {"jobs": []}:
                     time.sleep(0.05)
-                stub.asked.append((key, body))
+                fake.asked.append((key, body))
                 if answer is None:
                     self.close_connection = True
                     return
@@ -48,7 +48,7 @@ class Stub:
                 try:
                     self.end_headers()
                     self.wfile.write(data)
-                    self.close_connection = stub.closes
+                    self.close_connection = fake.closes
                 except OSError:
                     self.close_connection = True  # a worker that stops hangs up
 
@@ -70,42 +70,42 @@ class Stub:
         return [body for asked, body in self.asked if asked == key]
 
 
-class StubCase(unittest.TestCase):
-    def stub(self, answers: dict[str, Answer], **options: Any) -> tuple[Stub, Client]:
-        stub = Stub(answers)
-        self.addCleanup(stub.close)
-        return stub, Client(stub.url, **options)
+class FakeServerCase(unittest.TestCase):
+    def fake(self, answers: dict[str, Answer], **options: Any) -> tuple[FakeServer, Client]:
+        fake = FakeServer(answers)
+        self.addCleanup(fake.close)
+        return fake, Client(fake.url, **options)
 
 
 JOB = {"job_id": "j", "status": "PAUSED", "priority": 5, "tags": ["a"], "due_at": "2030-01-01T00:00:00.000Z"}
 
 
-class ClientContractTest(StubCase):
+class ClientContractTest(FakeServerCase):
     def test_a_job_may_have_priority_tags_and_a_time(self) -> None:
-        stub, client = self.stub({"POST /jobs": (201, JOB)})
+        fake, client = self.fake({"POST /jobs": (201, JOB)})
         due = datetime(2030, 1, 1, tzinfo=timezone.utc)
         job = client.submit("w", {"x": 1}, priority=5, tags=("a",), due_at=due, idempotency_key="k")
         client.submit("w", delay_seconds=1.5)
         expected = {"workflow_id": "w", "input_data": {"x": 1}, "priority": 5, "tags": ["a"],
                     "due_at": "2030-01-01T00:00:00.000Z", "idempotency_key": "k"}
-        self.assertEqual(stub.asked[0][1], expected)
-        self.assertEqual(set(stub.asked[1][1]), {"workflow_id", "delay_seconds", "idempotency_key"})
+        self.assertEqual(fake.asked[0][1], expected)
+        self.assertEqual(set(fake.asked[1][1]), {"workflow_id", "delay_seconds", "idempotency_key"})
         self.assertEqual((job.priority, job.tags, job.due_at), (5, ["a"], due))
 
     def test_what_is_done_to_jobs(self) -> None:
         verbs = ("pause", "resume", "retry", "rerun")
-        stub, client = self.stub({f"POST /jobs/j/{verb}": JOB for verb in verbs})
+        fake, client = self.fake({f"POST /jobs/j/{verb}": JOB for verb in verbs})
         self.assertEqual(client.pause("j", "lunch", by="me").status, "PAUSED")
         client.resume("j")
         client.retry("j")
         client.rerun("j", idempotency_key="k")
         bodies = [{"reason": "lunch", "by": "me"}, {}, {}, {"idempotency_key": "k"}]
-        self.assertEqual(stub.asked, [(f"POST /jobs/j/{verb}", body) for verb, body in zip(verbs, bodies)])
+        self.assertEqual(fake.asked, [(f"POST /jobs/j/{verb}", body) for verb, body in zip(verbs, bodies)])
 
     def test_what_people_decide(self) -> None:
         waiting = {"job_id": "j", "node_id": "n/1", "message": "go?", "params": {"message": "go?"},
                    "since": "2030-01-01T00:00:00.000Z", "timeout_at": None}
-        stub, client = self.stub({
+        fake, client = self.fake({
             "GET /approvals": {"approvals": [waiting], "next_cursor": "c"},
             "GET /approvals?cursor=c": {"approvals": [waiting], "next_cursor": None},
             "POST /jobs/j/nodes/n%2F1/approve": {}, "POST /jobs/j/nodes/n%2F1/reject": {}})
@@ -114,7 +114,7 @@ class ClientContractTest(StubCase):
         self.assertEqual(found[0].since, datetime(2030, 1, 1, tzinfo=timezone.utc))
         client.approve("j", "n/1", by="me", comment="fine")
         client.reject("j", "n/1", by="me")
-        self.assertEqual([body for _, body in stub.asked[2:]], [{"by": "me", "comment": "fine"}, {"by": "me"}])
+        self.assertEqual([body for _, body in fake.asked[2:]], [{"by": "me", "comment": "fine"}, {"by": "me"}])
         self.assertEqual(found[0].params, {"message": "go?"})
 
     def test_what_is_shown_of_jobs_and_workers(self) -> None:
@@ -122,7 +122,7 @@ class ClientContractTest(StubCase):
         seen = {"worker": "w", "queues": ["p", "q"], "running_count": 1, "running": ["t"], "completed": 3, "failed": 1,
                 "results_last_minute": 2, "polling": True, "first_seen_at": "2030-01-01T00:00:00.000Z",
                 "last_seen_at": "2030-01-02T00:00:00.000Z", "more": 5}
-        _, client = self.stub({
+        _, client = self.fake({
             "GET /jobs/j/why": {"job_id": "j", "status": "RUNNING", "summary": "it waits", "waiting": [waiting]},
             "GET /workers": {"workers": [seen]},
             "GET /dead-letters": {"dead_letters": [{"task_id": "t/0", "deliveries": 10}], "next_cursor": None},
@@ -144,39 +144,39 @@ class ClientContractTest(StubCase):
 
     def test_jobs_are_asked_for_with_all_their_data(self) -> None:
         large = {"job_id": "j", "status": "COMPLETED", "input_data": {}, "result_data": {"n": "x" * 70_000}}
-        _, client = self.stub({f"GET /jobs/j?full=true{wait}": large for wait in ("", "&wait_ms=30000")})
+        _, client = self.fake({f"GET /jobs/j?full=true{wait}": large for wait in ("", "&wait_ms=30000")})
         self.assertEqual(client.job("j").result_data, large["result_data"])
         self.assertEqual(client.wait("j").result_data, large["result_data"])
 
     def test_a_lost_answer_is_asked_for_again_with_the_same_key(self) -> None:
-        stub, client = self.stub({"POST /jobs": [None, (503, {"code": "overloaded"}), (201, JOB)]})
+        fake, client = self.fake({"POST /jobs": [None, (503, {"code": "overloaded"}), (201, JOB)]})
         client.submit("w")
-        keys = {body["idempotency_key"] for _, body in stub.asked}
-        self.assertEqual((len(stub.asked), len(keys)), (3, 1))
+        keys = {body["idempotency_key"] for _, body in fake.asked}
+        self.assertEqual((len(fake.asked), len(keys)), (3, 1))
 
     def test_what_must_not_happen_twice_is_not_asked_twice(self) -> None:
-        stub, client = self.stub({"POST /jobs/j/retry": [None, JOB]})
+        fake, client = self.fake({"POST /jobs/j/retry": [None, JOB]})
         with self.assertRaises(Unreachable) as lost:
             client.retry("j")
         self.assertTrue(lost.exception.sent)
-        stub, client = self.stub({"POST /jobs/j/retry": [(503, {"code": "store_unavailable"}), JOB]})
+        fake, client = self.fake({"POST /jobs/j/retry": [(503, {"code": "store_unavailable"}), JOB]})
         with self.assertRaises(ApiError):
             client.retry("j")
-        self.assertEqual(len(stub.asked), 1)
-        stub, client = self.stub({"POST /jobs/j/retry": [(503, {"code": "overloaded"}), JOB]})
+        self.assertEqual(len(fake.asked), 1)
+        fake, client = self.fake({"POST /jobs/j/retry": [(503, {"code": "overloaded"}), JOB]})
         client.retry("j")  # here nothing has happened for certain
-        self.assertEqual(len(stub.asked), 2)
+        self.assertEqual(len(fake.asked), 2)
 
     def test_a_connection_that_was_closed_meanwhile_is_not_used(self) -> None:
-        stub, client = self.stub({"POST /jobs/j/retry": JOB})
-        stub.closes = True
+        fake, client = self.fake({"POST /jobs/j/retry": JOB})
+        fake.closes = True
         for _ in range(3):
             client.retry("j")  # not safe to repeat: a broken connection would show
             time.sleep(0.05)
-        self.assertEqual(len(stub.asked), 3)
+        self.assertEqual(len(fake.asked), 3)
 
     def test_an_answer_that_is_not_the_servers_is_an_error(self) -> None:
-        _, client = self.stub({"GET /jobs/j?full=true": (502, b"<html>bad gateway"), "GET /jobs/k?full=true": b"<html>hello"},
+        _, client = self.fake({"GET /jobs/j?full=true": (502, b"<html>bad gateway"), "GET /jobs/k?full=true": b"<html>hello"},
                               retry_for=0)
         for job_id, status in (("j", 502), ("k", 200)):
             with self.assertRaises(ApiError) as refused:
@@ -190,21 +190,21 @@ TASK = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "params":
 OUTCOME = {"results": [{"task_id": "t", "accepted": True, "duplicate": False}]}
 
 
-class WorkerContractTest(StubCase):
-    def perform(self, function: Any, answers: dict[str, Answer], results: int = 1, **options: Any) -> tuple[Stub, dict[str, Any]]:
+class WorkerContractTest(FakeServerCase):
+    def perform(self, function: Any, answers: dict[str, Answer], results: int = 1, **options: Any) -> tuple[FakeServer, dict[str, Any]]:
         """One task through a worker; its result as it was sent."""
         standard = {POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-results": OUTCOME,
                     "POST /workers/heartbeat": {"cancelled": []}}
-        stub, client = self.stub({**standard, **answers})
+        fake, client = self.fake({**standard, **answers})
         worker = Worker(client, "q", name="w", **options)
         worker.task("h")(function)
         with worker:
-            eventually(lambda: len(stub.bodies("POST /callbacks/task-results")) == results, "a result is sent")
-        return stub, stub.bodies("POST /callbacks/task-results")[-1]["results"][0]
+            eventually(lambda: len(fake.bodies("POST /callbacks/task-results")) == results, "a result is sent")
+        return fake, fake.bodies("POST /callbacks/task-results")[-1]["results"][0]
 
     def test_a_poll_asks_for_what_is_free_and_promises_heartbeats(self) -> None:
-        stub, result = self.perform(lambda ctx: 1, {}, concurrency=3)
-        self.assertEqual(stub.bodies(POLL)[0], {"worker": "w", "max": 3, "wait_ms": 30000, "heartbeat": True})
+        fake, result = self.perform(lambda ctx: 1, {}, concurrency=3)
+        self.assertEqual(fake.bodies(POLL)[0], {"worker": "w", "max": 3, "wait_ms": 30000, "heartbeat": True})
         result.pop("execution_duration_ms")
         self.assertEqual(result, {"task_id": "t", "lease": "0.1", "worker_id": "w", "status": "completed", "output": 1})
 
@@ -217,13 +217,13 @@ class WorkerContractTest(StubCase):
             ctx.log("one")
             ctx.log("two\ud800")
 
-        stub, _ = self.perform(work, {progress: {}, lines: {}})
-        sent = stub.bodies(progress)
+        fake, _ = self.perform(work, {progress: {}, lines: {}})
+        sent = fake.bodies(progress)
         self.assertLessEqual(len(sent), 3)
         self.assertEqual(sent[-1], {"task_id": "t", "lease": "0.1", "progress": 100, "message": "100 of 100"})
-        self.assertEqual([line["text"] for body in stub.bodies(lines) for line in body["lines"]], ["one", "two?"])
-        self.assertEqual({line["stream"] for body in stub.bodies(lines) for line in body["lines"]}, {"log"})
-        order = [key for key, _ in stub.asked if key != POLL]
+        self.assertEqual([line["text"] for body in fake.bodies(lines) for line in body["lines"]], ["one", "two?"])
+        self.assertEqual({line["stream"] for body in fake.bodies(lines) for line in body["lines"]}, {"log"})
+        order = [key for key, _ in fake.asked if key != POLL]
         self.assertEqual(order[-1], "POST /callbacks/task-results")
 
     def test_the_heartbeat_sends_what_a_silent_task_said_last(self) -> None:
@@ -235,11 +235,11 @@ class WorkerContractTest(StubCase):
             ctx.cancelled.wait(0.6)
             return ctx._progress is None
 
-        stub, result = self.perform(work, {progress: {}}, heartbeat_seconds=0.1)
+        fake, result = self.perform(work, {progress: {}}, heartbeat_seconds=0.1)
         self.assertIs(result["output"], True)  # it was sent while the task ran
-        self.assertEqual([body["progress"] for body in stub.bodies(progress)], [1, 2])
-        results = [index for index, (key, _) in enumerate(stub.asked) if key.endswith("task-results")]
-        beats = [index for index, (key, _) in enumerate(stub.asked) if key.endswith("heartbeat") and index < results[0]]
+        self.assertEqual([body["progress"] for body in fake.bodies(progress)], [1, 2])
+        results = [index for index, (key, _) in enumerate(fake.asked) if key.endswith("task-results")]
+        beats = [index for index, (key, _) in enumerate(fake.asked) if key.endswith("heartbeat") and index < results[0]]
         self.assertGreaterEqual(len(beats), 2)
 
     def test_a_server_without_progress_and_log_does_not_disturb_the_task(self) -> None:
@@ -260,9 +260,9 @@ class WorkerContractTest(StubCase):
             ctx.checkpoint({"row": 8})
             return [ctx.attempt, before, ctx.last_checkpoint]
 
-        stub, result = self.perform(work, {checkpoint: [None, {}]})
+        fake, result = self.perform(work, {checkpoint: [None, {}]})
         self.assertEqual(result["output"], [2, {"row": 7}, {"row": 8}])
-        self.assertEqual(stub.bodies(checkpoint), [{"task_id": "t", "lease": "0.1", "checkpoint": {"row": 8}}] * 2)
+        self.assertEqual(fake.bodies(checkpoint), [{"task_id": "t", "lease": "0.1", "checkpoint": {"row": 8}}] * 2)
 
     def test_a_checkpoint_that_is_not_taken_fails_the_task(self) -> None:
         with self.assertLogs("baton", "ERROR"):
@@ -271,7 +271,7 @@ class WorkerContractTest(StubCase):
 
     def test_a_checkpoint_of_an_old_lease_ends_the_task_without_a_result(self) -> None:
         answers = {POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-checkpoint": (409, {"code": "stale_result"})}
-        stub, client = self.stub(answers)
+        fake, client = self.fake(answers)
         ended = threading.Event()
         worker = Worker(client, "q")
 
@@ -284,31 +284,31 @@ class WorkerContractTest(StubCase):
 
         with worker:
             self.assertTrue(ended.wait(20))
-        self.assertEqual(stub.bodies("POST /callbacks/task-results"), [])
+        self.assertEqual(fake.bodies("POST /callbacks/task-results"), [])
 
     def test_a_result_is_sent_until_it_is_taken(self) -> None:
         not_now = {"results": [{"task_id": "t", "accepted": False, "code": "stopping", "message": "later"}]}
         answers = [None, (500, {"code": "internal"}), (503, {"code": "overloaded"}), not_now, OUTCOME]
-        stub, client = self.stub({POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-results": answers})
+        fake, client = self.fake({POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-results": answers})
         worker = Worker(client, "q")
         worker.task("h")(lambda ctx: 1)
         with self.assertLogs("baton", "WARNING"), worker:
-            eventually(lambda: len(stub.bodies("POST /callbacks/task-results")) == 5, "it is sent five times")
+            eventually(lambda: len(fake.bodies("POST /callbacks/task-results")) == 5, "it is sent five times")
             time.sleep(0.2)
-        sent = stub.bodies("POST /callbacks/task-results")
+        sent = fake.bodies("POST /callbacks/task-results")
         self.assertEqual(len(sent), 5)
         self.assertTrue(all(body == sent[0] for body in sent))
 
     def test_a_result_that_breaks_the_connection_is_given_up_if_it_is_large(self) -> None:
         answers: list[Answer] = [None] * 5 + [OUTCOME]
         with self.assertLogs("baton", "ERROR"):
-            stub, result = self.perform(lambda ctx: "x" * 2_000_000, {"POST /callbacks/task-results": answers}, results=6)
+            fake, result = self.perform(lambda ctx: "x" * 2_000_000, {"POST /callbacks/task-results": answers}, results=6)
         self.assertRegex(result["error"], r"^the server did not take the output: 2000\d+ bytes cannot be sent$")
 
     def test_a_task_that_comes_back_under_a_new_lease_replaces_the_old_one(self) -> None:
         again = {**TASK, "lease": "0.2", "delivery_count": 2}
         polled = [{"jobs": [TASK]}, {"jobs": [again]}, {"jobs": []}]
-        stub, client = self.stub({POLL: polled, "POST /callbacks/task-results": OUTCOME})
+        fake, client = self.fake({POLL: polled, "POST /callbacks/task-results": OUTCOME})
         told: list[str] = []
         worker = Worker(client, "q")
 
@@ -319,8 +319,8 @@ class WorkerContractTest(StubCase):
             return ctx.task.lease
 
         with worker:
-            eventually(lambda: bool(told) and bool(stub.bodies("POST /callbacks/task-results")), "both end")
-        outputs = [result["output"] for body in stub.bodies("POST /callbacks/task-results") for result in body["results"]]
+            eventually(lambda: bool(told) and bool(fake.bodies("POST /callbacks/task-results")), "both end")
+        outputs = [result["output"] for body in fake.bodies("POST /callbacks/task-results") for result in body["results"]]
         self.assertEqual((told, outputs), (["0.1"], ["0.2"]))
 
 

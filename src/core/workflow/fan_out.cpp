@@ -7,20 +7,12 @@
 #include "base/json.hpp"
 #include "base/mutant.hpp"
 #include "base/result.hpp"
-#include "core/template/read_json.hpp"
 #include "core/workflow/decision.hpp"
 
 namespace baton::workflow {
 namespace {
 
 namespace json = boost::json;
-
-// What is stored was well-formed when it came in, and at most half as deep.
-json::value read(const std::string& text) {
-  auto value = expression::read_json(text, 2 * expression::depth_max);
-  ENSURE(value);
-  return *std::move(value);
-}
 
 std::string as_real(double value) {
   std::string text;
@@ -53,7 +45,7 @@ void append_element(std::string& list, std::string_view element) {
 // False: it is not a number.
 bool add_number(Gathering& so_far, const std::string& text) {
   if (!is_number(text)) return false;
-  const json::value number = read(text);
+  const json::value number = parsed(text);
   so_far.real_sum += number.to_number<double>();
   if (!number.is_int64() || __builtin_add_overflow(so_far.sum, number.get_int64(), &so_far.sum))
     so_far.whole_numbers = false;
@@ -63,7 +55,7 @@ bool add_number(Gathering& so_far, const std::string& text) {
 // Takes one item's output; what is wrong with it, or empty.
 std::string take(Gathering& so_far, const Node& node, std::string text) {
   if (!node.field.empty()) {
-    const json::value output = read(text);
+    const json::value output = parsed(text);
     const json::value* field = find_field(output, node.field);
     if (!field) return "its output has no '" + node.field + "'";
     text = json::serialize(*field);

@@ -4,26 +4,22 @@
 #include "core/template/read_json.hpp"
 
 namespace baton::workflow {
-namespace {
-
-// What is stored was well-formed when it came in, and at most half as deep.
-boost::json::value parsed(const Json& json) {
-  auto value = expression::read_json(json.text, 2 * expression::depth_max);
+// At most half as deep, by the rules of what comes in.
+boost::json::value parsed(const std::string& text) {
+  auto value = expression::read_json(text, 2 * expression::depth_max);
   ENSURE(value);
   return *std::move(value);
 }
 
-}  // namespace
-
 const boost::json::value& Values::input(const Run& run) {
-  if (!input_) input_ = parsed(run.input());
+  if (!input_) input_ = parsed(run.input().text);
   return *input_;
 }
 
 const boost::json::value* Values::output(NodeIndex node, const NodeState& state) {
   if (const auto found = outputs_.find(node); found != outputs_.end()) return &found->second;
   if (!state.output || !is_terminal(state.status)) return nullptr;
-  return &outputs_.emplace(node, parsed(*state.output)).first->second;
+  return &outputs_.emplace(node, parsed(state.output->text)).first->second;
 }
 
 RunScope::RunScope(Run& run, const Environment& environment) : run_(run), environment_(environment) {

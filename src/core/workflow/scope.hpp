@@ -23,6 +23,9 @@ class Values {
   std::map<NodeIndex, boost::json::value> outputs_;
 };
 
+// What is stored, as a value: it was well-formed when it came in.
+[[nodiscard]] boost::json::value parsed(const std::string& text);
+
 class RunScope final : public expression::Scope {
  public:
   RunScope(Run& run, const Environment& environment);
