@@ -14,6 +14,7 @@
 #include "core/workflow/definition.hpp"
 #include "core/workflow/machine.hpp"
 #include "core/workflow/rows.hpp"
+#include "ports/runbook_commands.hpp"
 
 namespace baton {
 
@@ -145,7 +146,9 @@ struct ReturnTasks {
 
 using Command =
     std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
-                 PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks>;
+                 PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks, PublishRunbook,
+                 ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
+                 FinishData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent>;
 
 // ---- replies ----
 
@@ -158,6 +161,14 @@ struct WorkflowReply {
   std::string workflow_id;
   std::int32_t version = 0;
   bool created = false;  // false: this very text was there already
+};
+
+// What a job of a runbook has beyond a task: the JSON of the contract is made of it.
+struct RunbookJob {
+  std::int64_t batch_id = 0;
+  runbook::Ref ref;
+  std::string runbook_name;
+  std::int32_t runbook_version = 0;
 };
 
 struct Handout {
@@ -174,6 +185,7 @@ struct Handout {
   Time lease_until{};
   std::optional<std::string> traceparent;
   OptionalJson checkpoint;  // the last one of an earlier attempt or delivery
+  std::optional<RunbookJob> runbook;  // it is a step of a batch: job_id and node_id are empty
 };
 struct PollReply {
   std::vector<Handout> jobs;
@@ -181,6 +193,7 @@ struct PollReply {
 
 struct ResultReply {
   bool duplicate = false;
+  std::string ignored;  // of a runbook's job: why the result changed nothing; empty: it was accepted
 };
 
 struct HeartbeatReply {
@@ -240,6 +253,13 @@ enum class Refusal {
   job_not_failed,  // only a failed one can be retried
   not_waiting,     // the node does not wait for an approval
   not_dead,        // the task was not given up
+  runbook_not_found,
+  batch_not_found,
+  phase_not_found,
+  member_not_found,
+  step_not_found,
+  runbook_unreadable,  // its stored text cannot be read
+  not_possible,        // the batch, member or step is not in a state that allows it
   overloaded,      // the inbox is full
   stopping,        // the server is shutting down
   store_unavailable,
@@ -254,7 +274,8 @@ struct Refused {
 };
 
 using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply,
-                           NoteReply, ExplainReply, WorkersReply, Refused>;
+                           NoteReply, ExplainReply, WorkersReply, RunbookReply, BatchReply, MembersReply,
+                           StepReply, EventReply, Refused>;
 
 // ---- the way in ----
 

@@ -10,10 +10,10 @@ namespace {
 constexpr std::array<std::string_view, 4> roles = {"admin", "operator", "viewer", "worker"};
 static_assert(roles.size() == static_cast<std::size_t>(Role::worker) + 1);
 
-constexpr std::array<std::string_view, 16> refusals = {
+constexpr std::array<std::string_view, 23> refusals = {
     "workflow_not_found", "job_not_found", "task_not_found", "invalid_input",  "idempotency_key_reused",
     "version_exists",     "stale_result",  "job_ended",      "node_not_found", "job_not_failed",
-    "not_waiting",        "not_dead",      "overloaded",     "stopping",       "store_unavailable",
+    "not_waiting",        "not_dead",      "runbook_not_found", "batch_not_found", "phase_not_found", "member_not_found", "step_not_found", "runbook_unreadable", "not_possible", "overloaded",     "stopping",       "store_unavailable",
     "store_full"};
 static_assert(refusals.size() == static_cast<std::size_t>(Refusal::store_full) + 1);
 
@@ -33,7 +33,16 @@ std::optional<Role> role(std::string_view name) {
 bool WriteSet::empty() const {
   return jobs_new.empty() && jobs_changed.empty() && nodes_new.empty() && nodes_changed.empty() &&
          task_results_new.empty() && events_new.empty() && timers_new.empty() && timers_gone.empty() &&
-         workflows_new.empty() && idempotency_keys_new.empty() && tags_new.empty() && logs_new.empty();
+         workflows_new.empty() && idempotency_keys_new.empty() && tags_new.empty() && logs_new.empty() &&
+         runbooks.empty();
+}
+
+bool runbook::Writes::empty() const {
+  return runbooks_new.empty() && runbooks_changed.empty() && batches_new.empty() && batches_changed.empty() &&
+         members_new.empty() && members_changed.empty() && phases_new.empty() && phases_changed.empty() &&
+         steps_new.empty() && steps_changed.empty() && inits_new.empty() && inits_changed.empty() &&
+         cleanups_new.empty() && cleanups_changed.empty() && counts.empty() && timers_new.empty() &&
+         timers_gone.empty() && events_new.empty();
 }
 
 }  // namespace baton

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "core/workflow/rows.hpp"
+#include "ports/runbook_reads.hpp"
 
 namespace baton {
 
@@ -62,9 +63,8 @@ struct Token {
   std::optional<Time> revoked_at;
 };
 
-class Reads {
+class Reads : public RunbookReads {
  public:
-  virtual ~Reads() = default;
   [[nodiscard]] virtual Result<std::optional<workflow::Job>> job(const workflow::Tenant&,
                                                                  const workflow::JobId&) = 0;
   [[nodiscard]] virtual Result<bool> has_job(const workflow::Tenant&, const workflow::JobId&) = 0;

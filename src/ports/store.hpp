@@ -19,6 +19,7 @@
 
 #include "base/result.hpp"
 #include "core/workflow/rows.hpp"
+#include "ports/runbook_store.hpp"
 
 namespace baton {
 
@@ -37,11 +38,13 @@ struct NodeKey {
   return {node.job_id, node.item_index, node.node_id};
 }
 
-// A DISPATCHED node in its queue; the order is that in which they are handed out.
+// A DISPATCHED node, or a queued job of a runbook, in its queue; the order is that in which they are handed
+// out.
 struct WaitingTask {
   std::int32_t rank = 0;  // minus the priority
   Time dispatched_at{};
-  NodeKey key;
+  NodeKey key;               // of a node
+  runbook::Ref runbook_job;  // of a runbook: step, init or cleanup; its time is queued_at
   friend auto operator<=>(const WaitingTask&, const WaitingTask&) = default;
 };
 
@@ -92,6 +95,7 @@ struct WriteSet {
   std::vector<workflow::LogLine> logs_new;
   std::vector<workflow::Workflow> workflows_new;
   std::vector<workflow::IdempotencyKey> idempotency_keys_new;
+  runbook::Writes runbooks;
   [[nodiscard]] bool empty() const;
 };
 
@@ -106,7 +110,20 @@ class Store {
 
   [[nodiscard]] virtual Result<Loaded> load(const LoadRequest& request) = 0;
 
-  // DISPATCHED nodes of a queue, in the order of WaitingTask.
+  [[nodiscard]] virtual Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) = 0;
+
+  // Ids that nobody else will be given, growing; those that are not used are gaps. Durable before it answers.
+  [[nodiscard]] virtual Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table,
+                                                                      std::size_t count) = 0;
+
+  // A transaction of its own: what a source said is read by people and by other programs, not by decisions.
+  [[nodiscard]] virtual Result<> write_data(const runbook::DataRows& rows) = 0;
+
+  // Pending phases that no timer waits for, as other schedulers write them: at most `limit` ids, by id.
+  [[nodiscard]] virtual Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) = 0;
+
+  // DISPATCHED nodes and queued jobs of a queue, in the order of WaitingTask. Jobs of runbooks are in the
+  // queues of the tenant "default".
   [[nodiscard]] virtual Result<std::vector<WaitingTask>> waiting(const QueueKey& queue,
                                                                  std::size_t limit) = 0;
 
@@ -116,6 +133,9 @@ class Store {
 
   // Timers due at or before `until`, earliest first.
   [[nodiscard]] virtual Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::vector<runbook::Timer>> runbook_timers_due(Time until,
+                                                                               std::size_t limit) = 0;
+  // Of both kinds.
   [[nodiscard]] virtual Result<std::optional<Time>> next_timer() = 0;
 
   // commit_number is that of the commit before plus one.

@@ -1,0 +1,250 @@
+// The stored shape of a batch: one struct per table, one field per column. Names of tables, columns and
+// statuses are a contract with schedulers and workers that exist already; other programs write these rows
+// too. The columns that we added stand behind the words "ours" and are nullable or have defaults.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json.hpp"
+#include "base/time.hpp"
+
+namespace baton::runbook {
+
+enum class BatchStatus { detected, init_dispatched, active, completed, failed, cancelled };
+enum class MemberStatus { active, removed, failed };
+enum class PhaseStatus { pending, dispatched, completed, failed, skipped, superseded };
+enum class StepStatus { pending, dispatched, polling, succeeded, failed, poll_timeout, rolled_back, cancelled };
+
+// Where the job of a step is: nobody has it, it waits in its queue, a worker has it, a pause holds it back.
+enum class JobState { none, queued, leased, parked };
+
+// What is being done to all members of a batch or phase, in chunks. held: a phase that is due and waits for
+// the init steps.
+enum class Walk { none, held, start, advance, stop, cancel, resume };
+
+enum class CleanupKind { rollback, removal };
+
+[[nodiscard]] std::string_view name(BatchStatus status);
+[[nodiscard]] std::string_view name(MemberStatus status);
+[[nodiscard]] std::string_view name(PhaseStatus status);
+[[nodiscard]] std::string_view name(StepStatus status);
+[[nodiscard]] std::string_view name(JobState state);
+[[nodiscard]] std::string_view name(Walk walk);
+[[nodiscard]] std::string_view name(CleanupKind kind);
+[[nodiscard]] std::optional<BatchStatus> batch_status(std::string_view name);
+[[nodiscard]] std::optional<MemberStatus> member_status(std::string_view name);
+[[nodiscard]] std::optional<PhaseStatus> phase_status(std::string_view name);
+[[nodiscard]] std::optional<StepStatus> step_status(std::string_view name);
+[[nodiscard]] std::optional<JobState> job_state(std::string_view name);
+[[nodiscard]] std::optional<Walk> walk(std::string_view name);
+[[nodiscard]] std::optional<CleanupKind> cleanup_kind(std::string_view name);
+
+[[nodiscard]] constexpr bool is_terminal(BatchStatus s) { return s >= BatchStatus::completed; }
+[[nodiscard]] constexpr bool is_terminal(PhaseStatus s) { return s >= PhaseStatus::completed; }
+[[nodiscard]] constexpr bool is_terminal(StepStatus s) { return s >= StepStatus::succeeded; }
+// Failed for good, whatever came of it afterwards.
+[[nodiscard]] constexpr bool is_failure(StepStatus s) {
+  return s == StepStatus::failed || s == StepStatus::poll_timeout || s == StepStatus::rolled_back;
+}
+
+// runbooks
+struct Runbook {
+  std::int64_t id = 0;
+  std::string name;
+  std::int32_t version = 0;
+  std::string yaml_content;
+  std::string data_table_name;
+  bool is_active = true;
+  std::string overdue_behavior = "rerun";  // or ignore
+  bool ignore_overdue_applied = false;
+  bool rerun_init = false;
+  Time created_at{};
+  // ours
+  bool automation_enabled = true;          // the data source is looked at
+  std::optional<std::string> last_error;   // of the data source
+  std::optional<Time> last_error_at;
+  std::optional<Time> last_synced_at;
+  OptionalJson held_removals;              // [{"batch_id":1,"leaving":30,"active":100}]: waiting for approval
+  std::optional<std::int64_t> transition_after;  // the version is being applied to open batches: the last done
+  std::optional<Time> timer_due;
+};
+
+// batches
+struct Batch {
+  std::int64_t id = 0;
+  std::int64_t runbook_id = 0;
+  std::optional<Time> batch_start_time;  // T; none: a manual batch
+  BatchStatus status = BatchStatus::detected;
+  Time detected_at{};
+  std::optional<Time> init_dispatched_at;
+  // ours
+  bool is_manual = false;
+  bool importing = false;  // its members are still being added
+  std::optional<std::string> created_by;
+  std::optional<Time> completed_at;
+  std::optional<Time> paused_at;
+  std::optional<std::string> paused_by;
+  std::optional<std::string> error_message;
+  bool removals_approved = false;
+  Walk walk = Walk::none;
+  std::int64_t walk_after = 0;
+  std::optional<Time> timer_due;
+  BatchStatus stored_status = BatchStatus::detected;  // not a column: what an update expects to find
+};
+
+// batch_members
+struct Member {
+  std::int64_t id = 0;
+  std::int64_t batch_id = 0;
+  std::string member_key;
+  MemberStatus status = MemberStatus::active;
+  Time added_at{};
+  std::optional<Time> removed_at;
+  std::optional<Time> add_dispatched_at;
+  std::optional<Time> remove_dispatched_at;
+  std::optional<Time> failed_at;
+  OptionalJson data_json;         // in an update: none leaves it as it is
+  OptionalJson worker_data_json;  // the same
+  // ours
+  bool catching_up = false;       // his catch-up steps run one after the other
+  std::optional<MemberStatus> counted_as;
+  MemberStatus stored_status = MemberStatus::active;  // not a column
+};
+
+// phase_executions
+struct PhaseExecution {
+  std::int64_t id = 0;
+  std::int64_t batch_id = 0;
+  std::string phase_name;
+  std::int32_t offset_minutes = 0;
+  std::optional<Time> due_at;  // none: by hand
+  std::int32_t runbook_version = 0;
+  PhaseStatus status = PhaseStatus::pending;
+  std::optional<Time> dispatched_at;
+  std::optional<Time> completed_at;
+  // ours
+  Walk walk = Walk::none;
+  std::int64_t walk_after = 0;     // the id of the last member that the walk has seen
+  std::int32_t current_index = 0;  // lockstep: the step that is running
+  OptionalJson member_ids;         // only these, as the phase-due said
+  std::optional<Time> timer_due;
+  PhaseStatus stored_status = PhaseStatus::pending;  // not a column
+};
+
+// What step_executions, init_executions and cleanup_executions have in common: one job for a worker.
+struct Execution {
+  std::int64_t id = 0;
+  std::string step_name;
+  std::int32_t step_index = 0;
+  std::string worker_id;
+  std::optional<std::string> function_name;  // until params_json is there, as the runbook has it
+  OptionalJson params_json;                  // as resolved; none: at the first dispatch
+  StepStatus status = StepStatus::pending;
+  std::optional<std::string> job_id;
+  OptionalJson result_json;  // in an update: none leaves it as it is; the engine never loads it
+  std::optional<std::string> error_message;
+  std::optional<Time> dispatched_at;
+  std::optional<Time> completed_at;
+  bool is_poll_step = false;
+  std::optional<std::int32_t> poll_interval_sec;
+  std::optional<std::int32_t> poll_timeout_sec;
+  std::optional<Time> poll_started_at;
+  std::optional<Time> last_polled_at;
+  std::int32_t poll_count = 0;
+  std::optional<std::int32_t> max_retries;
+  std::optional<std::int32_t> retry_interval_sec;
+  std::int32_t retry_count = 0;
+  std::optional<Time> retry_after;
+  // ours
+  std::optional<std::string> retry_backoff;  // fixed or exponential
+  std::optional<std::int32_t> retry_max_interval_sec;
+  std::optional<std::int32_t> timeout_sec;
+  JobState job_state = JobState::none;
+  std::optional<Time> queued_at;
+  std::optional<std::string> leased_by;  // the worker that has, or had, the job
+  std::optional<Time> leased_at;
+  std::optional<Time> lease_until;
+  std::int32_t delivery_count = 0;  // of the current job
+  std::optional<Time> dead_at;      // failed because worker after worker went silent
+  std::optional<Time> timer_due;
+  std::optional<StepStatus> counted_as;  // in which column of batch_counts this row is
+  StepStatus stored_status = StepStatus::pending;  // not a column
+};
+
+struct StepExecution : Execution {
+  std::int64_t phase_execution_id = 0;
+  std::int64_t batch_member_id = 0;
+  bool is_catch_up = false;  // ours: runs beside its phase, which does not wait for it
+};
+
+struct InitExecution : Execution {
+  std::int64_t batch_id = 0;
+  std::int32_t runbook_version = 0;
+};
+
+// Rollbacks and what is done for members that left; a table of ours.
+struct CleanupExecution : Execution {
+  CleanupKind kind{};
+  std::int64_t batch_id = 0;
+  std::int32_t runbook_version = 0;
+  std::optional<std::int64_t> phase_execution_id;  // of the step that failed
+  std::optional<std::int64_t> batch_member_id;
+  std::optional<std::int64_t> caused_by_step_id;
+  std::optional<std::int64_t> caused_by_init_id;
+  std::string sequence;  // the rollback's name, or on_member_removed
+};
+
+// batch_counts: how many rows of a batch are in which status, so that nobody has to count them. lane is
+// member, init, step, catch_up, rollback or removal; phase_execution_id and step_index are 0 where the lane
+// has none. Rollbacks, removals and catch-up are counted for the batch as a whole (phase 0), rollbacks and
+// catch-up also for their phase.
+struct Count {
+  std::int64_t batch_id = 0;
+  std::int64_t phase_execution_id = 0;
+  std::string lane;
+  std::int32_t step_index = 0;
+  std::string status;
+  std::int64_t n = 0;
+};
+
+// batch_events: what happened to a batch as a whole, and whatever was odd; not each step.
+struct BatchEvent {
+  std::int64_t batch_id = 0;
+  std::int64_t event_id = 0;
+  Time created_at{};
+  std::string event_type;
+  std::optional<std::int64_t> batch_member_id;
+  std::optional<std::string> job_id;
+  std::string message;
+};
+
+enum class Kind { none, step, init, cleanup, phase, batch, runbook };
+[[nodiscard]] std::string_view name(Kind kind);
+[[nodiscard]] std::optional<Kind> kind(std::string_view name);
+
+struct Ref {
+  Kind kind = Kind::none;
+  std::int64_t id = 0;
+  friend auto operator<=>(const Ref&, const Ref&) = default;
+};
+
+// runbook_timers, key (due, kind, id); one per row at most, the row's timer_due names it.
+struct Timer {
+  Time due{};
+  Kind kind{};
+  std::int64_t id = 0;
+  friend auto operator<=>(const Timer&, const Timer&) = default;
+};
+
+// A row of the table that holds what the data source said of the members (data_table_name).
+struct DataRow {
+  std::string member_key;
+  std::optional<Time> batch_time;
+  Json data;  // an object of column → text, null or array
+};
+
+}  // namespace baton::runbook

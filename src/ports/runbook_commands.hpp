@@ -1,0 +1,145 @@
+// What may be asked of the engine about runbooks, and what it answers; see commands.hpp. Runbooks belong to
+// the tenant "default": their tables, which others write too, know no tenants.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/time.hpp"
+#include "core/runbook/definition.hpp"
+#include "core/runbook/messages.hpp"
+#include "core/runbook/rows.hpp"
+
+namespace baton {
+
+// ---- commands ----
+
+// A new version; the versions before it are deactivated, and open batches go over to it. The very text of the
+// active version changes nothing.
+struct PublishRunbook {
+  std::shared_ptr<const runbook::Definition> definition;
+  std::string text;
+  std::string overdue_behavior = "rerun";  // or ignore
+  bool rerun_init = false;
+};  // → RunbookReply
+
+struct ChangeRunbook {
+  enum class What { activate, deactivate, automation_on, automation_off };
+  std::string name;
+  std::int32_t version = 0;  // activate: which; 0: the latest. The others: the active one
+  What what{};
+};  // → RunbookReply
+
+// The scheduler has looked at the data source of a runbook.
+struct NoteSync {
+  std::int64_t runbook_id = 0;
+  std::optional<std::string> error;  // none: it went well
+  OptionalJson held_removals;        // see Runbook::held_removals; none: nothing is held
+};  // → RunbookReply
+
+// Creates a batch with its phases and without members, or finds the open one of the runbook with that T. It is
+// `importing` until StartBatch.
+struct OpenBatch {
+  std::string runbook_name;
+  std::int32_t version = 0;        // 0: the active one
+  std::optional<Time> batch_start_time;  // none: a manual batch, always a new one
+  std::string by;
+};  // → BatchReply
+
+// At most 1,000. A key that is active in the batch already is left out. In a batch that has begun this is what
+// member-added says: they catch up.
+struct AddMembers {
+  std::int64_t batch_id = 0;
+  std::vector<runbook::DataRow> members;
+};  // → MembersReply
+
+// The import is over: init steps begin, or the batch is active. Again: changes nothing.
+struct StartBatch {
+  std::int64_t batch_id = 0;
+};  // → BatchReply
+
+// What the source now says of members that are there; at most 1,000.
+struct RefreshMembers {
+  struct One {
+    std::int64_t member_id = 0;
+    runbook::DataRow row;
+  };
+  std::int64_t runbook_id = 0;  // whose data table holds the rows
+  std::vector<One> members;
+};  // → MembersReply
+
+// Members leave: what member-removed says; at most 1,000. By key or by id.
+struct RemoveMembers {
+  std::int64_t batch_id = 0;
+  std::vector<std::int64_t> member_ids;
+  std::vector<std::string> member_keys;
+  std::string by;
+};  // → MembersReply
+
+// The rows of a sync are all in the data table: those not seen since then are no longer current.
+struct FinishData {
+  std::int64_t runbook_id = 0;
+  Time seen_since{};
+};  // → RunbookReply
+
+// A failed member goes on from what failed, all failed members of the batch when no ids and no keys are given
+// (at most 1,000 at a time; `more` in the reply: call again).
+struct RetryMembers {
+  std::int64_t batch_id = 0;
+  std::vector<std::int64_t> member_ids;
+  std::vector<std::string> member_keys;
+  std::string by;
+};  // → MembersReply
+
+struct ChangeBatch {
+  enum class What { pause, resume, cancel, advance, approve_removals };
+  std::int64_t batch_id = 0;
+  What what{};
+  std::string phase;  // advance: which; empty: the next one
+  std::string by;
+  std::string reason;
+};  // → BatchReply
+
+// What a person does to one step: try it again, take it as done, give it up.
+struct ChangeStep {
+  enum class What { retry, skip, cancel };
+  runbook::Ref ref;  // step, init or cleanup
+  What what{};
+  std::string by;
+};  // → StepReply
+
+// A message of an external scheduler, or the same from inside.
+struct RunbookEvent {
+  runbook::SchedulerMessage message;
+};  // → EventReply
+
+// ---- replies ----
+
+struct RunbookReply {
+  runbook::Runbook runbook;
+  bool changed = false;
+};
+struct BatchReply {
+  runbook::Batch batch;
+  bool changed = false;
+  std::string note;  // advance: the phase that was begun
+};
+struct MembersReply {
+  std::vector<std::int64_t> member_ids;  // those that were added, refreshed, removed or retried
+  std::size_t left_out = 0;
+  bool more = false;
+};
+struct StepReply {
+  runbook::Ref ref;
+  runbook::StepStatus status{};
+};
+struct EventReply {
+  bool changed = false;
+  std::string note;  // why nothing was to be done
+};
+
+}  // namespace baton

@@ -1,0 +1,118 @@
+// What the API and the scheduler read of runbooks; see reads.hpp. Lists are pages by id: `after` is the last
+// id of the page before, 0 for the first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/runbook/members.hpp"
+#include "core/runbook/rows.hpp"
+
+namespace baton {
+
+struct BatchSummary {
+  runbook::Batch batch;
+  std::string runbook_name;
+  std::int32_t runbook_version = 0;
+};
+
+struct BatchFilter {
+  std::optional<std::string> runbook_name;
+  std::optional<runbook::BatchStatus> status;
+};
+
+// One of the three tables of jobs, as the API shows it.
+struct ExecutionView {
+  runbook::Ref ref;
+  runbook::Execution execution;             // result_json included
+  std::int64_t batch_id = 0;
+  std::optional<std::int64_t> phase_execution_id, batch_member_id;
+  std::int32_t runbook_version = 0;
+  bool is_catch_up = false;
+  std::optional<runbook::CleanupKind> cleanup_kind;
+  std::optional<std::int64_t> caused_by_step_id, caused_by_init_id;
+  std::string sequence;
+};
+
+// What a cell of the matrix shows: a step of a member, without its documents.
+struct MatrixCell {
+  std::int64_t batch_member_id = 0;
+  std::int64_t phase_execution_id = 0;
+  std::int64_t step_id = 0;
+  std::int32_t step_index = 0;
+  std::string step_name;
+  runbook::StepStatus status{};
+  std::int32_t retry_count = 0;
+  std::int32_t poll_count = 0;
+  bool is_catch_up = false;
+};
+
+// A failed step with whose it is.
+struct Failure {
+  ExecutionView step;
+  std::string member_key;
+  std::string phase_name;
+};
+
+class RunbookReads {
+ public:
+  virtual ~RunbookReads() = default;
+
+  // The newest version of each name, by name.
+  [[nodiscard]] virtual Result<std::vector<runbook::Runbook>> runbooks(const std::string& after,
+                                                                       std::size_t limit) = 0;
+  // version 0: the active one, else the newest.
+  [[nodiscard]] virtual Result<std::optional<runbook::Runbook>> runbook(const std::string& name,
+                                                                        std::int32_t version) = 0;
+  [[nodiscard]] virtual Result<std::vector<runbook::Runbook>> versions(const std::string& name) = 0;
+  [[nodiscard]] virtual Result<std::vector<runbook::Runbook>> active_runbooks() = 0;
+
+  // Newest first; `before` is the last id of the page before, 0 for the first.
+  [[nodiscard]] virtual Result<std::vector<BatchSummary>> batches(const BatchFilter& filter,
+                                                                  std::int64_t before,
+                                                                  std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::optional<BatchSummary>> batch(std::int64_t id) = 0;
+  [[nodiscard]] virtual Result<std::vector<runbook::PhaseExecution>> phases(std::int64_t batch_id) = 0;
+  [[nodiscard]] virtual Result<std::vector<runbook::Count>> counts(std::int64_t batch_id) = 0;
+  [[nodiscard]] virtual Result<std::vector<ExecutionView>> inits(std::int64_t batch_id) = 0;
+  [[nodiscard]] virtual Result<std::vector<runbook::BatchEvent>> batch_events(std::int64_t batch_id,
+                                                                              std::int64_t after,
+                                                                              std::size_t limit) = 0;
+
+  // By id; status: only those.
+  [[nodiscard]] virtual Result<std::vector<runbook::Member>> members(
+      std::int64_t batch_id, std::optional<runbook::MemberStatus> status, std::int64_t after,
+      std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::optional<runbook::Member>> member(std::int64_t id) = 0;
+  // The active one of that key, else the newest.
+  [[nodiscard]] virtual Result<std::optional<runbook::Member>> member_by_key(std::int64_t batch_id,
+                                                                             const std::string& key) = 0;
+  [[nodiscard]] virtual Result<std::vector<MatrixCell>> cells(
+      const std::vector<std::int64_t>& member_ids) = 0;
+  [[nodiscard]] virtual Result<std::vector<ExecutionView>> steps_of_member(std::int64_t member_id) = 0;
+  // Steps of a phase that failed for good, newest first; `before` as for batches.
+  [[nodiscard]] virtual Result<std::vector<Failure>> failures(std::int64_t phase_execution_id,
+                                                              std::int64_t before, std::size_t limit) = 0;
+  // Steps of a phase, by member.
+  [[nodiscard]] virtual Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id,
+                                                                          std::int64_t after,
+                                                                          std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<std::optional<ExecutionView>> execution(runbook::Ref ref) = 0;
+  [[nodiscard]] virtual Result<std::vector<ExecutionView>> cleanups(std::int64_t batch_id, std::int64_t after,
+                                                                    std::size_t limit) = 0;
+
+  // For the diff: the members of all batches of the runbook, all versions, by id.
+  [[nodiscard]] virtual Result<std::vector<runbook::KnownMember>> known_members(const std::string& runbook_name,
+                                                                                std::int64_t after,
+                                                                                std::size_t limit) = 0;
+  // Batches whose held removals somebody has approved.
+  [[nodiscard]] virtual Result<std::vector<std::int64_t>> approved_removals(
+      const std::string& runbook_name) = 0;
+  // Batches whose import was interrupted.
+  [[nodiscard]] virtual Result<std::vector<BatchSummary>> importing() = 0;
+};
+
+}  // namespace baton
