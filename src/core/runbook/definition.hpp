@@ -18,7 +18,8 @@
 namespace baton::runbook {
 
 enum class Progression { per_member, lockstep };
-enum class SourceType { csv, sqlite, postgres, http };
+// unsupported: only in a stored definition, whose source another scheduler reads; ours leaves it alone.
+enum class SourceType { csv, sqlite, postgres, http, unsupported };
 enum class Backoff { fixed, exponential };
 enum class MultiFormat { semicolon_delimited, comma_delimited, json_array };
 
@@ -100,13 +101,17 @@ enum class Strictness { publish, stored };
 // Reads a definition and checks it whole: all errors at once. Pure.
 [[nodiscard]] Parsed parse(std::string_view yaml, Strictness strictness = Strictness::publish);
 
-// "30s", "15m", "2h", "7d"; none when it is not one.
+// "30s", "15m", "2h", "7d", and "0s"; none when it is not one, or longer than 3650 days.
 [[nodiscard]] std::optional<std::chrono::seconds> parse_duration(std::string_view text);
-// "T-5d", "T-90s", "T-0", "T+2h" in minutes before T, seconds rounded up; none when it is not one.
+// "T-5d", "T-90s", "T-0", "T+2h" in minutes before T; none when it is not one, or farther than 3650 days.
+// Seconds are rounded up to minutes, away from T: "T-90s" is 2, "T+90s" is -2.
 [[nodiscard]] std::optional<std::int32_t> parse_offset(std::string_view text);
 
 // runbook_{name}_v{version} with everything but letters, digits and '_' made '_', in lower case: the table
-// that holds what the data source said of the members.
+// that holds what the data source said of the members. PostgreSQL cuts names at 63 bytes, so that versions
+// would share a table: of a longer one the runbook's name is cut, and a hash of it tells it from others.
+// Names that differ only in case or in '-', '.' and '_' have the same table: whoever publishes must refuse
+// that.
 [[nodiscard]] std::string data_table_name(std::string_view runbook_name, std::int32_t version);
 
 }  // namespace baton::runbook

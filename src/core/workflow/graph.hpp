@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/report.hpp"
 #include "core/workflow/definition.hpp"
-#include "core/workflow/report.hpp"
 
 namespace baton::workflow {
 

@@ -4,12 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "base/report.hpp"
 #include "base/yaml.hpp"
 #include "core/workflow/definition.hpp"
 #include "core/workflow/graph.hpp"
 #include "core/workflow/input.hpp"
 #include "core/workflow/parse_node.hpp"
-#include "core/workflow/report.hpp"
 
 namespace baton::workflow {
 namespace {
@@ -32,19 +32,13 @@ class Parser {
     if (!document) return {nullptr, std::move(document).error()};
     read_document(*document);
     Parsed parsed{nullptr, report_.take()};
-    if (strictness == Strictness::stored) forgive(parsed.diagnostics);
+    if (strictness == Strictness::stored)  // a job may still be running by what a later version forbids
+      forgive(parsed.diagnostics, {"unknown_key", "reserved_queue", "invalid_name"});
     if (!has_errors(parsed.diagnostics)) parsed.definition = std::move(definition_);
     return parsed;
   }
 
  private:
-  // What a later version forbids, a job of an earlier one may still be running by.
-  static void forgive(std::vector<Diagnostic>& diagnostics) {
-    for (Diagnostic& each : diagnostics)
-      if (each.code == "unknown_key" || each.code == "reserved_queue" || each.code == "invalid_name")
-        each.level = Diagnostic::Level::warning;
-  }
-
   void read_document(const yaml::Node& document) {
     if (!report_.expect(document, Kind::mapping, "the document")) return;
     report_.check_keys(document, document_keys(), "the workflow");

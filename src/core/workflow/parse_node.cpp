@@ -271,15 +271,8 @@ class NodeReader {
       sketch_.places.push_back({place.written, place.references, node_.type == NodeType::fan_out, what});
   }
 
-  // Text that is not empty.
   std::string read_literal(const yaml::Node& value, const std::string& what) {
-    std::string text = report_.text(value, what).value_or("");
-    if (value.kind == Kind::string && text.empty())
-      report_.error(value.at, "empty_value", what + " must not be empty");
-    // The same rule as for the names in a worker's request: what breaks it could never be asked for.
-    if (text.size() > 200 || std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-      report_.error(value.at, "invalid_name",
-                    what + " must have at most 200 bytes and no control characters");
+    std::string text = report_.short_text(value, what);
     if (expression::has_expression(text))
       report_.error(value.at, "unsupported_expression", what + " must be a fixed text, without expressions");
     return text;

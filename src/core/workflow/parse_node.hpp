@@ -1,10 +1,10 @@
 // Reads one node of a definition, whatever its type. Private to the parser.
 #pragma once
 
+#include "base/report.hpp"
 #include "base/yaml.hpp"
 #include "core/workflow/definition.hpp"
 #include "core/workflow/graph.hpp"
-#include "core/workflow/report.hpp"
 
 namespace baton::workflow {
 

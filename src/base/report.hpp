@@ -1,5 +1,5 @@
-// The diagnostics of one document while it is read, and the checks that every part of it shares. Private to
-// the parser.
+// The diagnostics of one YAML document while it is read, and the checks that all parsers of documents share.
+// Owned by one parser for the time of one document.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "base/diagnostic.hpp"
 #include "base/yaml.hpp"
 
-namespace baton::workflow {
+namespace baton {
 
 class Report {
  public:
@@ -34,6 +34,8 @@ class Report {
   // "'queue' of node 'a'".
   [[nodiscard]] bool expect(const yaml::Node& node, yaml::Kind kind, std::string_view what);
   [[nodiscard]] std::optional<std::string> text(const yaml::Node& node, std::string_view what);
+  // A text that people and queries name things by: not empty, at most 200 bytes, no control characters.
+  [[nodiscard]] std::string short_text(const yaml::Node& node, std::string_view what);
   [[nodiscard]] std::optional<std::int64_t> integer(const yaml::Node& node, std::string_view what,
                                                     std::int64_t min, std::int64_t max);
   [[nodiscard]] std::optional<double> number(const yaml::Node& node, std::string_view what, double min,
@@ -54,8 +56,11 @@ class Report {
   std::vector<Diagnostic> diagnostics_;
 };
 
-// [A-Za-z0-9_.-]{1,100}: the names of workflows, nodes and inputs.
+// Turns errors with one of these codes into warnings.
+void forgive(std::vector<Diagnostic>& diagnostics, const std::vector<std::string_view>& codes);
+
+// [A-Za-z0-9_.-]{1,100}: the names that people give to documents and their parts.
 [[nodiscard]] bool is_name(std::string_view text);
 inline constexpr std::string_view name_rule = "1 to 100 letters, digits, '_', '.' or '-'";
 
-}  // namespace baton::workflow
+}  // namespace baton

@@ -1,9 +1,9 @@
-#include "core/workflow/report.hpp"
+#include "base/report.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace baton::workflow {
+namespace baton {
 namespace {
 
 std::string_view describe(const yaml::Node& node) {
@@ -88,6 +88,17 @@ std::optional<std::string> Report::text(const yaml::Node& node, std::string_view
   return node.text;
 }
 
+std::string Report::short_text(const yaml::Node& node, std::string_view what) {
+  std::string found = text(node, what).value_or("");
+  if (node.kind == yaml::Kind::string && found.empty())
+    error(node.at, "empty_value", std::string(what) + " must not be empty");
+  // The same rule as for the names in a worker's request: what breaks it could never be asked for.
+  if (found.size() > 200 || std::ranges::any_of(found, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    error(node.at, "invalid_name",
+          std::string(what) + " must have at most 200 bytes and no control characters");
+  return found;
+}
+
 std::optional<std::int64_t> Report::integer(const yaml::Node& node, std::string_view what, std::int64_t min,
                                             std::int64_t max) {
   if (!expect(node, yaml::Kind::integer, what)) return std::nullopt;
@@ -137,6 +148,12 @@ void Report::check_keys(const yaml::Node& mapping, const std::vector<std::string
   }
 }
 
+void forgive(std::vector<Diagnostic>& diagnostics, const std::vector<std::string_view>& codes) {
+  for (Diagnostic& each : diagnostics)
+    if (std::ranges::find(codes, std::string_view(each.code)) != codes.end())
+      each.level = Diagnostic::Level::warning;
+}
+
 bool is_name(std::string_view text) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -145,4 +162,4 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 100 && std::ranges::all_of(text, allowed);
 }
 
-}  // namespace baton::workflow
+}  // namespace baton
