@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.hpp"
+
 namespace baton::http {
 
 // [A-Za-z0-9_.-]{1,length_max}
 [[nodiscard]] bool is_name(std::string_view text, std::size_t length_max);
 // Any text of 1 to length_max bytes without control characters.
 [[nodiscard]] bool is_printable(std::string_view text, std::size_t length_max);
-[[nodiscard]] bool is_utf8(std::string_view text);
 // W3C trace context: 00-<32 hex>-<16 hex>-<2 hex>, not all zeros.
 [[nodiscard]] bool is_traceparent(std::string_view text);
-[[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b);
 
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
 [[nodiscard]] std::string percent_encode(std::string_view text);  // all but unreserved characters

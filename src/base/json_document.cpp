@@ -1,11 +1,11 @@
-#include "http/json_body.hpp"
+#include "base/json_document.hpp"
 
 #include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <cmath>
 #include <limits>
 
-namespace baton::http {
+namespace baton {
 
 namespace {
 
@@ -209,17 +209,26 @@ Json JsonView::json() const {
   return Json{document_->compact_.substr(span.begin, span.end - span.begin)};
 }
 
-JsonView JsonView::find(std::string_view key) const {
+template <class Same>
+JsonView JsonView::find_if(Same same) const {
   JsonView found;
   const auto& nodes = document_->nodes_;
   if (nodes[index_].kind != JsonKind::object) return found;
   for (auto child = index_ + 1; child < nodes[index_].next; child = nodes[child].next) {
     const auto span = nodes[child].key;
-    if (std::string_view(document_->strings_).substr(span.begin, span.end - span.begin) == key) {
+    if (same(std::string_view(document_->strings_).substr(span.begin, span.end - span.begin))) {
       found = JsonView{document_, child};
     }
   }
   return found;
+}
+
+JsonView JsonView::find(std::string_view key) const {
+  return find_if([key](std::string_view name) { return name == key; });
+}
+
+JsonView JsonView::find_any_case(std::string_view key) const {
+  return find_if([key](std::string_view name) { return equal_ignoring_case(name, key); });
 }
 
 std::vector<JsonView> JsonView::items() const {
@@ -232,4 +241,4 @@ std::vector<JsonView> JsonView::items() const {
   return items;
 }
 
-}  // namespace baton::http
+}  // namespace baton
