@@ -149,7 +149,11 @@ const Step* Desk::definition_of(const Job& job) {
 // Fills in function and parameters from the data of this moment.
 void Desk::resolve(const Job& job) {
   Execution& row = *job.row;
-  if (row.params_json) return;
+  if (row.params_json) {  // somebody else may have written it
+    boost::system::error_code error;
+    if (const auto value = boost::json::parse(row.params_json->text, error); !error && value.is_object()) return;
+    throw Unresolved{"step '" + row.step_name + "': its params_json is not a JSON object"};
+  }
   const Batch& batch = batch_of(job);
   const Step* step = definition_of(job);
   if (!step) throw Unresolved{"step '" + row.step_name + "': the runbook has no such step"};

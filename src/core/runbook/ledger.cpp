@@ -379,6 +379,23 @@ Slot<CleanupExecution>& Ledger::create(CleanupExecution row) {
   return create_in(cleanups_, Table::cleanup_executions, std::move(row));
 }
 
+bool Ledger::holds(const Timer& timer) const {
+  const auto in = [&](const auto& rows) {
+    const auto it = rows.find(timer.id);
+    return it != rows.end() && it->second.stored_timer == timer.due;
+  };
+  switch (timer.kind) {
+    case Kind::step: return in(steps_);
+    case Kind::init: return in(inits_);
+    case Kind::cleanup: return in(cleanups_);
+    case Kind::phase: return in(phases_);
+    case Kind::batch: return in(batches_);
+    case Kind::runbook: return in(runbooks_);
+    case Kind::none: break;
+  }
+  return false;
+}
+
 Writes Ledger::take_writes() {
   Writes w;
   move_rows(runbooks_, w.runbooks_new, w.runbooks_changed, Kind::runbook, w);
