@@ -113,6 +113,9 @@ void Differ::settle_joins(Time now) {
   for (auto& [time, joins] : by_time) {
     joins.batch_time = time;
     if (const auto open = open_.find(time); open != open_.end()) joins.batch_id = open->second;
+    // Those who join would make the leavers few enough to leave at the next look.
+    if (joins.batch_id && std::ranges::count(diff_.held, *joins.batch_id, &Diff::Held::batch_id) > 0)
+      continue;
     diff_.joins.push_back(std::move(joins));
   }
 }
