@@ -156,7 +156,7 @@ class Writer::Batch {
   [[nodiscard]] Reply decide(const StartBatch& command);
   [[nodiscard]] Reply decide(const RefreshMembers& command);
   [[nodiscard]] Reply decide(const RemoveMembers& command);
-  [[nodiscard]] Reply decide(const FinishData& command);
+  [[nodiscard]] Reply decide(const SyncData& command);
   [[nodiscard]] Reply decide(const RetryMembers& command);
   [[nodiscard]] Reply decide(const ChangeBatch& command);
   [[nodiscard]] Reply decide(const ChangeStep& command);

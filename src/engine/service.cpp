@@ -65,6 +65,11 @@ std::size_t size_of(const Command& command) {
                                   for (const auto& row : c.members) bytes += row.data.text.size() + names;
                                   return bytes;
                                 },
+                                [](const SyncData& c) {
+                                  std::size_t bytes = 0;
+                                  for (const auto& row : c.rows) bytes += row.data.text.size() + names;
+                                  return bytes;
+                                },
                                 [](const RefreshMembers& c) {
                                   std::size_t bytes = 0;
                                   for (const auto& one : c.members) bytes += one.row.data.text.size() + names;

@@ -9,7 +9,7 @@
 #include <future>
 #include <iterator>
 
-#include "server/ask.hpp"
+#include "ports/ask.hpp"
 
 namespace baton::server {
 namespace fs = std::filesystem;
