@@ -282,6 +282,8 @@ void Writer::Batch::write_runbooks(runbook::Writes& out, std::int64_t first_even
   for (const runbook::Timer& timer : runbook_timers_)
     if (!ledger_.holds(timer)) stray.push_back(timer);
   out = ledger_.take_writes();
+  runbooks_changed_ = !out.runbooks_new.empty() || !out.runbooks_changed.empty() ||
+                      std::ranges::any_of(out.batches_changed, &runbook::Batch::removals_approved);
   out.events_new = std::move(runbook_journal_.events);
   for (runbook::BatchEvent& event : out.events_new) event.event_id = first_event_id++;
   // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.

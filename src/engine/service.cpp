@@ -99,7 +99,8 @@ struct Service::State {
         hooks(std::move(h)),
         writer(*store, c,
                {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment},
-                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease}},
+                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease},
+                .runbooks_changed = hooks.runbooks_changed},
                register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
