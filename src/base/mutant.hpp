@@ -33,6 +33,30 @@ enum class Mutant {
   forget_checkpoint,           // the next attempt begins from nothing
   dead_not_listed,             // a task given up is not found again
   priority_ignored,            // the oldest first, whatever its priority
+  // of runbooks
+  runbook_counts_drift,           // polling steps are not counted
+  runbook_retry_forgotten,        // a failed step is never tried again
+  runbook_pause_ignored,          // a paused batch hands out
+  runbook_lease_timer_forgotten,  // a dead worker is never noticed
+  runbook_lease_cut_short,        // a lease is taken away before it has run out
+  runbook_terminal_changes,       // a late result changes what has ended
+  runbook_old_attempt_accepted,   // the result of an earlier attempt or poll counts
+  runbook_stale_lease_accepted,   // a zombie's result overwrites its successor's
+  poll_never_times_out,           // a poll goes on for ever
+  outputs_forgotten,              // what a step puts out is lost
+  member_runs_ahead,              // two steps of a member at once
+  failed_member_goes_on,          // a failed member's other steps run
+  rollback_forgotten,             // a failed step is not rolled back
+  rollback_not_awaited,           // a phase ends while it is rolled back
+  phase_ends_early,               // a phase ends with its first step
+  phase_before_init,              // phases do not wait for the init steps
+  init_all_at_once,               // init steps do not wait for each other
+  held_phases_forgotten,          // a phase that was due during init never begins
+  walk_ends_early,                // only the first chunk of a phase's members is begun
+  steps_made_twice,               // a repeated phase-due makes the steps again
+  catch_up_forgotten,             // a late joiner's steps wait for ever
+  leaver_goes_on,                 // a removed member's steps run
+  transition_twice,               // a new version's phases are made again
 };
 
 #ifdef BATON_MUTANTS

@@ -10,25 +10,40 @@
 
 namespace baton::engine {
 
+// What turned out while a batch was decided, and holds when it is decided again.
+struct Lessons {
+  std::set<workflow::JobId> whole;  // jobs to be loaded with all their nodes and documents
+  runbook::Needs needs;             // rows of runbooks that nobody foresaw
+  std::map<std::size_t, std::string> unreadable;  // items that cannot be decided, and why
+  std::set<runbook::Timer> unreadable_timers;
+  bool data_written = false;  // what sources said is in its tables
+  int tries = 0;              // commits that collided with other programs
+};
+
 class Writer::Batch {
  public:
   // due: those whose time has come. one, put_off: this one alone, obeyed or moved to a later time.
   enum class Timers { due, none, one, put_off };
 
-  // `whole`: jobs that are to be loaded with all their nodes and documents.
-  Batch(Writer& writer, Time now, std::vector<Item> items, std::set<workflow::JobId> whole = {},
-        Timers timers = Timers::due, std::optional<workflow::Timer> only = {});
+  using Timer = std::variant<workflow::Timer, runbook::Timer>;
+
+  Batch(Writer& writer, Time now, std::vector<Item> items, Timers timers = Timers::due,
+        std::optional<Timer> only = {}, Lessons lessons = {});
   // The same messages once more.
-  [[nodiscard]] std::unique_ptr<Batch> again(std::set<workflow::JobId> whole);
+  [[nodiscard]] std::unique_ptr<Batch> again();
+  // Another program has changed a row meanwhile: whether it is worth trying again.
+  [[nodiscard]] bool may_try_again() { return ++lessons_.tries <= tries_max; }
 
   [[nodiscard]] Result<> prepare();  // loads and decides; nothing is written yet
-  // After prepare(): these jobs have to be loaded whole, and a new batch decided with them.
-  [[nodiscard]] const std::set<workflow::JobId>& missing() const { return missing_; }
+  // After prepare(): more has to be loaded, and a new batch decided with it.
+  [[nodiscard]] bool needs_more() const { return !missing_.empty() || runbooks_missing_; }
+  [[nodiscard]] const std::set<runbook::Table>& ids_wanted() const { return ids_wanted_; }
   // There is more than one message in it, or a timer that can be put off.
   [[nodiscard]] bool can_be_divided() const {
-    return items_.size() + timers_.size() > 1 || (!timers_.empty() && which_timers_ != Timers::put_off);
+    const std::size_t timers = timers_.size() + runbook_timers_.size();
+    return items_.size() + timers > 1 || (timers > 0 && which_timers_ != Timers::put_off);
   }
-  [[nodiscard]] std::vector<workflow::Timer> take_timers() { return std::exchange(timers_, {}); }
+  [[nodiscard]] std::vector<Timer> take_timers();
   [[nodiscard]] WriteSet writes(std::int64_t commit_number);
   void release();  // after the commit: memory follows, everybody is answered
   void refuse(Refusal refusal, const std::string& message);
@@ -116,6 +131,41 @@ class Writer::Batch {
                                                             bool& refilled);
   [[nodiscard]] std::optional<Handout> give(const NodeKey& key, const Poll& poll);
 
+  // runbooks (batch_runbooks.cpp, batch_runbook_commands.cpp)
+  [[nodiscard]] Result<> load_runbooks();
+  [[nodiscard]] Result<> load_needs(runbook::Needs needs);
+  [[nodiscard]] Result<> write_data();
+  void foresee_item(const Command& command, runbook::Needs& needs);
+  void choose_walks();
+  void decide_runbook_timers();
+  void put_off(const runbook::Timer& timer);
+  template <class Decide>
+  [[nodiscard]] bool with_ledger(Decide&& decide, std::string& unreadable);
+  template <class Decide>
+  [[nodiscard]] Reply runbook_reply(Decide&& decide);
+  [[nodiscard]] runbook::Context context();
+  [[nodiscard]] Reply decide_runbook_result(const ReportResult& command);
+  [[nodiscard]] bool renew_job(const TaskLease& lease);
+  void give_back_job(const TaskLease& lease);
+  [[nodiscard]] Reply decide_job_note(const TaskNote& command);
+  [[nodiscard]] Reply decide(const PublishRunbook& command);
+  [[nodiscard]] Reply decide(const ChangeRunbook& command);
+  [[nodiscard]] Reply decide(const NoteSync& command);
+  [[nodiscard]] Reply decide(const OpenBatch& command);
+  [[nodiscard]] Reply decide(const AddMembers& command);
+  [[nodiscard]] Reply decide(const StartBatch& command);
+  [[nodiscard]] Reply decide(const RefreshMembers& command);
+  [[nodiscard]] Reply decide(const RemoveMembers& command);
+  [[nodiscard]] Reply decide(const FinishData& command);
+  [[nodiscard]] Reply decide(const RetryMembers& command);
+  [[nodiscard]] Reply decide(const ChangeBatch& command);
+  [[nodiscard]] Reply decide(const ChangeStep& command);
+  [[nodiscard]] Reply decide(const RunbookEvent& command);
+  [[nodiscard]] Reply decide(const AdoptPhases& command);
+  [[nodiscard]] Result<> load_jobs(const std::vector<WaitingTask>& tasks);
+  [[nodiscard]] std::optional<Handout> give_job(runbook::Ref ref, const Poll& poll);
+  void write_runbooks(runbook::Writes& out, std::int64_t commit_number);
+
   // release
   void release_workers();
   void release_answers();
@@ -126,9 +176,10 @@ class Writer::Batch {
   Writer& writer_;
   const Time now_;
   std::vector<Item> items_;
-  const std::set<workflow::JobId> whole_;
+  static constexpr int tries_max = 3;
+  Lessons lessons_;
   const Timers which_timers_;
-  const std::optional<workflow::Timer> only_timer_;
+  const std::optional<Timer> only_timer_;
   std::set<workflow::JobId> missing_;
   std::vector<workflow::Timer> timers_;
   bool more_timers_ = false;
@@ -138,6 +189,15 @@ class Writer::Batch {
   std::unordered_map<std::string, workflow::TaskResult> stored_results_;
   std::map<std::pair<workflow::Tenant, std::string>, workflow::IdempotencyKey> keys_;
   std::map<WorkflowKey, KnownDefinition> published_;  // in this batch
+
+  runbook::Ledger ledger_;
+  runbook::Journal runbook_journal_;
+  std::vector<runbook::Timer> runbook_timers_;
+  std::set<runbook::Timer> walks_;  // the chunks of walks that have their turn
+  bool runbooks_missing_ = false;
+  std::set<runbook::Table> ids_wanted_;
+  std::size_t item_index_ = 0;  // of the item that is being decided
+  std::vector<workflow::LogLine> job_logs_;
 
   workflow::Journal journal_;
   std::vector<workflow::IdempotencyKey> keys_new_;

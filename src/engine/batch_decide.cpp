@@ -39,16 +39,18 @@ void Writer::Batch::unless_missing(const JobId* job_id, Decide&& decide) {
 // Before the timers: whoever has renewed his lease in time must not lose it because the server was slow to
 // look.
 void Writer::Batch::decide_heartbeats() {
-  for (const Item& item : items_)
-    if (const auto* beat = std::get_if<Heartbeat>(&item.command))
-      unless_missing(nullptr, [&] { answer(item.waiter, decide(*beat)); });
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    item_index_ = i;
+    if (const auto* beat = std::get_if<Heartbeat>(&items_[i].command))
+      unless_missing(nullptr, [&] { answer(items_[i].waiter, decide(*beat)); });
+  }
 }
 
 void Writer::Batch::decide_timers() {
-  for (const Timer& timer : timers_) unless_missing(&timer.job_id, [&] { decide_timer(timer); });
+  for (const workflow::Timer& timer : timers_) unless_missing(&timer.job_id, [&] { decide_timer(timer); });
 }
 
-void Writer::Batch::decide_timer(const Timer& timer) {
+void Writer::Batch::decide_timer(const workflow::Timer& timer) {
   Run* found = run(timer.job_id);
   const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
   if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
@@ -68,8 +70,10 @@ void Writer::Batch::decide_timer(const Timer& timer) {
 void Writer::Batch::decide_items() {
   std::size_t decided = 0;
   // More events than a commit can number: the rest is for the next batch.
-  for (; decided < items_.size() && journal_.events.size() <= writer_.options_.events_max; ++decided)
+  for (; decided < items_.size() && journal_.events.size() <= writer_.options_.events_max; ++decided) {
+    item_index_ = decided;
     decide_item(items_[decided]);
+  }
   std::vector<Item> kept(std::make_move_iterator(items_.begin()),
                          std::make_move_iterator(items_.begin() + static_cast<std::ptrdiff_t>(decided)));
   for (; decided < items_.size(); ++decided) {
@@ -225,6 +229,7 @@ Reply Writer::Batch::decide(const ListWorkers& c) {
 }
 
 Reply Writer::Batch::decide(const TaskNote& c) {
+  if (runbook::parse_job_id(c.task_id)) return decide_job_note(c);
   const auto found = task(c.task_id, c.tenant);
   if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
   Run& r = *found->run;
@@ -278,6 +283,7 @@ Reply Writer::Batch::decide(const PublishWorkflow& c) {
 }
 
 Reply Writer::Batch::decide(const ReportResult& c) {
+  if (runbook::parse_job_id(c.task_id)) return decide_runbook_result(c);
   const auto found = task(c.task_id, c.tenant);
   const auto name_given = parse_task_id(c.task_id);
   // The body names the task twice; when the two disagree nobody knows which is meant.
@@ -312,6 +318,10 @@ Reply Writer::Batch::decide(const Heartbeat& c) {
   HeartbeatReply reply{.lease_until = now_ + writer_.options_.policy.short_lease};
   std::optional<Tenant> tenant = c.tenant;
   for (const TaskLease& lease : c.tasks) {
+    if (runbook::parse_job_id(lease.task_id)) {
+      if (!renew_job(lease)) reply.cancelled.push_back(lease.task_id);
+      continue;
+    }
     const auto found = task(lease.task_id, c.tenant);
     if (!found || !renew(*found->run, found->ref, lease.lease, writer_.options_.policy, now_))
       reply.cancelled.push_back(lease.task_id);
@@ -323,7 +333,9 @@ Reply Writer::Batch::decide(const Heartbeat& c) {
 
 Reply Writer::Batch::decide(const ReturnTasks& c) {
   for (const TaskLease& lease : c.tasks)
-    if (const auto found = task(lease.task_id, std::nullopt))
+    if (runbook::parse_job_id(lease.task_id))
+      give_back_job(lease);
+    else if (const auto found = task(lease.task_id, std::nullopt))
       (void)workflow::give_back(*found->run, found->ref, lease.lease, c.reason, writer_.options_.policy, now_,
                                 journal_);
   return ReturnReply{};

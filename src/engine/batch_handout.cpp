@@ -22,6 +22,10 @@ Result<> Writer::Batch::hand_out() {
       fresh[std::move(key)].insert(
           {MUTANT(priority_ignored) ? 0 : -d.priority, d.dispatched_at, {d.job_id, d.item_index, d.node_id}});
   }
+  for (runbook::Queued& q : runbook_journal_.queued) {
+    QueueKey key{Tenant{"default"}, std::move(q.queue)};
+    if (writer_.queues_.find(key)) fresh[std::move(key)].insert({0, q.queued_at, {}, q.ref});
+  }
   for (const QueueKey& key : writer_.hungry_) fresh[key];
   for (auto& [key, tasks] : fresh) {
     services_.push_back({.key = key, .fresh = std::move(tasks), .served = {}});
@@ -93,7 +97,9 @@ Result<> Writer::Batch::serve(Service& service) {
     TRY(load_tasks(tasks));
     std::size_t dealt = 0;
     for (; dealt < tasks.size() && poll != polls.end() && handout_bytes_ < batch_bytes_max; ++dealt) {
-      auto handout = give(tasks[dealt].key, (*poll)->poll);
+      auto handout = tasks[dealt].runbook_job.kind == runbook::Kind::none
+                         ? give(tasks[dealt].key, (*poll)->poll)
+                         : give_job(tasks[dealt].runbook_job, (*poll)->poll);
       if (!handout) continue;
       ++handouts_;
       --wanted;
@@ -117,8 +123,10 @@ Result<> Writer::Batch::serve(Service& service) {
 // A job that dispatched its task in this batch is here already; the others are loaded with what they hand
 // out.
 Result<> Writer::Batch::load_tasks(const std::vector<WaitingTask>& tasks) {
+  TRY(load_jobs(tasks));
   LoadRequest request;
   for (const WaitingTask& task : tasks) {
+    if (task.runbook_job.kind != runbook::Kind::none) continue;
     request.jobs.push_back(task.key.job_id);
     request.nodes.push_back(task.key);
     if (task.key.item_index != no_item)

@@ -18,17 +18,27 @@ std::unexpected<Error> unreadable(const Workflow& row) {
 
 }  // namespace
 
-Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, std::set<JobId> whole, Timers timers,
-                     std::optional<Timer> only)
+Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, Timers timers,
+                     std::optional<Timer> only, Lessons lessons)
     : writer_(writer),
       now_(now),
       items_(std::move(items)),
-      whole_(std::move(whole)),
+      lessons_(std::move(lessons)),
       which_timers_(timers),
-      only_timer_(std::move(only)) {}
+      only_timer_(std::move(only)),
+      ledger_([&writer](const runbook::Runbook& row) { return writer.runbook_definition(row); }, writer.ids_) {}
 
-std::unique_ptr<Writer::Batch> Writer::Batch::again(std::set<JobId> whole) {
-  return std::make_unique<Batch>(writer_, now_, take_items(), std::move(whole), which_timers_, only_timer_);
+std::unique_ptr<Writer::Batch> Writer::Batch::again() {
+  lessons_.whole.insert(missing_.begin(), missing_.end());
+  return std::make_unique<Batch>(writer_, now_, take_items(), which_timers_, only_timer_, std::move(lessons_));
+}
+
+std::vector<Writer::Batch::Timer> Writer::Batch::take_timers() {
+  std::vector<Timer> all(timers_.begin(), timers_.end());
+  all.insert(all.end(), runbook_timers_.begin(), runbook_timers_.end());
+  timers_.clear();
+  runbook_timers_.clear();
+  return all;
 }
 
 Result<> Writer::Batch::prepare() {
@@ -36,23 +46,37 @@ Result<> Writer::Batch::prepare() {
   TRY(load_named());
   TRY(load_neighbours());
   TRY(load_explained());
+  TRY(load_runbooks());
+  TRY(write_data());
   decide_heartbeats();
   decide_timers();
+  decide_runbook_timers();
   decide_items();
-  if (!missing_.empty()) return {};
+  if (needs_more()) return {};
   TRY(hand_out());
+  if (needs_more()) {  // the queues have been touched: the store is asked again
+    writer_.queues_.forget_ready();
+    writer_.look_at_all_queues();
+    return {};
+  }
   return load_documents();
 }
 
 // Timers, and waits for the end of a job whose patience is over.
 Result<> Writer::Batch::take_due() {
   if (only_timer_) {
-    timers_.push_back(*only_timer_);
+    std::visit(overloaded{
+                   [&](const workflow::Timer& timer) { timers_.push_back(timer); },
+                   [&](const runbook::Timer& timer) { runbook_timers_.push_back(timer); },
+               },
+               *only_timer_);
     timers_taken_ = true;
   } else if (which_timers_ == Timers::due && writer_.next_timer_ && *writer_.next_timer_ <= now_) {
-    TRY_ASSIGN(timers_, writer_.store_.timers_due(now_, writer_.options_.timers_max));
+    const std::size_t limit = writer_.options_.timers_max;
+    TRY_ASSIGN(timers_, writer_.store_.timers_due(now_, limit));
+    TRY_ASSIGN(runbook_timers_, writer_.store_.runbook_timers_due(now_, limit));
     timers_taken_ = true;
-    more_timers_ = timers_.size() == writer_.options_.timers_max;
+    more_timers_ = timers_.size() == limit || runbook_timers_.size() == limit;
   }
   for (const Deadline& deadline : writer_.deadlines_) {
     if (deadline.at > now_) break;
@@ -120,7 +144,7 @@ void Writer::Batch::want(LoadRequest& request, const Command& command) const {
                  [&](const ReturnTasks& c) {
                    for (const TaskLease& lease : c.tasks) want_task(request, lease.task_id);
                  },
-                 [&](const Poll&) {},
+                 [&](const auto&) {},  // polls, and runbooks: see load_runbooks()
              },
              command);
 }
@@ -129,7 +153,7 @@ void Writer::Batch::want(LoadRequest& request, const Command& command) const {
 Result<> Writer::Batch::load_named() {
   LoadRequest request;
   for (const Item& item : items_) want(request, item.command);
-  for (const Timer& timer : timers_) {
+  for (const workflow::Timer& timer : timers_) {
     request.jobs.push_back(timer.job_id);
     request.nodes.push_back({timer.job_id, timer.item_index, timer.node_id});
     if (timer.item_index != no_item)
@@ -206,7 +230,7 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
 Result<> Writer::Batch::load_neighbours() {
   LoadRequest request;
   for (const auto& [name, key] : keys_) request.jobs.push_back(key.job_id);
-  for (const JobId& id : whole_) {
+  for (const JobId& id : lessons_.whole) {
     request.jobs_whole.push_back(id);
     if (const Run* found = run(id)) want_all_nodes(request, *found);
   }
@@ -231,7 +255,7 @@ Result<> Writer::Batch::load_neighbours() {
     }
   }
   choose_chunks();
-  for (const Timer& timer : timers_) {
+  for (const workflow::Timer& timer : timers_) {
     Run* found = run(timer.job_id);
     const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
     if (ref && found->has(*ref) && (!is_chunk(*found, *ref) || chunks_.contains(timer)))
@@ -259,7 +283,7 @@ bool Writer::Batch::is_chunk(const Run& run, NodeRef ref) {
 // Of the steps of large fan-outs only a few have their turn in one batch: each may bring a thousand rows. The
 // others stay due.
 void Writer::Batch::choose_chunks() {
-  for (const Timer& timer : timers_) {
+  for (const workflow::Timer& timer : timers_) {
     Run* found = run(timer.job_id);
     const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
     if (!ref || !found->has(*ref) || !is_chunk(*found, *ref)) continue;

@@ -49,7 +49,7 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
       out.jobs_changed.push_back(std::move(r.job));
   }
   std::ranges::move(timers_stray_, std::back_inserter(out.timers_gone));
-  for (const Timer& timer : out.timers_new)
+  for (const workflow::Timer& timer : out.timers_new)
     earliest_timer_ = earliest_timer_ ? std::min(*earliest_timer_, timer.due) : timer.due;
 
   out.events_new = std::move(journal_.events);
@@ -57,6 +57,8 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
   for (Event& event : out.events_new) event.event_id = event_id++;
   // Readers find a job's events side by side; sorting keeps the writes side by side too.
   std::ranges::stable_sort(out.events_new, {}, &Event::job_id);
+  write_runbooks(out.runbooks, commit_number << events_per_commit_bits);
+  std::ranges::move(job_logs_, std::back_inserter(out.logs_new));
   std::int64_t log_id = commit_number << events_per_commit_bits;
   for (LogLine& line : out.logs_new) line.log_id = log_id++;
   out.tags_new = tags_new_;
@@ -79,7 +81,11 @@ void Writer::Batch::release() {
   for (auto& [id, r] : runs_)
     if (!r.expansions.empty() || !r.gatherings.empty()) writer_.progressions_.keep(id, r);
   for (const JobId& id : journal_.ended) writer_.progressions_.drop(id);
-  writer_.count(items_.size(), journal_.ended.size(), timers_.size());
+  if (writer_.metrics_.steps_ended) {
+    writer_.metrics_.steps_ended->add(runbook_journal_.steps_ended);
+    writer_.metrics_.batches_ended->add(runbook_journal_.batches_ended);
+  }
+  writer_.count(items_.size(), journal_.ended.size(), timers_.size() + runbook_timers_.size());
   release_workers();
   release_waits();
   release_answers();

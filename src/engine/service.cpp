@@ -28,6 +28,8 @@ WriterMetrics register_metrics(metrics::Registry& m) {
                               "Timers put off because the store refused what they led to."),
       .commit_failures =
           &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
+      .steps_ended = &m.counter("baton_runbook_steps_ended_total", "Steps of runbooks that have ended."),
+      .batches_ended = &m.counter("baton_runbook_batches_ended_total", "Batches of runbooks that have ended."),
       .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};
 }
 
@@ -57,6 +59,21 @@ std::size_t size_of(const Command& command) {
                                 [](const Heartbeat& c) { return c.tasks.size() * names; },
                                 [](const TaskNote& c) { return size_of(c.note); },
                                 [](const ReturnTasks& c) { return c.tasks.size() * names; },
+                                [](const PublishRunbook& c) { return c.text.size(); },
+                                [](const AddMembers& c) {
+                                  std::size_t bytes = 0;
+                                  for (const auto& row : c.members) bytes += row.data.text.size() + names;
+                                  return bytes;
+                                },
+                                [](const RefreshMembers& c) {
+                                  std::size_t bytes = 0;
+                                  for (const auto& one : c.members) bytes += one.row.data.text.size() + names;
+                                  return bytes;
+                                },
+                                [](const RunbookEvent& c) {
+                                  const auto* due = std::get_if<runbook::PhaseDue>(&c.message.what);
+                                  return due ? due->member_ids.size() * sizeof(std::int64_t) : std::size_t{0};
+                                },
                                 [](const auto&) { return std::size_t{0}; },
                             },
                             command);
@@ -76,7 +93,8 @@ struct Service::State {
         options(o),
         hooks(std::move(h)),
         writer(*store, c,
-               {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment}},
+               {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment},
+                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease}},
                register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}

@@ -27,6 +27,7 @@ struct Options {
   std::size_t batch_bytes_max = std::size_t{32} << 20;   // and what they carry
   std::map<std::string, std::string> environment;        // what expressions may see as env.*
   Duration short_lease = std::chrono::seconds{30};  // of workers that heartbeat
+  bool scheduler = true;  // phases and polls of runbooks are fired by our own timers
   bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
 };
 

@@ -32,7 +32,11 @@ Result<> Writer::open() {
   retry_at_.reset();
   options_.policy.opened_at = clock_.now();
   look_at_all_queues();
-  if (!std::exchange(opened_before_, true)) return take_back_builtin();
+  options_.runbooks.opened_at = clock_.now();
+  if (!std::exchange(opened_before_, true)) {
+    TRY(take_back_builtin());
+    return adopt_phases();
+  }
   if (!held_) return {};
 
   const auto held = std::move(held_);
@@ -95,16 +99,52 @@ void Writer::run(std::vector<Item> items) {
 // What a batch touches is foreseen as far as it pays. A job that turned out to need more is loaded whole, and
 // the batch is decided again from the start.
 Result<> Writer::prepare(std::unique_ptr<Batch>& batch) {
-  std::set<JobId> whole;
-  while (true) {
+  constexpr int rounds_max = 1'000;  // each learns something, so this ends long before
+  for (int round = 0; round < rounds_max; ++round) {
     TRY(batch->prepare());
-    if (batch->missing().empty()) return {};
-    const std::size_t before = whole.size();
-    whole.insert(batch->missing().begin(), batch->missing().end());
-    ENSURE(whole.size() > before);  // each job once, so this ends
-    batch = batch->again(whole);
+    if (!batch->needs_more()) return {};
+    TRY(reserve(batch->ids_wanted()));
+    batch = batch->again();
     if (metrics_.redecided) metrics_.redecided->add();
   }
+  return fail(Code::invalid, "what is stored does not fit together: it cannot be decided");
+}
+
+// Ids are reserved in blocks; those that are not used are gaps.
+Result<> Writer::reserve(const std::set<runbook::Table>& tables) {
+  for (const runbook::Table table : tables) {
+    const bool many = table == runbook::Table::step_executions || table == runbook::Table::batch_members;
+    TRY_ASSIGN(auto fresh, store_.reserve_ids(table, many ? options_.ids_block : options_.ids_block / 50 + 1));
+    std::ranges::sort(fresh, std::greater{});
+    auto& pool = ids_[table];
+    pool.insert(pool.begin(), fresh.begin(), fresh.end());
+  }
+  return {};
+}
+
+std::shared_ptr<const runbook::Definition> Writer::runbook_definition(const runbook::Runbook& row) {
+  constexpr std::size_t known_max = 500;
+  const std::size_t hash = std::hash<std::string>{}(row.yaml_content);
+  if (runbook_definitions_.size() > known_max) runbook_definitions_.clear();
+  KnownRunbook& known = runbook_definitions_[row.id];
+  if (known.text_hash != hash || !known.definition)
+    known = {hash, runbook::parse(row.yaml_content, runbook::Strictness::stored).definition};
+  return known.definition;
+}
+
+// A scheduler of ours fires what another has planned.
+Result<> Writer::adopt_phases() {
+  constexpr std::size_t at_once = 500;
+  std::vector<std::int64_t> before;
+  while (options_.runbooks.scheduler) {
+    TRY_ASSIGN(auto ids, store_.phases_without_timer(at_once));
+    if (ids.empty() || ids == before) return {};
+    own_items_.push_back({AdoptPhases{ids}, std::make_shared<Nobody>()});
+    run({});
+    if (away_) return fail(Code::unavailable, "the store was lost while the server started");
+    before = std::move(ids);
+  }
+  return {};
 }
 
 void Writer::commit(std::unique_ptr<Batch> batch) {
@@ -129,6 +169,13 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
     queues_.forget_ready();
     progressions_.forget();
     return;
+  }
+  // Other programs write the tables of runbooks too; what they changed meanwhile is looked at anew.
+  if (done.error().code == Code::conflict && batch->may_try_again()) {
+    queues_.forget_ready();
+    progressions_.forget();
+    look_at_all_queues();
+    return attempt(batch->again());
   }
   failed(*batch, done.error());
 }
@@ -170,13 +217,12 @@ void Writer::divide(Batch& batch) {
   const auto timers = batch.take_timers();
   if (items.empty() && timers.size() == 1) {
     if (metrics_.postponed) metrics_.postponed->add();
-    return attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, std::set<JobId>{},
+    return attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{},
                                            Batch::Timers::put_off, timers.front()));
   }
-  for (const Timer& timer : timers) {
+  for (const Batch::Timer& timer : timers) {
     if (away_) break;
-    attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, std::set<JobId>{},
-                                    Batch::Timers::one, timer));
+    attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, Batch::Timers::one, timer));
   }
   for (Item& item : items) {
     if (away_) {
@@ -186,8 +232,7 @@ void Writer::divide(Batch& batch) {
     }
     std::vector<Item> one;
     one.push_back(std::move(item));
-    attempt(
-        std::make_unique<Batch>(*this, clock_.now(), std::move(one), std::set<JobId>{}, Batch::Timers::none));
+    attempt(std::make_unique<Batch>(*this, clock_.now(), std::move(one), Batch::Timers::none));
   }
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/metrics.hpp"
+#include "core/runbook/machine.hpp"
 #include "core/workflow/machine.hpp"
 #include "engine/definitions.hpp"
 #include "engine/progressions.hpp"
@@ -38,12 +39,15 @@ struct Item {
 
 struct WriterOptions {
   workflow::Policy policy;
+  runbook::Policy runbooks;
   std::size_t timers_max = 1'000;     // due timers taken into one batch
   std::size_t handouts_max = 4'000;   // tasks handed out in one batch
   int chunks_max = 4;                 // steps of large fan-outs in one batch: others are to get their turn
   std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
   std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks
   std::size_t events_max = 500'000;   // of one batch, which a commit can number
+  int walks_max = 1;                  // chunks of members of runbooks in one batch
+  std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
 };
 
 // What the writer counts; null pointers count nothing.
@@ -57,6 +61,8 @@ struct WriterMetrics {
   metrics::Counter* redecided = nullptr;
   metrics::Counter* postponed = nullptr;
   metrics::Counter* commit_failures = nullptr;
+  metrics::Counter* steps_ended = nullptr;
+  metrics::Counter* batches_ended = nullptr;
   metrics::Histogram* commit_seconds = nullptr;
 };
 
@@ -115,6 +121,9 @@ class Writer {
   void timers_were_taken(std::optional<Time> more_at);
   void look_at_all_queues();
   [[nodiscard]] Result<> take_back_builtin();
+  [[nodiscard]] Result<> adopt_phases();
+  [[nodiscard]] Result<> reserve(const std::set<runbook::Table>& tables);
+  [[nodiscard]] std::shared_ptr<const runbook::Definition> runbook_definition(const runbook::Runbook& row);
   void count(std::size_t commands, std::size_t jobs_ended, std::size_t timers);
   void count_handouts(std::size_t n);
 
@@ -134,6 +143,12 @@ class Writer {
   Queues queues_;
   Workers workers_;
   Progressions progressions_;
+  runbook::IdPool ids_;
+  struct KnownRunbook {
+    std::size_t text_hash = 0;
+    std::shared_ptr<const runbook::Definition> definition;  // null: it cannot be read
+  };
+  std::map<std::int64_t, KnownRunbook> runbook_definitions_;  // by id; a cache
   std::vector<Item> own_items_;     // the writer's own commands, for the next batch
   std::set<QueueKey> hungry_;       // queues to look at in the next batch, whatever it brings
   std::optional<Time> next_timer_;  // may be early, never late

@@ -117,6 +117,11 @@ struct RunbookEvent {
   runbook::SchedulerMessage message;
 };  // → EventReply
 
+// Phases that another scheduler has written are to be fired by ours; the writer asks this of itself.
+struct AdoptPhases {
+  std::vector<std::int64_t> phase_ids;
+};  // → EventReply
+
 // ---- replies ----
 
 struct RunbookReply {

@@ -19,7 +19,7 @@
 
 #include "base/result.hpp"
 #include "core/workflow/rows.hpp"
-#include "ports/runbook_store.hpp"
+#include "core/runbook/store_needs.hpp"
 
 namespace baton {
 

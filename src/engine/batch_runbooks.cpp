@@ -1,0 +1,309 @@
+// Runbooks on their way through a batch: what messages and timers are likely to need is loaded in bulk, round
+// after round, until nothing is missing; what nobody foresaw is learnt by deciding, and then all is decided
+// again.
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "base/mutant.hpp"
+#include "engine/batch_runbooks.hpp"
+
+namespace baton::engine {
+
+using runbook::Needs;
+using runbook::Ref;
+
+runbook::Context Writer::Batch::context() {
+  return {ledger_, writer_.options_.runbooks, now_, runbook_journal_};
+}
+
+// --- loading
+
+Result<> Writer::Batch::load_needs(Needs needs) {
+  std::erase_if(needs, [&](const runbook::Need& need) { return ledger_.knows(need); });
+  if (needs.empty()) return {};
+  TRY_ASSIGN(auto loaded, writer_.store_.load(std::vector<runbook::Need>(needs.begin(), needs.end())));
+  ledger_.add(std::move(loaded), needs);
+  return {};
+}
+
+void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
+  using What = runbook::Need::What;
+  const auto job = [&](const std::string& task_id) {
+    if (const auto named = runbook::parse_job_id(task_id)) runbook::foresee(named->ref, ledger_, needs);
+  };
+  const auto batch = [&](std::int64_t id) { runbook::foresee(Ref{runbook::Kind::batch, id}, ledger_, needs); };
+  std::visit(overloaded{
+                 [&](const RunbookEvent& c) { runbook::foresee(c.message, ledger_, needs); },
+                 [&](const ReportResult& c) { job(c.task_id); },
+                 [&](const Heartbeat& c) {
+                   for (const TaskLease& lease : c.tasks)
+                     if (const auto named = runbook::parse_job_id(lease.task_id))
+                       runbook::foresee_handout(named->ref, ledger_, needs);
+                 },
+                 [&](const ReturnTasks& c) {
+                   for (const TaskLease& lease : c.tasks) job(lease.task_id);
+                 },
+                 [&](const PublishRunbook& c) {
+                   needs.insert({.what = What::runbook_named, .n = 0, .text = c.definition->name});
+                   needs.insert({.what = What::latest_version, .text = c.definition->name});
+                 },
+                 [&](const AddMembers& c) {
+                   batch(c.batch_id);
+                   for (const runbook::DataRow& row : c.members)
+                     needs.insert({.what = What::members_named, .id = c.batch_id, .text = row.member_key});
+                 },
+                 [&](const RefreshMembers& c) {
+                   needs.insert({.what = What::runbook, .id = c.runbook_id});
+                   for (const auto& one : c.members) needs.insert({.what = What::member, .id = one.member_id});
+                 },
+                 [&](const RemoveMembers& c) {
+                   batch(c.batch_id);
+                   for (const std::int64_t id : c.member_ids) {
+                     needs.insert({.what = What::member, .id = id});
+                     needs.insert({.what = What::steps_of_member, .id = id});
+                     needs.insert({.what = What::removals_of, .id = id});
+                   }
+                 },
+                 [&](const FinishData& c) { needs.insert({.what = What::runbook, .id = c.runbook_id}); },
+                 [&](const StartBatch& c) { batch(c.batch_id); },
+                 [&](const ChangeBatch& c) { batch(c.batch_id); },
+                 [&](const RetryMembers& c) { batch(c.batch_id); },
+                 [&](const ChangeStep& c) { runbook::foresee(c.ref, ledger_, needs); },
+                 [&](const AdoptPhases& c) {
+                   for (const std::int64_t id : c.phase_ids) needs.insert({.what = What::phase, .id = id});
+                 },
+                 [&](const auto&) {},
+             },
+             command);
+  std::erase_if(needs, [&](const runbook::Need& need) { return ledger_.knows(need); });
+}
+
+Result<> Writer::Batch::load_runbooks() {
+  // A round of loading may tell what the next one needs: step, phase, batch, runbook.
+  constexpr int rounds_max = 8;
+  TRY(load_needs(lessons_.needs));
+  for (int round = 0; round < rounds_max; ++round) {
+    Needs needs;
+    for (const Item& item : items_) foresee_item(item.command, needs);
+    for (const runbook::Timer& timer : runbook_timers_)
+      runbook::foresee(Ref{timer.kind, timer.id}, ledger_, needs);
+    if (needs.empty()) break;
+    TRY(load_needs(std::move(needs)));
+  }
+  choose_walks();
+  for (int round = 0; round < rounds_max; ++round) {
+    Needs needs;
+    for (const runbook::Timer& timer : walks_)
+      runbook::foresee_chunk(Ref{timer.kind, timer.id}, writer_.options_.runbooks, ledger_, needs);
+    if (needs.empty()) break;
+    TRY(load_needs(std::move(needs)));
+  }
+  return {};
+}
+
+// A chunk of a walk may bring thousands of rows: only few have their turn in one batch. The others stay due.
+void Writer::Batch::choose_walks() {
+  for (const runbook::Timer& timer : runbook_timers_) {
+    if (walks_.size() >= static_cast<std::size_t>(writer_.options_.walks_max)) return;
+    try {
+      if (runbook::is_chunk({timer.kind, timer.id}, ledger_)) walks_.insert(timer);
+    } catch (const runbook::NotLoaded&) {  // a row that is gone: deciding finds out
+    }
+  }
+}
+
+// What the source of a runbook said goes to its table, in a transaction of its own; once, however often the
+// batch is decided.
+Result<> Writer::Batch::write_data() {
+  if (std::exchange(lessons_.data_written, true)) return {};
+  const auto write = [&](std::int64_t runbook_id, std::vector<runbook::DataRow> rows, Time seen_at,
+                         bool finish) -> Result<> {
+    const auto* book = ledger_.knows({.what = runbook::Need::What::runbook, .id = runbook_id})
+                           ? ledger_.runbook(runbook_id)
+                           : nullptr;
+    if (!book || book->row.data_table_name.empty() || (rows.empty() && !finish)) return {};
+    runbook::DataRows out{.table = book->row.data_table_name, .rows = std::move(rows), .seen_at = seen_at, .finish = finish};
+    if (!out.rows.empty()) {
+      boost::system::error_code error;
+      const auto first = boost::json::parse(out.rows.front().data.text, error);
+      if (!error && first.is_object())
+        for (const auto& entry : first.get_object()) out.columns.emplace_back(entry.key());
+    }
+    return writer_.store_.write_data(out);
+  };
+  for (const Item& item : items_) {
+    if (const auto* c = std::get_if<AddMembers>(&item.command)) {
+      const auto* batch = ledger_.knows({.what = runbook::Need::What::batch, .id = c->batch_id})
+                              ? ledger_.batch(c->batch_id)
+                              : nullptr;
+      if (batch && !batch->row.is_manual) TRY(write(batch->row.runbook_id, c->members, now_, false));
+    } else if (const auto* r = std::get_if<RefreshMembers>(&item.command)) {
+      std::vector<runbook::DataRow> rows;
+      for (const auto& one : r->members) rows.push_back(one.row);
+      TRY(write(r->runbook_id, std::move(rows), now_, false));
+    } else if (const auto* f = std::get_if<FinishData>(&item.command)) {
+      TRY(write(f->runbook_id, {}, f->seen_since, true));
+    }
+  }
+  return {};
+}
+
+// --- deciding
+
+void Writer::Batch::put_off(const runbook::Timer& timer) {
+  constexpr std::chrono::minutes later{10};
+  const auto move = [&](auto* slot) {
+    if (!slot || slot->row.timer_due != timer.due) return;
+    slot->row.timer_due = now_ + later;
+    slot->changed = true;
+  };
+  switch (timer.kind) {
+    case runbook::Kind::phase: return move(ledger_.phase(timer.id));
+    case runbook::Kind::batch: return move(ledger_.batch(timer.id));
+    case runbook::Kind::runbook: return move(ledger_.runbook(timer.id));
+    default:
+      if (const auto job = ledger_.job({timer.kind, timer.id}); job && job->row->timer_due == timer.due) {
+        job->row->timer_due = now_ + later;
+        job->state->changed = true;
+      }
+  }
+}
+
+void Writer::Batch::decide_runbook_timers() {
+  for (const runbook::Timer& timer : runbook_timers_) {
+    std::string unreadable;
+    const bool decided = with_ledger(
+        [&] {
+          if (which_timers_ == Timers::put_off || lessons_.unreadable_timers.contains(timer)) return put_off(timer);
+          const Ref ref{timer.kind, timer.id};
+          if (runbook::is_chunk(ref, ledger_) && !walks_.contains(timer)) return;  // it stays due
+          runbook::timer_fired(ref, context());
+        },
+        unreadable);
+    if (!decided && !unreadable.empty()) lessons_.unreadable_timers.insert(timer);
+  }
+}
+
+// --- workers
+
+Reply Writer::Batch::decide_runbook_result(const ReportResult& c) {
+  return runbook_reply([&]() -> Reply {
+    const auto named = runbook::parse_job_id(c.task_id);
+    const runbook::Report said{.job_id = c.task_id,
+                               .success = c.completed,
+                               .result = c.output,
+                               .error = c.error,
+                               .lease = c.lease,
+                               .worker = c.worker};
+    const auto judged = runbook::report(said, context());
+    switch (judged.verdict) {
+      case runbook::Verdict::accepted:
+        if (const auto job = ledger_.job(named->ref); job && job->row->leased_by)
+          reported_.push_back({.tenant = workflow::Tenant{"default"},
+                               .task_id = c.task_id,
+                               .completed = c.completed,
+                               .worker = job->row->leased_by});
+        return ResultReply{};
+      case runbook::Verdict::ignored: return ResultReply{.duplicate = false, .ignored = judged.why};
+      case runbook::Verdict::stale: return Refused{Refusal::stale_result, judged.why, {}};
+      case runbook::Verdict::unknown: break;
+    }
+    return Refused{Refusal::task_not_found, judged.why, {}};
+  });
+}
+
+bool Writer::Batch::renew_job(const TaskLease& lease) {
+  bool renewed = false;
+  std::string unreadable;
+  const bool decided = with_ledger(
+      [&] { renewed = runbook::renew(lease.task_id, lease.lease, context()); }, unreadable);
+  return decided && renewed;
+}
+
+void Writer::Batch::give_back_job(const TaskLease& lease) {
+  std::string unreadable;
+  (void)with_ledger([&] { (void)runbook::give_back(lease.task_id, lease.lease, context()); }, unreadable);
+}
+
+// What a job says goes to the same table as what a task says, under its own id.
+Reply Writer::Batch::decide_job_note(const TaskNote& c) {
+  return runbook_reply([&]() -> Reply {
+    const auto job = ledger_.job(runbook::parse_job_id(c.task_id)->ref);
+    if (!job) return Refused{Refusal::task_not_found, "there is no job '" + c.task_id + "'", {}};
+    if (job->row->job_id != c.task_id || job->row->job_state != runbook::JobState::leased ||
+        (c.lease && *c.lease != runbook::lease_token(*job->row)))
+      return Refused{Refusal::stale_result, "job '" + c.task_id + "' is not leased, or by another", {}};
+    const auto* log = std::get_if<TaskLog>(&c.note);
+    if (!log)
+      return Refused{Refusal::not_possible, "jobs of runbooks have neither progress nor checkpoints", {}};
+    for (const workflow::LogText& line : log->lines)
+      job_logs_.push_back({.job_id = workflow::JobId{c.task_id},
+                           .node_id = "",
+                           .retry_count = job->row->retry_count,
+                           .stream = line.stream,
+                           .logged_at = line.at,
+                           .text = line.text});
+    return NoteReply{log->lines.size()};
+  });
+}
+
+Result<> Writer::Batch::load_jobs(const std::vector<WaitingTask>& tasks) {
+  constexpr int rounds_max = 8;
+  for (int round = 0; round < rounds_max; ++round) {
+    Needs needs;
+    for (const WaitingTask& task : tasks) runbook::foresee_handout(task.runbook_job, ledger_, needs);
+    if (needs.empty()) break;
+    TRY(load_needs(std::move(needs)));
+  }
+  return {};
+}
+
+std::optional<Handout> Writer::Batch::give_job(Ref ref, const Poll& poll) {
+  std::optional<Handout> handout;
+  std::string unreadable;
+  (void)with_ledger(
+      [&] {
+        if (!runbook::hand_out(ref, poll.worker, poll.heartbeats, context())) return;
+        const auto job = ledger_.job(ref);
+        const runbook::Execution& row = *job->row;
+        std::int64_t batch_id = 0;
+        std::int32_t version = 0;
+        if (job->step) {
+          const auto& phase = ledger_.phase(job->step->phase_execution_id)->row;
+          batch_id = phase.batch_id, version = phase.runbook_version;
+        } else {
+          batch_id = job->init ? job->init->batch_id : job->cleanup->batch_id;
+          version = job->init ? job->init->runbook_version : job->cleanup->runbook_version;
+        }
+        const auto* book = ledger_.runbook(ledger_.batch(batch_id)->row.runbook_id);
+        handout = Handout{.task_id = *row.job_id,
+                          .handler = row.function_name.value_or(""),
+                          .params = row.params_json.value_or(Json{"{}"}),
+                          .queue = row.worker_id,
+                          .timeout = std::chrono::seconds{row.timeout_sec.value_or(3600)},
+                          .retry_count = row.retry_count,
+                          .delivery_count = row.delivery_count,
+                          .lease = runbook::lease_token(row),
+                          .lease_until = *row.lease_until,
+                          .runbook = RunbookJob{batch_id, ref, book ? book->row.name : "", version}};
+      },
+      unreadable);
+  return handout;
+}
+
+// --- writing
+
+void Writer::Batch::write_runbooks(runbook::Writes& out, std::int64_t first_event_id) {
+  std::vector<runbook::Timer> stray;
+  for (const runbook::Timer& timer : runbook_timers_)
+    if (!ledger_.holds(timer)) stray.push_back(timer);
+  out = ledger_.take_writes();
+  out.events_new = std::move(runbook_journal_.events);
+  for (runbook::BatchEvent& event : out.events_new) event.event_id = first_event_id++;
+  // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.
+  out.timers_gone.insert(out.timers_gone.end(), stray.begin(), stray.end());
+  for (const runbook::Timer& timer : out.timers_new)
+    earliest_timer_ = earliest_timer_ ? std::min(*earliest_timer_, timer.due) : timer.due;
+}
+
+}  // namespace baton::engine
