@@ -25,6 +25,16 @@ TEST(FromIso, reads_the_forms_that_people_and_databases_write) {
   EXPECT_EQ(from_iso("2024-02-29T00:00:00Z"), from_millis(1'709'164'800'000));
 }
 
+TEST(FromIso, takes_what_has_no_offset_for_utc_where_that_is_allowed) {
+  const Time expected = from_millis(1'770'071'453'123);
+  for (const char* text : {"2026-02-02T22:30:53.123Z", "2026-02-02 22:30:53.1234567", "2026-02-02T22:30:53.123",
+                           "2026-02-03T00:30:53.123+02:00"})
+    EXPECT_EQ(from_iso_or_utc(text), expected) << text;
+  for (const char* text : {"", "2026-02-02", "2026-02-02T22:30", "2026-02-02T22:30:53.", "2026-02-02T22:30:53 ",
+                           "soon", "1770071453"})
+    EXPECT_FALSE(from_iso_or_utc(text)) << text;
+}
+
 TEST(FromIso, refuses_everything_else) {
   for (const char* text : {"",
                            "2026-02-02",

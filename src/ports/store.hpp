@@ -119,7 +119,8 @@ class Store {
   // A transaction of its own: what a source said is read by people and by other programs, not by decisions.
   [[nodiscard]] virtual Result<> write_data(const runbook::DataRows& rows) = 0;
 
-  // Pending phases that no timer waits for, as other schedulers write them: at most `limit` ids, by id.
+  // Pending phases that have a time to be due and that no timer waits for, as other schedulers write them: at
+  // most `limit` ids, by id.
   [[nodiscard]] virtual Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) = 0;
 
   // DISPATCHED nodes and queued jobs of a queue, in the order of WaitingTask. Jobs of runbooks are in the

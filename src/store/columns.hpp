@@ -1,6 +1,6 @@
 // Which member of which row struct is which column. Everything that is said about columns is said with these
 // words (tables.hpp, runbook_tables.hpp); SQL, parameters and decoding of both dialects are generated from it
-// (statements.hpp). The DDL is in schema.cpp.
+// (statements.hpp). The DDL is in migrations.cpp.
 #pragma once
 
 #include <optional>

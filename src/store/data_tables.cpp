@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/runbook/members.hpp"
-#include "store/schema.hpp"
+#include "store/migrations.hpp"
 #include "store/statements.hpp"
 
 namespace baton::store {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/runbook/members.hpp"
+#include "store/sql_runbooks.hpp"
 
 namespace baton::store {
 
@@ -120,28 +121,22 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
 
 Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
 
-// Through the phases of the member's batch; CROSS JOIN is the order in which SQLite looks.
-constexpr std::string_view of_member =
-    "batch_members AS m CROSS JOIN phase_executions AS p CROSS JOIN step_executions AS t"
-    " WHERE p.batch_id=m.batch_id AND t.phase_execution_id=p.id AND t.batch_member_id=m.id";
-
-Statement cells_statement(Dialect dialect) {
-  const bool arrays = dialect == Dialect::postgres;
-  std::string sql =
-      "SELECT t.batch_member_id,t.phase_execution_id,t.id,t.step_index,t.step_name,t.status,t.retry_count,"
-      "t.poll_count,t.is_catch_up FROM ";
-  if (arrays) sql += "unnest(?1) AS k(id) CROSS JOIN ";
-  sql.append(of_member).append(arrays ? " AND m.id=k.id ORDER BY m.id,p.id,t.step_index"
-                                      : " AND m.id=?1 ORDER BY p.id,t.step_index");
-  return {sql, {integer}, true};
-}
-
 constexpr std::string_view has_failed = "t.status IN ('failed','poll_timeout','rolled_back')";
 
 }  // namespace
 
 struct RunbookReadStatements {
-  explicit RunbookReadStatements(Dialect dialect) : cells(cells_statement(dialect)) {}
+  explicit RunbookReadStatements(Dialect dialect)
+      : cells{"SELECT t.batch_member_id,t.phase_execution_id,t.id,t.step_index,t.step_name,t.status,"
+              "t.retry_count,t.poll_count,t.is_catch_up" +
+                  from_steps_of_members(dialect) + " ORDER BY p.id,t.step_index",
+              {integer},
+              true},
+        steps_of_member{"SELECT " + names<StepExecution>(Columns::all, "t.") +
+                            ",p.batch_id,p.runbook_version" + from_steps_of_members(dialect) +
+                            " ORDER BY p.id,t.step_index,t.id",
+                        {integer},
+                        true} {}
 
   // Which version is the newest is answered by the key alone; only its row is then read.
   Statement runbooks{
@@ -194,11 +189,7 @@ struct RunbookReadStatements {
       select<Member>() + " WHERE batch_id=?1 AND member_key=?2 ORDER BY status='active' DESC,id DESC LIMIT 1",
       {integer, text}};
 
-  Statement cells;
-  Statement steps_of_member{"SELECT " + names<StepExecution>(Columns::all, "t.") +
-                                ",p.batch_id,p.runbook_version FROM " + std::string(of_member) +
-                                " AND m.id=?1 ORDER BY p.id,t.step_index,t.id",
-                            {integer}};
+  Statement cells, steps_of_member;
   Statement failures{
       select_more<StepExecution>(
           ",p.batch_id,p.runbook_version,m.member_key,p.phase_name",

@@ -71,20 +71,6 @@ Statement begin_statement(const std::string& table) {
           {}};
 }
 
-// All steps of a member, through the phases of his batch; CROSS JOIN is the order in which SQLite looks.
-Statement steps_of_member_statement(Dialect d) {
-  const bool arrays = d == Dialect::postgres;
-  return {
-      "SELECT " + names<StepExecution>(Columns::deciding, "t.") + " FROM " +
-          (arrays ? "unnest(?1) AS k(id) CROSS JOIN " : "") +
-          "batch_members AS m CROSS JOIN phase_executions AS p CROSS JOIN step_executions AS t WHERE m.id=" +
-          (arrays ? "k.id" : "?1") +
-          " AND p.batch_id=m.batch_id AND t.phase_execution_id=p.id AND t.batch_member_id=m.id" +
-          (arrays ? " ORDER BY m.id,p.id,t.step_index" : " ORDER BY p.id,t.step_index"),
-      {number},
-      true};
-}
-
 }  // namespace
 
 struct RunbookStatements {
@@ -109,7 +95,10 @@ struct RunbookStatements {
         steps_of(select_by<StepExecution>(d, Columns::deciding,
                                           {{"batch_member_id", number}, {"phase_execution_id", number}}, "",
                                           "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
-        steps_of_member(steps_of_member_statement(d)),
+        steps_of_member{"SELECT " + names<StepExecution>(Columns::deciding, "t.") + from_steps_of_members(d) +
+                            " ORDER BY p.id,t.step_index",
+                        {number},
+                        true},
         cleanups_of_step(cleanups_by(d, "caused_by_step_id")),
         cleanups_of_init(cleanups_by(d, "caused_by_init_id")),
         removals_of(cleanups_by(d, "batch_member_id", "t.kind='removal'")),
@@ -374,6 +363,56 @@ runbook::Loaded RunbookLoad::finish() {
           .cleanups = std::move(cleanups_.rows),
           .counts = std::move(counts_),
           .data_rows = {}};
+}
+
+// CROSS JOIN is the order in which SQLite looks; why there is an OFFSET, see select_by.
+std::string from_steps_of_members(Dialect dialect) {
+  if (dialect == Dialect::sqlite)
+    return " FROM batch_members AS m CROSS JOIN phase_executions AS p CROSS JOIN step_executions AS t"
+           " WHERE m.id=?1 AND p.batch_id=m.batch_id AND t.phase_execution_id=p.id AND "
+           "t.batch_member_id=m.id";
+  return " FROM unnest(?1) AS k(id) CROSS JOIN LATERAL (SELECT p.id,p.batch_id,p.runbook_version"
+         " FROM batch_members AS m, phase_executions AS p WHERE m.id=k.id AND p.batch_id=m.batch_id OFFSET "
+         "0) AS p"
+         " CROSS JOIN LATERAL (SELECT * FROM step_executions AS t WHERE t.phase_execution_id=p.id"
+         " AND t.batch_member_id=k.id OFFSET 0) AS t";
+}
+
+std::vector<Statement> runbook_need_statements(Dialect dialect) {
+  const RunbookStatements sql(dialect);
+  return {sql.runbooks.by_id,
+          sql.batches.by_id,
+          sql.members.by_id,
+          sql.phases.by_id,
+          sql.steps.by_id,
+          sql.inits.by_id,
+          sql.cleanups.by_id,
+          sql.runbook_version,
+          sql.runbook_active,
+          sql.runbook_latest,
+          sql.batches_of_time,
+          sql.open_batches,
+          sql.phases_of,
+          sql.inits_of,
+          sql.members_of,
+          sql.failed_members_of,
+          sql.members_named,
+          sql.steps_of,
+          sql.steps_of_member,
+          sql.parked_steps,
+          sql.cleanups_of_step,
+          sql.cleanups_of_init,
+          sql.removals_of,
+          sql.open_cleanups_of,
+          sql.counts_of,
+          sql.waiting_steps,
+          sql.waiting_inits,
+          sql.waiting_cleanups,
+          sql.due,
+          sql.next_due,
+          sql.untimed,
+          sql.steps.update,
+          sql.timer_delete};
 }
 
 }  // namespace baton::store

@@ -80,4 +80,11 @@ class RunbookLoad {
   std::map<std::pair<std::string, Time>, runbook::Batch> newest_;  // by runbook name and T; id 0: none yet
 };
 
+// The FROM and WHERE that give the steps of members as t, with their phase as p; the parameter is the id of a
+// member. They are found through the phases of his batch.
+[[nodiscard]] std::string from_steps_of_members(Dialect dialect);
+
+// The statements of needs, queues and timers, for a test that asks the database for their plans.
+[[nodiscard]] std::vector<Statement> runbook_need_statements(Dialect dialect);
+
 }  // namespace baton::store

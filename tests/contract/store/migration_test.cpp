@@ -15,11 +15,16 @@ const JobId running{"019c1b7c-4000-7000-8000-000000000001"};
 const JobId failed{"019c1b7c-4000-7000-8000-000000000002"};
 const Time morning = from_iso("2026-02-02T08:00:00Z").value();
 
-class Migration : public ::testing::TestWithParam<Kind> {
+// From each version to the newest; the rows are the same in all of them.
+class Migration : public ::testing::TestWithParam<std::tuple<Kind, int>> {
  protected:
+  [[nodiscard]] static Kind kind() { return std::get<0>(GetParam()); }
+  [[nodiscard]] static int version() { return std::get<1>(GetParam()); }
+
   void SetUp() override {
-    const std::string name = GetParam() == Kind::sqlite ? "version_1.sqlite.sql" : "version_1.postgres.sql";
-    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / name);
+    const std::string name =
+        "version_" + std::to_string(version()) + (kind() == Kind::sqlite ? ".sqlite.sql" : ".postgres.sql");
+    std::ifstream file(std::filesystem::path(BATON_SOURCE_DIR) / "tests/contract/store" / name);
     ASSERT_TRUE(file) << name;
     database.execute(std::string(std::istreambuf_iterator<char>(file), {}));
   }
@@ -46,11 +51,18 @@ class Migration : public ::testing::TestWithParam<Kind> {
     return run;
   }
 
-  Database database{GetParam()};
+  Database database{kind()};
   std::unique_ptr<Store> store;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, Migration, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Migration,
+                         ::testing::Combine(::testing::Values(Kind::sqlite, Kind::postgres),
+                                            ::testing::Values(1, 2)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param) == Kind::sqlite ? "Sqlite"
+                                                                                      : "Postgres") +
+                                  "FromVersion" + std::to_string(std::get<1>(test.param));
+                         });
 
 TEST_P(Migration, EveryRowIsThereWithWhatIsNewAtItsDefault) {
   open();
@@ -180,6 +192,41 @@ TEST_P(Migration, IsDoneOnceAndANewDatabaseEndsWithTheSameTables) {
   const auto l = store->load({.jobs_whole = {job_id(1)}, .nodes = {{job_id(1), 3, "split_3"}}}).value();
   EXPECT_TRUE(same(w.jobs_new[0], l.jobs.at(0)));
   EXPECT_TRUE(same(w.nodes_new[1], l.nodes.at(0)));
+}
+
+TEST_P(Migration, ChildrenPausesTagsAndLogsOfVersion2AreThere) {
+  if (version() < 2) GTEST_SKIP();
+  open();
+  const JobId split{"019c1b7c-4000-7000-8000-000000000003"};
+  const auto l = store->load({.jobs_whole = {split}, .nodes = {{split, 4, "split_4"}}}).value();
+  EXPECT_EQ(l.jobs.at(0).paused_by, "ann");
+  EXPECT_EQ(l.jobs.at(0).priority, 7);
+  EXPECT_EQ(l.nodes.at(0).checkpoint, Json{R"({"row":17})"});
+  auto reads = store::make_reads(database.url()).value();
+  EXPECT_EQ(reads->dead_letters({"default"}, {}, 10)->size(), 1u);
+  EXPECT_EQ(reads->logs(split, "split_4", 0, 10)->at(0).text, "hello");
+  const JobFilter filter{.tenant = {"default"},
+                         .status = {},
+                         .workflow_id = {},
+                         .tag = "eu",
+                         .created_from = {},
+                         .created_until = {}};
+  EXPECT_EQ(reads->jobs(filter, {}, 10)->jobs.at(0).job_id, split);
+}
+
+TEST_P(Migration, RunbooksBegin) {
+  open();
+  WriteSet w;
+  const auto ids = store->reserve_ids(runbook::Table::runbooks, 1);
+  ASSERT_TRUE(ids) << ids.error().message;
+  w.runbooks.runbooks_new = {runbook::Runbook{.id = ids->at(0), .name = "waves", .version = 1}};
+  w.runbooks.timers_new = {{morning, runbook::Kind::runbook, ids->at(0)}};
+  const auto committed = store->commit(w, 42);
+  ASSERT_TRUE(committed) << committed.error().message;
+  EXPECT_EQ(store->next_timer().value(), morning);
+  auto reads = store::make_reads(database.url()).value();
+  EXPECT_TRUE(reads->runbook("waves", 0).value());
+  EXPECT_TRUE(reads->batches({}, 0, 10)->empty());
 }
 
 }  // namespace

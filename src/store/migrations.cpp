@@ -1,0 +1,483 @@
+#include "store/migrations.hpp"
+
+#include <array>
+
+namespace baton::store {
+namespace {
+
+// Key and filter texts compare by bytes in both dialects ({text} is COLLATE "C" in PostgreSQL): pages are cut
+// at ids, and an order that depends on the locale of a server would cut them elsewhere. Columns that may be
+// large come last, so that SQLite does not walk through them to reach a status. JSON stays the text that it
+// was ({json} is json, not jsonb).
+//
+// {clustered} tables are stored in the order of their primary key in SQLite. Job ids and commit numbers grow
+// with time, so new rows go to the last pages, and one tree per table is written instead of two.
+//
+// Indexes are what a write costs, so dag_jobs has only the two that lists need. Both end in job_id, which is
+// the order of the pages; a list that does not ask for a status is the merge of the five ranges, one per
+// status (sql_reads.cpp). Thus every filter reads at most five times the rows that it returns, whatever the
+// shares of tenants, workflows and statuses are. A range of created_at is a range of job_id. A waiting node
+// is found by an index that holds waiting nodes only.
+constexpr std::string_view version_1 = R"sql(
+CREATE TABLE writer_state (
+  partition {int} PRIMARY KEY,
+  term {bigint} NOT NULL,
+  last_commit {bigint} NOT NULL,
+  owner {text} NOT NULL
+) {clustered};
+INSERT INTO writer_state(partition, term, last_commit, owner) VALUES (0, 0, 0, '');
+
+CREATE TABLE dag_workflows (
+  tenant {text} NOT NULL,
+  workflow_id {text} NOT NULL,
+  version {int} NOT NULL,
+  published_at {time} NOT NULL,
+  definition {text} NOT NULL,
+  PRIMARY KEY (tenant, workflow_id, version)
+) {heap};
+
+CREATE TABLE dag_jobs (
+  job_id {text} NOT NULL PRIMARY KEY,
+  tenant {text} NOT NULL,
+  workflow_id {text} NOT NULL,
+  workflow_version {int} NOT NULL,
+  status {text} NOT NULL,
+  error {text},
+  traceparent {text},
+  nodes_active {int} NOT NULL,
+  nodes_failed {int} NOT NULL,
+  created_at {time} NOT NULL,
+  started_at {time},
+  completed_at {time},
+  input_data {json} NOT NULL,
+  result_data {json}
+) {clustered};
+CREATE INDEX dag_jobs_by_status ON dag_jobs (tenant, status, job_id);
+CREATE INDEX dag_jobs_by_workflow ON dag_jobs (tenant, workflow_id, status, job_id);
+
+CREATE TABLE dag_node_states (
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  status {text} NOT NULL,
+  waiting_for {int} NOT NULL,
+  retry_count {int} NOT NULL,
+  delivery_count {int} NOT NULL,
+  task_id {text},
+  tenant {text} NOT NULL,
+  queue {text},
+  worker_id {text},
+  lease_until {time},
+  timer_due {time},
+  dispatched_at {time},
+  started_at {time},
+  completed_at {time},
+  error {text},
+  output {json},
+  PRIMARY KEY (job_id, node_id)
+) {clustered};
+CREATE INDEX dag_node_states_waiting ON dag_node_states (tenant, queue, dispatched_at, job_id, node_id)
+  WHERE status = 'DISPATCHED';
+-- Only the built-in queue has no tenant, so this holds nothing else.
+CREATE INDEX dag_node_states_builtin ON dag_node_states (job_id, node_id) WHERE status = 'RUNNING' AND tenant = '';
+
+CREATE TABLE dag_task_results (
+  task_id {text} NOT NULL PRIMARY KEY,
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  status {text} NOT NULL,
+  error {text},
+  worker_id {text},
+  lease {text},
+  execution_duration_ms {bigint},
+  processed {bool} NOT NULL,
+  received_at {time} NOT NULL,
+  output {json}
+) {clustered};
+
+CREATE TABLE dag_job_events (
+  job_id {text} NOT NULL,
+  event_id {bigint} NOT NULL,
+  event_type {text} NOT NULL,
+  node_id {text},
+  created_at {time} NOT NULL,
+  event_data {json},
+  PRIMARY KEY (job_id, event_id)
+) {clustered};
+
+CREATE TABLE dag_timers (
+  due {bigint} NOT NULL,
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  PRIMARY KEY (due, job_id, node_id)
+) {clustered};
+
+CREATE TABLE dag_idempotency_keys (
+  tenant {text} NOT NULL,
+  idempotency_key {text} NOT NULL,
+  job_id {text} NOT NULL,
+  request_hash {text} NOT NULL,
+  PRIMARY KEY (tenant, idempotency_key)
+) {clustered};
+
+CREATE TABLE access_tokens (
+  token_id {text} NOT NULL PRIMARY KEY,
+  token_hash {text} NOT NULL UNIQUE,
+  label {text} NOT NULL,
+  role {text} NOT NULL,
+  tenant {text},
+  created_at {time} NOT NULL,
+  revoked_at {time}
+) {clustered};
+)sql";
+
+// Fan-outs, priorities, pauses, tags, logs. Where a key changes or a new column must stand before the
+// documents, rows move into a new table: SQLite cannot do either in place, and both dialects stay alike.
+constexpr std::string_view version_2 = R"sql(
+ALTER TABLE dag_jobs RENAME TO dag_jobs_1;
+DROP INDEX dag_jobs_by_status;
+DROP INDEX dag_jobs_by_workflow;
+CREATE TABLE dag_jobs (
+  job_id {text} NOT NULL PRIMARY KEY,
+  tenant {text} NOT NULL,
+  workflow_id {text} NOT NULL,
+  workflow_version {int} NOT NULL,
+  status {text} NOT NULL,
+  priority {int} NOT NULL,
+  tags {text},
+  rerun_of {text},
+  error {text},
+  traceparent {text},
+  nodes_active {int} NOT NULL,
+  nodes_failed {int} NOT NULL,
+  created_at {time} NOT NULL,
+  due_at {time},
+  paused_at {time},
+  paused_by {text},
+  started_at {time},
+  completed_at {time},
+  input_data {json} NOT NULL,
+  result_data {json}
+) {clustered};
+INSERT INTO dag_jobs SELECT job_id, tenant, workflow_id, workflow_version, status, 0, NULL, NULL, error, traceparent,
+  nodes_active, nodes_failed, created_at, NULL, NULL, NULL, started_at, completed_at, input_data, result_data FROM dag_jobs_1;
+DROP TABLE dag_jobs_1;
+CREATE INDEX dag_jobs_by_status ON dag_jobs (tenant, status, job_id);
+CREATE INDEX dag_jobs_by_workflow ON dag_jobs (tenant, workflow_id, status, job_id);
+
+-- The key has the item before the name: the nodes of a definition stand together, before the children of its
+-- fan-outs, and those in the order of their index.
+ALTER TABLE dag_node_states RENAME TO dag_node_states_1;
+DROP INDEX dag_node_states_waiting;
+DROP INDEX dag_node_states_builtin;
+CREATE TABLE dag_node_states (
+  job_id {text} NOT NULL,
+  item_index {int} NOT NULL,
+  node_id {text} NOT NULL,
+  status {text} NOT NULL,
+  waiting_for {int} NOT NULL,
+  edges_fired {int} NOT NULL,
+  retry_count {int} NOT NULL,
+  retry_base {int} NOT NULL,
+  delivery_count {int} NOT NULL,
+  priority {int} NOT NULL,
+  task_id {text},
+  tenant {text} NOT NULL,
+  queue {text},
+  worker_id {text},
+  lease_until {time},
+  timer_due {time},
+  items_total {int},
+  items_created {int} NOT NULL,
+  items_done {int} NOT NULL,
+  items_failed {int} NOT NULL,
+  sweep_next {int},
+  dispatched_at {time},
+  started_at {time},
+  completed_at {time},
+  dead_at {time},
+  log_bytes {int} NOT NULL,
+  error {text},
+  progress {json},
+  checkpoint {json},
+  params {json},
+  output {json},
+  PRIMARY KEY (job_id, item_index, node_id)
+) {clustered};
+INSERT INTO dag_node_states SELECT job_id, -1, node_id, status, waiting_for, CASE WHEN status = 'PENDING' THEN 0 ELSE 1 END,
+  retry_count, 0, delivery_count, 0, task_id, tenant, queue, worker_id, lease_until, timer_due, NULL, 0, 0, 0, NULL,
+  dispatched_at, started_at, completed_at, NULL, 0, error, NULL, NULL, NULL, output FROM dag_node_states_1;
+DROP TABLE dag_node_states_1;
+CREATE INDEX dag_node_states_waiting ON dag_node_states (tenant, queue, priority DESC, dispatched_at, job_id, item_index, node_id)
+  WHERE status = 'DISPATCHED';
+-- Only the built-in queue has no tenant, so this holds nothing else.
+CREATE INDEX dag_node_states_builtin ON dag_node_states (job_id, item_index, node_id) WHERE status = 'RUNNING' AND tenant = '';
+CREATE INDEX dag_node_states_dead ON dag_node_states (tenant, dead_at, job_id, item_index, node_id) WHERE dead_at IS NOT NULL;
+
+ALTER TABLE dag_timers ADD COLUMN item_index {int} NOT NULL DEFAULT -1;
+
+CREATE TABLE dag_job_tags (
+  tenant {text} NOT NULL,
+  tag {text} NOT NULL,
+  job_id {text} NOT NULL,
+  PRIMARY KEY (tenant, tag, job_id)
+) {clustered};
+
+CREATE TABLE dag_task_logs (
+  job_id {text} NOT NULL,
+  node_id {text} NOT NULL,
+  log_id {bigint} NOT NULL,
+  retry_count {int} NOT NULL,
+  stream {text} NOT NULL,
+  logged_at {time} NOT NULL,
+  text {text} NOT NULL,
+  PRIMARY KEY (job_id, node_id, log_id)
+) {clustered};
+)sql";
+
+// Runbooks. Other programs insert and change rows here, naming the columns of the contract only: what they may
+// leave out is nullable or has a default, ids are issued by the database, and JSON of the contract is text,
+// since they write what they like. Enumerations whose column is ours are NULL where others left them out.
+//
+// A step is written three times or more, so step_executions has one whole index; the others hold the few rows
+// that wait, are parked or have failed. That index begins with the phase: a walk over the members of a batch
+// then adds its steps at one place, and the steps of one phase are a page. All steps of a member are found
+// through the phases of his batch, which are few.
+//
+// {,id} ends an index that is read by id; in SQLite every index ends so by itself.
+constexpr std::string_view version_3 = R"sql(
+CREATE TABLE runbooks (
+  id {id},
+  name {text} NOT NULL,
+  version {int} NOT NULL,
+  data_table_name {text} DEFAULT '',
+  is_active {bool} DEFAULT {true},
+  overdue_behavior {text} DEFAULT 'rerun',
+  ignore_overdue_applied {bool} DEFAULT {false},
+  rerun_init {bool} DEFAULT {false},
+  created_at {time} NOT NULL DEFAULT ({now}),
+  automation_enabled {bool} DEFAULT {true},
+  last_error {text},
+  last_error_at {time},
+  last_synced_at {time},
+  transition_after {bigint},
+  timer_due {time},
+  held_removals {json},
+  yaml_content {text} NOT NULL,
+  UNIQUE (name, version)
+) {heap};
+CREATE INDEX runbooks_active ON runbooks (name, version) WHERE is_active;
+
+CREATE TABLE batches (
+  id {id},
+  runbook_id {bigint} NOT NULL,
+  batch_start_time {time},
+  status {text} NOT NULL DEFAULT 'detected',
+  detected_at {time} NOT NULL DEFAULT ({now}),
+  init_dispatched_at {time},
+  is_manual {bool} DEFAULT {false},
+  importing {bool} DEFAULT {false},
+  created_by {text},
+  completed_at {time},
+  paused_at {time},
+  paused_by {text},
+  removals_approved {bool} DEFAULT {false},
+  walk {text},
+  walk_after {bigint} DEFAULT 0,
+  timer_due {time},
+  error_message {text}
+) {heap};
+CREATE INDEX batches_by_time ON batches (runbook_id, batch_start_time);
+CREATE INDEX batches_by_runbook ON batches (runbook_id, status{,id});
+CREATE INDEX batches_by_status ON batches (status{,id});
+CREATE INDEX batches_importing ON batches (id) WHERE importing;
+CREATE INDEX batches_approved ON batches (runbook_id) WHERE removals_approved;
+
+CREATE TABLE batch_members (
+  id {id},
+  batch_id {bigint} NOT NULL,
+  member_key {text} NOT NULL,
+  status {text} NOT NULL DEFAULT 'active',
+  added_at {time} NOT NULL DEFAULT ({now}),
+  removed_at {time},
+  add_dispatched_at {time},
+  remove_dispatched_at {time},
+  failed_at {time},
+  catching_up {bool} DEFAULT {false},
+  counted_as {text},
+  data_json {text},
+  worker_data_json {text}
+) {heap};
+CREATE INDEX batch_members_by_batch ON batch_members (batch_id{,id});
+CREATE INDEX batch_members_by_key ON batch_members (batch_id, member_key{,id});
+CREATE INDEX batch_members_left ON batch_members (batch_id, status{,id}) WHERE status<>'active';
+
+CREATE TABLE phase_executions (
+  id {id},
+  batch_id {bigint} NOT NULL,
+  phase_name {text} NOT NULL,
+  offset_minutes {int} DEFAULT 0,
+  due_at {time},
+  runbook_version {int} NOT NULL,
+  status {text} NOT NULL DEFAULT 'pending',
+  dispatched_at {time},
+  completed_at {time},
+  walk {text},
+  walk_after {bigint} DEFAULT 0,
+  current_index {int} DEFAULT 0,
+  timer_due {time},
+  member_ids {json}
+) {heap};
+CREATE INDEX phase_executions_by_batch ON phase_executions (batch_id{,id});
+CREATE INDEX phase_executions_untimed ON phase_executions (id)
+  WHERE status='pending' AND timer_due IS NULL AND due_at IS NOT NULL;
+
+CREATE TABLE step_executions (
+  id {id},
+  phase_execution_id {bigint} NOT NULL,
+  batch_member_id {bigint} NOT NULL,
+  is_catch_up {bool} DEFAULT {false},
+  {execution_3}
+) {heap};
+CREATE INDEX step_executions_by_phase ON step_executions (phase_execution_id, batch_member_id, step_index{,id});
+CREATE INDEX step_executions_failed ON step_executions (phase_execution_id{,id})
+  WHERE status IN ('failed','poll_timeout','rolled_back');
+CREATE INDEX step_executions_waiting ON step_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
+CREATE INDEX step_executions_parked ON step_executions (id) WHERE job_state='parked';
+
+CREATE TABLE init_executions (
+  id {id},
+  batch_id {bigint} NOT NULL,
+  runbook_version {int} NOT NULL,
+  {execution_3}
+) {heap};
+CREATE INDEX init_executions_by_batch ON init_executions (batch_id, runbook_version, step_index{,id});
+CREATE INDEX init_executions_waiting ON init_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
+
+CREATE TABLE cleanup_executions (
+  id {id},
+  kind {text} NOT NULL,
+  batch_id {bigint} NOT NULL,
+  runbook_version {int} NOT NULL,
+  phase_execution_id {bigint},
+  batch_member_id {bigint},
+  caused_by_step_id {bigint},
+  caused_by_init_id {bigint},
+  sequence {text} NOT NULL,
+  {execution_3}
+) {heap};
+CREATE INDEX cleanup_executions_by_batch ON cleanup_executions (batch_id{,id});
+CREATE INDEX cleanup_executions_open ON cleanup_executions (batch_id{,id})
+  WHERE status IN ('pending','dispatched','polling');
+CREATE INDEX cleanup_executions_of_step ON cleanup_executions (caused_by_step_id{,id}) WHERE caused_by_step_id IS NOT NULL;
+CREATE INDEX cleanup_executions_of_init ON cleanup_executions (caused_by_init_id{,id}) WHERE caused_by_init_id IS NOT NULL;
+CREATE INDEX cleanup_executions_removals ON cleanup_executions (batch_member_id{,id}) WHERE kind='removal';
+CREATE INDEX cleanup_executions_waiting ON cleanup_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
+
+CREATE TABLE batch_counts (
+  batch_id {bigint} NOT NULL,
+  phase_execution_id {bigint} NOT NULL,
+  lane {text} NOT NULL,
+  step_index {int} NOT NULL,
+  status {text} NOT NULL,
+  n {bigint} NOT NULL,
+  PRIMARY KEY (batch_id, phase_execution_id, lane, step_index, status)
+) {clustered};
+
+CREATE TABLE batch_events (
+  batch_id {bigint} NOT NULL,
+  event_id {bigint} NOT NULL,
+  created_at {time} NOT NULL,
+  event_type {text} NOT NULL,
+  batch_member_id {bigint},
+  job_id {text},
+  message {text} NOT NULL,
+  PRIMARY KEY (batch_id, event_id)
+) {clustered};
+
+CREATE TABLE runbook_timers (
+  due {bigint} NOT NULL,
+  kind {text} NOT NULL,
+  id {bigint} NOT NULL,
+  PRIMARY KEY (due, kind, id)
+) {clustered};
+)sql";
+
+// What the three tables of jobs have in common, in version 3.
+constexpr std::string_view execution_3 = R"sql(step_name {text} NOT NULL,
+  step_index {int} NOT NULL,
+  worker_id {text} NOT NULL,
+  function_name {text},
+  status {text} NOT NULL DEFAULT 'pending',
+  job_id {text},
+  dispatched_at {time},
+  completed_at {time},
+  is_poll_step {bool} DEFAULT {false},
+  poll_interval_sec {int},
+  poll_timeout_sec {int},
+  poll_started_at {time},
+  last_polled_at {time},
+  poll_count {int} DEFAULT 0,
+  max_retries {int},
+  retry_interval_sec {int},
+  retry_count {int} DEFAULT 0,
+  retry_after {time},
+  retry_backoff {text},
+  retry_max_interval_sec {int},
+  timeout_sec {int},
+  job_state {text},
+  queued_at {time},
+  leased_by {text},
+  leased_at {time},
+  lease_until {time},
+  delivery_count {int} DEFAULT 0,
+  dead_at {time},
+  timer_due {time},
+  counted_as {text},
+  error_message {text},
+  params_json {text},
+  result_json {text})sql";
+
+// Version n is at n - 1; append only.
+constexpr std::array all = {version_1, version_2, version_3};
+
+struct Word {
+  std::string_view placeholder, sqlite, postgres;
+};
+constexpr Word words[] = {
+    {"{execution_3}", execution_3, execution_3},  // first: it holds other words
+    {"{id}", "INTEGER PRIMARY KEY AUTOINCREMENT", "bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"},
+    {"{,id}", "", ", id"},
+    {"{true}", "1", "true"},
+    {"{false}", "0", "false"},
+    {"{text}", "TEXT", "text COLLATE \"C\""},
+    {"{json}", "TEXT", "json"},
+    {"{time}", "TEXT", "timestamptz"},
+    {"{int}", "INTEGER", "integer"},
+    {"{bigint}", "INTEGER", "bigint"},
+    {"{bool}", "INTEGER", "boolean"},
+    {"{clustered}", "STRICT, WITHOUT ROWID", ""},
+    {"{heap}", "STRICT", ""},
+    {"{now}", "strftime('%Y-%m-%dT%H:%M:%fZ','now')", "now()"},
+    {"{begin}", "BEGIN IMMEDIATE",
+     "BEGIN; SET LOCAL statement_timeout=0; SELECT pg_advisory_xact_lock(7021951)"},  // the number is ours
+                                                                                      // alone
+    {"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name='schema_migrations')",
+     "(to_regclass('schema_migrations') IS NOT NULL)::int"},
+};
+
+}  // namespace
+
+std::span<const std::string_view> migrations() { return all; }
+
+std::string in_dialect(std::string_view text, Dialect dialect) {
+  std::string sql(text);
+  for (const Word& word : words) {
+    const std::string_view replacement = dialect == Dialect::sqlite ? word.sqlite : word.postgres;
+    for (std::size_t at = 0; (at = sql.find(word.placeholder, at)) != sql.npos; at += replacement.size()) {
+      sql.replace(at, word.placeholder.size(), replacement);
+    }
+  }
+  return sql;
+}
+
+}  // namespace baton::store

@@ -1,0 +1,80 @@
+// What the databases make of the statements about runbooks: nothing reads a table from end to end.
+#include <algorithm>
+
+#include "store/postgres/connection.hpp"
+#include "store/sql_runbook_reads.hpp"
+#include "store/sql_runbooks.hpp"
+#include "store/sqlite/connection.hpp"
+#include "tests/contract/store/fixture.hpp"
+
+namespace baton::contract {
+namespace {
+
+std::vector<store::Statement> statements(store::Dialect dialect) {
+  auto all = store::runbook_need_statements(dialect);
+  std::ranges::move(store::runbook_list_statements(dialect), std::back_inserter(all));
+  return all;
+}
+
+std::vector<std::string> lines(store::Connection& connection, const store::Statement& statement, int column) {
+  std::vector<std::string> found;
+  const store::Call call{
+      &statement,
+      1,
+      {},
+      [&](const store::RowView& row) -> Result<> { return found.emplace_back(row.text(column)), Result<>{}; },
+      {}};
+  const auto done = connection.run({&call, 1}, store::Mode::read);
+  if (!done) found.push_back("SCAN: " + done.error().message);
+  return found;
+}
+
+TEST(SqliteRunbooks, NothingIsReadFromEndToEnd) {
+  Database database(Kind::sqlite);
+  ASSERT_TRUE(database.store()->open());
+  auto connection = store::sqlite::connect(database.path(), store::sqlite::Access::reader).value();
+  // Indexes that hold only what is looked for, the first timer, and a list that was made before.
+  const char* const whole[] = {"USING INDEX phase_executions_untimed", "USING INDEX runbooks_active",
+                               "USING INDEX batches_importing", "SCAN runbook_timers", "SCAN latest"};
+  for (store::Statement statement : statements(store::Dialect::sqlite)) {
+    const std::string sql = statement.sql;
+    statement.sql.insert(0, "EXPLAIN QUERY PLAN ");
+    statement.exact = false;  // nothing is changed
+    for (const std::string& line : lines(*connection, statement, 3)) {
+      const bool may = std::ranges::any_of(whole, [&](const char* part) { return line.contains(part); });
+      EXPECT_TRUE(may || !line.starts_with("SCAN")) << sql << "\n" << line;
+    }
+  }
+}
+
+// PostgreSQL shows the plan that it keeps for all parameters only for a statement that is prepared.
+TEST(PostgresRunbooks, NothingIsReadFromEndToEndEvenBeforeThereAreStatistics) {
+  Database database(Kind::postgres);
+  ASSERT_TRUE(database.store()->open());
+  auto connection = store::postgres::connect(database.url()).value();
+  for (const store::Statement& statement : statements(store::Dialect::postgres)) {
+    std::string types, values, sql = statement.sql;
+    std::ranges::replace(sql, '?', '$');
+    for (const store::Type type : statement.parameters) {
+      constexpr const char* words[] = {"text", "json", "bigint", "boolean", "timestamptz"};
+      types.append(types.empty() ? "(" : ",").append(words[static_cast<int>(type)]);
+      if (statement.arrays) types += "[]";
+      values += values.empty() ? "(NULL" : ",NULL";
+    }
+    if (!types.empty()) types += ')', values += ')';
+    const auto prepared = connection->script("PREPARE q" + types + " AS " + sql);
+    ASSERT_TRUE(prepared) << prepared.error().message << "\n" << sql;
+    const store::Statement explain{"EXPLAIN (COSTS OFF) EXECUTE q" + values, {}};
+    std::string plan;
+    for (const std::string& line : lines(*connection, explain, 0)) plan += line + "\n";
+    EXPECT_FALSE(plan.contains("Seq Scan")) << sql << "\n" << plan;
+    EXPECT_FALSE(plan.contains("Materialize")) << sql << "\n" << plan;
+    if (plan.contains("step_executions_by_phase")) {
+      EXPECT_TRUE(plan.contains("Index Cond: ((phase_execution_id = ")) << sql << "\n" << plan;
+    }
+    ASSERT_TRUE(connection->script("DEALLOCATE q"));
+  }
+}
+
+}  // namespace
+}  // namespace baton::contract
