@@ -57,7 +57,8 @@ static_assert(table_names.size() == static_cast<std::size_t>(runbook::Table::cle
 // answer is the last id of the range.
 Statement reserve_statement(Dialect dialect, const std::string& table) {
   if (dialect == Dialect::postgres)
-    return {"SELECT nextval(pg_get_serial_sequence('" + table + "','id')) FROM generate_series(1,?1)",
+    return {"SELECT nextval(s.name) FROM (SELECT pg_get_serial_sequence('" + table +
+                "','id')::regclass AS name OFFSET 0) AS s, generate_series(1,?1)",
             {number}};
   return {"UPDATE sqlite_sequence SET seq=max(seq,(SELECT coalesce(max(id),0) FROM " + table +
               "))+?1 WHERE name='" + table + "' RETURNING seq",
@@ -262,10 +263,9 @@ void RunbookLoad::add(std::vector<Call>& calls, const Needs& needs, const Statem
                       Found<Row>& found) {
   const auto take = [&found](const RowView& view) -> Result<> {
     if (!found.ids.insert(view.integer(0)).second) return {};  // the id is the first column
-    TRY_ASSIGN(auto row, read<Row>(view, Columns::deciding));
-    found.rows.push_back(std::move(row));
-    return {};
+    return read_into(found.rows.emplace_back(), view, Columns::deciding);
   };
+  found.rows.reserve(found.rows.capacity() + needs.size());
   calls.push_back({&statement,
                    needs.size(),
                    [&needs, fill](std::size_t set, std::span<Value> to) { fill(*needs[set], to); },

@@ -202,9 +202,9 @@ void fill(const Row& row, Columns columns, std::span<Value> out) {
   });
 }
 
+// Rows are large, so one is read where it will stay; `row` is new.
 template <class Row>
-Result<Row> read(const RowView& view, Columns columns = Columns::all) {
-  Row row;
+Result<> read_into(Row& row, const RowView& view, Columns columns) {
   int at = 0;
   bool ok = true;
   for_columns<Row>(columns, [&]<class Member>(const Column<Row, Member>& column) {
@@ -220,6 +220,13 @@ Result<Row> read(const RowView& view, Columns columns = Columns::all) {
     return fail(Code::invalid,
                 "table " + std::string(Table<Row>::name) + " holds a row that this version cannot read");
   if constexpr (requires { row.stored_status; }) row.stored_status = row.status;
+  return {};
+}
+
+template <class Row>
+Result<Row> read(const RowView& view, Columns columns = Columns::all) {
+  Result<Row> row{std::in_place};
+  TRY(read_into(*row, view, columns));
   return row;
 }
 
@@ -419,9 +426,7 @@ void add_write(std::vector<Call>& calls, const Statement& statement, const std::
 template <class Row>
 auto collect(std::vector<Row>& out, Columns columns = Columns::all) {
   return [&out, columns](const RowView& view) -> Result<> {
-    TRY_ASSIGN(auto row, read<Row>(view, columns));
-    out.push_back(std::move(row));
-    return {};
+    return read_into(out.emplace_back(), view, columns);
   };
 }
 
