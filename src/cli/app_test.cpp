@@ -60,6 +60,7 @@ TEST(CommandLine, UnderstandsEveryCommand) {
            {"batch", "watch", "42"},
            {"member", "list", "42", "--status", "failed"},
            {"member", "show", "42", "ada@contoso.example"},
+           {"member", "add", "42", "--csv", "m.csv"},
            {"member", "retry", "42", "ada", "bob"},
            {"member", "retry", "42", "--all", "--by", "ada"},
            {"member", "remove", "42", "ada"},

@@ -7,7 +7,6 @@
 #include "cli/batch_view.hpp"
 #include "cli/batch_watch.hpp"
 #include "cli/exchange.hpp"
-#include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/subcommand.hpp"
 #include "cli/targets.hpp"
@@ -21,6 +20,7 @@ struct Options {
   std::string runbook, status, csv, cursor;
   std::string phase, by, reason;
   int limit = 0;
+  int version = 0;
 };
 using Shared = std::shared_ptr<Options>;
 
@@ -33,7 +33,7 @@ int list(const Options& options) {
   const Listing listing{.target = Target("/api/v1/batches")
                                       .with("runbook", options.runbook)
                                       .with("status", options.status)
-                                      .with("limit", options.limit > 0 ? std::to_string(options.limit) : "")
+                                      .with("limit", options.limit)
                                       .with("cursor", options.cursor)
                                       .text(),
                         .key = "batches",
@@ -94,15 +94,10 @@ int show(const Options& options) {
 }
 
 int create(const Options& options) {
-  auto csv = read_file(options.csv);
-  if (!csv) {
-    complain(csv.error().message);
-    return exit_usage;
-  }
-  const std::string target =
-      Target(runbook_target(options.runbook) + "/batches").with("by", options.by).text();
-  const auto answer = Remote(options.remote).post(target, *std::move(csv), "text/csv");
-  return tell(options.remote, answer, [](const Fields& batch) {
+  const Target target = Target(runbook_target(options.runbook) + "/batches")
+                            .with("version", options.version)
+                            .with("by", options.by);
+  return post_file(options.remote, target.text(), options.csv, "text/csv", [](const Fields& batch) {
     const std::int64_t id = batch.number("id");
     fmt::print("{}\n", id);
     fmt::print(stderr, "{} members; 'baton batch advance {}' begins its first phase.\n",
@@ -114,7 +109,7 @@ int change(const Options& options, const std::string& verb, const std::string& d
   const std::string body =
       json_object({{"phase", options.phase}, {"by", options.by}, {"reason", options.reason}});
   return post(options.remote, batch_target(options.batch_id) + "/" + verb, body, [&](const Fields& batch) {
-    const std::string now_it_is = fmt::format("{}", status_of(batch));
+    const std::string now_it_is = status_of(batch);
     const std::string note = batch.text("note");
     if (!batch.flag("changed"))
       fmt::print("Nothing to do: batch {} is {}.\n", options.batch_id, now_it_is);
@@ -180,6 +175,8 @@ void add_batch(CLI::App& app, Action& chosen) {
   by_hand->add_option("--csv", options->csv, "the members, with a heading; - is standard input")
       ->type_name("FILE")
       ->required();
+  by_hand->add_option("--version", options->version, "of the runbook; default the active one")
+      ->check(CLI::Range(1, 1'000'000'000));
   by_hand->add_option("--by", options->by, "who does it; kept with the batch");
   by_hand->footer("Example:\n  baton batch create contoso-mailboxes --csv wave-3.csv --by ada");
   const auto changes = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {

@@ -4,6 +4,7 @@
 
 #include "base/json.hpp"
 #include "cli/commands.hpp"
+#include "cli/input.hpp"
 #include "cli/output.hpp"
 
 namespace baton::cli {
@@ -13,6 +14,10 @@ Target& Target::with(std::string_view key, std::string_view value) {
   text_ += fmt::format("{}{}={}", separator_, key, escaped(value));
   separator_ = '&';
   return *this;
+}
+
+Target& Target::with(std::string_view key, int number) {
+  return with(key, number == 0 ? "" : std::to_string(number));
 }
 
 std::string json_object(const std::vector<std::pair<std::string_view, std::string>>& texts) {
@@ -44,6 +49,16 @@ int get(const RemoteOptions& options, const std::string& target, const Show& sho
 
 int post(const RemoteOptions& options, const std::string& target, std::string body, const Show& show) {
   return tell(options, Remote(options).post(target, std::move(body), "application/json"), show);
+}
+
+int post_file(const RemoteOptions& options, const std::string& target, const std::string& path,
+              std::string_view content_type, const Show& show) {
+  auto text = read_file(path);
+  if (!text) {
+    complain(text.error().message);
+    return exit_usage;
+  }
+  return tell(options, Remote(options).post(target, *std::move(text), content_type), show);
 }
 
 namespace {

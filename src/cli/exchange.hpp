@@ -12,11 +12,12 @@
 
 namespace baton::cli {
 
-// A path with a query; what is empty is left out.
+// A path with a query; what is empty or 0 is left out.
 class Target {
  public:
   explicit Target(std::string path) : text_(std::move(path)) {}
   Target& with(std::string_view key, std::string_view value);
+  Target& with(std::string_view key, int number);
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
@@ -36,6 +37,10 @@ using Show = std::function<void(const Fields&)>;
 [[nodiscard]] int get(const RemoteOptions& options, const std::string& target, const Show& show);
 [[nodiscard]] int post(const RemoteOptions& options, const std::string& target, std::string body,
                        const Show& show);
+
+// The same for a file, - for standard input, that is sent as it is.
+[[nodiscard]] int post_file(const RemoteOptions& options, const std::string& target, const std::string& path,
+                            std::string_view content_type, const Show& show);
 
 using Row = std::vector<std::string>;
 using Fill = std::function<Row(const Fields&)>;

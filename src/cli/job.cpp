@@ -135,7 +135,7 @@ int list(const Options& options) {
                                       .with("status", options.status)
                                       .with("workflow_id", options.workflow_id)
                                       .with("tag", options.tag)
-                                      .with("limit", options.limit > 0 ? std::to_string(options.limit) : "")
+                                      .with("limit", options.limit)
                                       .with("cursor", options.cursor)
                                       .text(),
                         .key = "jobs",

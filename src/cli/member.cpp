@@ -1,8 +1,9 @@
-// `baton member …` and `baton step …`: one of many.
+// `baton member …`: those whom a batch is about.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "cli/batch_view.hpp"
@@ -20,7 +21,7 @@ struct Options {
   std::string member;             // a key or an id
   std::vector<std::string> keys;  // of several
   bool all = false;
-  std::string status, cursor, by;
+  std::string status, cursor, by, csv;
   int limit = 0;
 };
 using Shared = std::shared_ptr<Options>;
@@ -30,7 +31,7 @@ std::string members_target(const Options& options) { return batch_target(options
 int list(const Options& options) {
   const Listing listing{.target = Target(members_target(options))
                                       .with("status", options.status)
-                                      .with("limit", options.limit > 0 ? std::to_string(options.limit) : "")
+                                      .with("limit", options.limit)
                                       .with("cursor", options.cursor)
                                       .text(),
                         .key = "members",
@@ -76,8 +77,23 @@ Result<std::int64_t> find_member(Remote& remote, const Options& options) {
   return found;
 }
 
-Row row_of(const Fields& step) {
-  return {job_of(step),
+using PhaseNames = std::map<std::int64_t, std::string>;
+
+// The steps of a member know their phases by id only.
+PhaseNames phase_names(Remote& remote, const Options& options) {
+  PhaseNames names;
+  const auto answer = remote.get(batch_target(options.batch_id) + "/phases");
+  if (!answer || !answer->ok()) return names;
+  for (const Fields& phase : Fields(answer->body).items("phases"))
+    names[phase.number("id")] = phase.text("phase_name");
+  return names;
+}
+
+Row row_of(const Fields& step, const PhaseNames& phases) {
+  const auto phase = phases.find(step.number("phase_execution_id"));
+  const std::string part = phase == phases.end() ? "" : phase->second;
+  return {part.empty() ? step.text("sequence") : part,
+          job_of(step),
           step.text("step_name"),
           step.text("status"),
           std::to_string(step.number("retry_count") + 1),
@@ -87,7 +103,7 @@ Row row_of(const Fields& step) {
           one_line(step.text("error_message"))};
 }
 
-void print_member(const Fields& member) {
+void print_member(const Fields& member, const PhaseNames& phases) {
   const bool colour = has_colour(stdout);
   const std::string status = member.text("status");
   print_field("member", std::to_string(member.number("id")));
@@ -100,10 +116,15 @@ void print_member(const Fields& member) {
   print_field("removed", member.text("removed_at"));
   if (member.has("data_json")) print_field("data", printable(member.document("data_json")));
   if (member.has("worker_data_json")) print_field("outputs", printable(member.document("worker_data_json")));
-  std::vector<Row> rows{{"JOB", "STEP", "STATUS", "ATTEMPT", "QUEUE", "WORKER", "ENDED", "ERROR"}};
+  std::vector<Row> rows{{"PHASE", "JOB", "STEP", "STATUS", "ATTEMPT", "QUEUE", "WORKER", "ENDED", "ERROR"}};
   for (const std::string_view list : {"steps", "cleanups"})
-    for (const Fields& step : member.items(list)) rows.push_back(row_of(step));
+    for (const Fields& step : member.items(list)) rows.push_back(row_of(step, phases));
   if (rows.size() > 1) fmt::print("\n{}", table(rows));
+}
+
+int tell_member(Remote& remote, const Options& options, const Result<Answer>& answer) {
+  return tell(options.remote, answer,
+              [&](const Fields& member) { print_member(member, phase_names(remote, options)); });
 }
 
 // What looks like an id is taken for one first; a key of digits is found all the same.
@@ -111,7 +132,7 @@ int show(const Options& options) {
   Remote remote(options.remote);
   if (is_number(options.member)) {
     const auto answer = remote.get(members_target(options) + "/" + options.member);
-    if (!answer || answer->status != 404) return tell(options.remote, answer, print_member);
+    if (!answer || answer->status != 404) return tell_member(remote, options, answer);
   }
   const auto id = find_member(remote, options);
   if (!id) return refuse(options.remote, id.error());
@@ -120,20 +141,29 @@ int show(const Options& options) {
                          printable(options.member), options.batch_id));
     return exit_failed;
   }
-  return tell(options.remote, remote.get(fmt::format("{}/{}", members_target(options), *id)), print_member);
+  return tell_member(remote, options, remote.get(fmt::format("{}/{}", members_target(options), *id)));
+}
+
+// What a change of members comes to: "Retried 12 members; 3 were left out."
+Show changed(std::string_view done) {
+  return [done](const Fields& reply) {
+    const std::int64_t count = reply.number("count"), left_out = reply.number("left_out");
+    fmt::print("{} {} member{}", done, count, count == 1 ? "" : "s");
+    if (left_out > 0) fmt::print("; {} {} left out", left_out, left_out == 1 ? "was" : "were");
+    fmt::print(".\n");
+  };
+}
+
+int add(const Options& options) {
+  return post_file(options.remote, members_target(options), options.csv, "text/csv",
+                   changed("Added"));
 }
 
 int change(const Options& options, const std::string& verb, std::string_view done) {
   std::string body = json_object({{"by", options.by}});
   if (!options.keys.empty())
     body.insert(1, "\"member_keys\":" + json_array(options.keys) + (options.by.empty() ? "" : ","));
-  return post(
-      options.remote, members_target(options) + ":" + verb, std::move(body), [&](const Fields& reply) {
-        const std::int64_t count = reply.number("count");
-        fmt::print("{} {} member{} of batch {}", done, count, count == 1 ? "" : "s", options.batch_id);
-        if (reply.number("left_out") > 0) fmt::print("; {} had nothing to do", reply.number("left_out"));
-        fmt::print(".\n");
-      });
+  return post(options.remote, members_target(options) + ":" + verb, std::move(body), changed(done));
 }
 
 int remove(const Options& options) { return change(options, "remove", "Removed"); }

@@ -30,10 +30,6 @@ struct Options {
 };
 using Shared = std::shared_ptr<Options>;
 
-std::string version_text(const Options& options) {
-  return options.version > 0 ? std::to_string(options.version) : "";
-}
-
 // What is said about a runbook, with the nearest name when there is none of that name.
 int tell_runbook(const Options& options, Remote& remote, const Result<Answer>& answer, const Show& show) {
   const int code = tell(options.remote, answer, show);
@@ -143,7 +139,7 @@ void print_runbook(const Fields& row) {
 int show(const Options& options) {
   Remote remote(options.remote);
   const auto answer =
-      remote.get(Target(runbook_target(options.name)).with("version", version_text(options)).text());
+      remote.get(Target(runbook_target(options.name)).with("version", options.version).text());
   return tell_runbook(options, remote, answer, [&](const Fields& row) {
     if (options.yaml)
       print_text(row.text("yaml_content"));
@@ -164,7 +160,7 @@ int change(const Options& options, const Target& target, std::string body) {
 }
 
 int activate(const Options& o) {
-  return change(o, Target(runbook_target(o.name) + "/activate").with("version", version_text(o)), "{}");
+  return change(o, Target(runbook_target(o.name) + "/activate").with("version", o.version), "{}");
 }
 int deactivate(const Options& o) { return change(o, Target(runbook_target(o.name) + "/deactivate"), "{}"); }
 int automation(const Options& o) {
@@ -174,9 +170,8 @@ int automation(const Options& o) {
 
 int preview(const Options& options) {
   Remote remote(options.remote);
-  const auto answer = remote.get(Target(runbook_target(options.name) + "/preview")
-                                     .with("limit", options.limit > 0 ? std::to_string(options.limit) : "")
-                                     .text());
+  const auto answer =
+      remote.get(Target(runbook_target(options.name) + "/preview").with("limit", options.limit).text());
   return tell_runbook(options, remote, answer,
                       [](const Fields& rows) { fmt::print("{}", preview_text(rows)); });
 }

@@ -37,9 +37,8 @@ int list(const Options& options) {
 
 int show(const Options& options) {
   Remote remote(options.remote);
-  const std::string target = Target("/api/v1/workflows/" + escaped(options.workflow_id))
-                                 .with("version", options.version > 0 ? std::to_string(options.version) : "")
-                                 .text();
+  const std::string target =
+      Target("/api/v1/workflows/" + escaped(options.workflow_id)).with("version", options.version).text();
   const auto answer = remote.get(target);
   const int code = tell(options.remote, answer, [](const Fields& body) {
     fmt::print(stderr, "# {} version {}, published {}\n", body.text("workflow_id"), body.number("version"),
