@@ -52,7 +52,7 @@ TEST(BatchFrame, ShowsPhasesMembersPaceAndFailures) {
 T 2026-11-20 22:00 UTC, in 4 d 3 h
 
 prepare   dispatched  2026-11-15 22:00  21 h ago
-  [############x>......]   62 %  6,200 ok  31 failed  120 running  3,649 pending
+  [###########x>.......]   62 %  6,200 ok  31 failed  120 running  3,649 pending
 cut-over  pending     2026-11-20 22:00  in 4 d 3 h
 
 members  9,969 active  31 failed  0 removed
