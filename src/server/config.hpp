@@ -34,6 +34,7 @@ struct Config {
   std::filesystem::path definitions;  // empty: none
   bool insecure = false;
   bool builtin = true;
+  bool scheduler = true;  // off: an external one writes batches and members, and sends messages
   std::vector<std::string> env;  // names of variables that expressions may see
   std::string log_level = "info";
   LogFormat log_format = LogFormat::automatic;
