@@ -286,6 +286,7 @@ Environment connections(const Config& config, Environment environment) {
   return [configured = config.connections,
           environment = std::move(environment)](const std::string& name) -> std::optional<std::string> {
     if (const auto found = configured.find(name); found != configured.end()) return found->second;
+    if (name.starts_with("BATON_")) return std::nullopt;
     return environment(name);
   };
 }
