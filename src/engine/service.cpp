@@ -65,6 +65,11 @@ std::size_t size_of(const Command& command) {
                                   for (const auto& row : c.members) bytes += row.data.text.size() + names;
                                   return bytes;
                                 },
+                                [](const SyncData& c) {
+                                  std::size_t bytes = 0;
+                                  for (const auto& row : c.rows) bytes += row.data.text.size() + names;
+                                  return bytes;
+                                },
                                 [](const RefreshMembers& c) {
                                   std::size_t bytes = 0;
                                   for (const auto& one : c.members) bytes += one.row.data.text.size() + names;
@@ -94,7 +99,8 @@ struct Service::State {
         hooks(std::move(h)),
         writer(*store, c,
                {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment},
-                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease}},
+                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease},
+                .runbooks_changed = hooks.runbooks_changed},
                register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}

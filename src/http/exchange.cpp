@@ -106,6 +106,19 @@ Task<std::optional<Reply>> Call::collect(std::shared_ptr<ReplyParcel> parcel, In
   co_return reply;
 }
 
+Task<std::vector<std::optional<Reply>>> Call::ask_all(std::vector<Command> commands) {
+  std::vector<std::shared_ptr<ReplyParcel>> parcels;
+  for (auto& command : commands) parcels.push_back(submit(std::move(command)));
+  std::vector<std::optional<Reply>> replies;
+  for (const auto& parcel : parcels) {
+    Wait wait(exchange, parcel, Interruptible::no);
+    const bool here = co_await wait;
+    replies.emplace_back();
+    if (here) replies.back() = parcel->take();
+  }
+  co_return replies;
+}
+
 Time Call::wait_until(std::int64_t wait_ms) const {
   const auto now = services.clock.now();
   return exchange.stopping ? now : now + Duration{wait_ms};

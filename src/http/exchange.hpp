@@ -137,6 +137,8 @@ struct Call {
   Task<std::optional<Reply>> ask(C&& command, Interruptible interruptible = Interruptible::no) {
     return collect(submit(Command(std::forward<C>(command))), interruptible);
   }
+  // Hands all in before it waits for the first, so that one commit can take them. None: it was interrupted.
+  Task<std::vector<std::optional<Reply>>> ask_all(std::vector<Command> commands);
   // When a wait of this length from now ends; at once when the server is stopping.
   [[nodiscard]] Time wait_until(std::int64_t wait_ms) const;
   [[nodiscard]] std::string new_id();
@@ -153,6 +155,18 @@ struct Call {
     return collect(std::move(parcel));
   }
 
+  // fn: () -> T, on a thread of the pool: what would hold up everybody else here. None: it was interrupted.
+  template <class Fn, class T = std::invoke_result_t<Fn&>>
+  Task<std::optional<T>> compute(Fn&& fn) {
+    auto parcel = std::make_shared<ReadParcel<T>>();
+    auto work = [parcel, mailbox = services.mailbox, fn = std::forward<Fn>(fn)]() mutable {
+      parcel->value.emplace(fn());
+      mailbox->put(parcel);
+    };
+    services.reads.compute(std::move(work));
+    return collect_computed(std::move(parcel));
+  }
+
  private:
   Task<std::optional<Reply>> collect(std::shared_ptr<ReplyParcel> parcel, Interruptible interruptible);
   template <class R>
@@ -161,6 +175,14 @@ struct Call {
     const bool here = co_await wait;
     if (!here) co_return R(fail(Code::unavailable, "the server is stopping"));
     co_return std::move(*parcel->value);
+  }
+  template <class T>
+  Task<std::optional<T>> collect_computed(std::shared_ptr<ReadParcel<T>> parcel) {
+    Wait wait(exchange, parcel, Interruptible::no);
+    const bool here = co_await wait;
+    std::optional<T> value;
+    if (here) value = std::move(parcel->value);
+    co_return value;
   }
 };
 

@@ -174,6 +174,52 @@ std::optional<Time> query_time(const Request& request, std::string_view key,
   return time;
 }
 
+std::optional<bool> query_boolean(const Request& request, std::string_view key,
+                                  std::vector<FieldError>& errors) {
+  const auto* text = request.argument(key);
+  if (text == nullptr) return std::nullopt;
+  if (*text != "true" && *text != "false") errors.push_back({std::string(key), "must be true or false"});
+  return *text == "true";
+}
+
+Page query_page(const Request& request, std::int64_t limit_default, std::int64_t limit_max,
+                std::vector<FieldError>& errors) {
+  Page page;
+  page.limit =
+      static_cast<std::size_t>(query_integer(request, "limit", limit_default, {1, limit_max}, errors));
+  if (const auto* text = request.argument("cursor")) {
+    const auto id = to_integer(*text);
+    if (!id || *id < 1) errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
+    page.from = id.value_or(0);
+  }
+  return page;
+}
+
+std::string query_name_cursor(const Request& request, std::vector<FieldError>& errors) {
+  const auto* cursor = request.argument("cursor");
+  if (cursor == nullptr) return {};
+  auto name = from_base64url(*cursor).value_or("");
+  if (!is_printable(name, 400)) errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
+  return name;
+}
+
+Change read_change(Fields& fields) {
+  constexpr std::size_t reason_bytes_max = 2000;
+  Change change{fields.text("by", 200).value_or(""), fields.prose("reason").value_or("")};
+  if (change.reason.size() > reason_bytes_max) fields.wrong("reason", "must have at most 2000 bytes");
+  return change;
+}
+
+std::expected<Change, Response> read_change(const Request& request) {
+  auto document = parse_object(request, true);
+  if (!document) return std::unexpected(std::move(document.error()));
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  auto change = read_change(fields);
+  if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
+  return change;
+}
+
 std::expected<JsonDocument, Response> parse_object(const Request& request, bool empty_is_object) {
   if (is_form(request.content_type)) {
     return std::unexpected(problem(415, "unsupported_media_type", "the body must be application/json"));

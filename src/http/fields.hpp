@@ -54,6 +54,28 @@ class Fields {
 [[nodiscard]] std::optional<Time> query_time(const Request& request, std::string_view key,
                                              std::vector<FieldError>& errors);
 
+[[nodiscard]] std::optional<bool> query_boolean(const Request& request, std::string_view key,
+                                                std::vector<FieldError>& errors);
+
+// Pages by id: the cursor is the last id of the page before, 0 for the first page.
+struct Page {
+  std::int64_t from = 0;
+  std::size_t limit = 0;
+};
+[[nodiscard]] Page query_page(const Request& request, std::int64_t limit_default, std::int64_t limit_max,
+                              std::vector<FieldError>& errors);
+
+// The same by name: the cursor holds the last name of the page before, empty for the first page.
+[[nodiscard]] std::string query_name_cursor(const Request& request, std::vector<FieldError>& errors);
+
+// Who does something, and why: {"by": …, "reason": …}, both optional.
+struct Change {
+  std::string by;
+  std::string reason;
+};
+[[nodiscard]] Change read_change(Fields& fields);
+[[nodiscard]] std::expected<Change, Response> read_change(const Request& request);
+
 // A path's part that may be the id of something.
 [[nodiscard]] Response no_such_job(const std::string& job_id);
 

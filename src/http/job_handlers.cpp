@@ -164,9 +164,8 @@ Task<Response> show_job(Call& call) {
   const auto tenant = call.request.tenant;
   std::vector<FieldError> errors;
   const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
-  const auto* full = call.request.argument("full");
-  if (full && *full != "true" && *full != "false") errors.push_back({"full", "must be true or false"});
-  const Documents documents = full && *full == "true" ? Documents::all : Documents::brief;
+  const bool full = query_boolean(call.request, "full", errors).value_or(false);
+  const Documents documents = full ? Documents::all : Documents::brief;
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
   if (wait_ms > 0) {

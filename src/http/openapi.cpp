@@ -14,7 +14,7 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 13> parameters{{
+constexpr std::array<Named, 15> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
     {"status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/JobStatus"}})"},
     {"workflow_id", R"({"name":"workflow_id","in":"query","schema":{"type":"string"}})"},
@@ -27,7 +27,38 @@ constexpr std::array<Named, 13> parameters{{
     {"tag", R"({"name":"tag","in":"query","schema":{"type":"string"}})"},
     {"full", R"({"name":"full","in":"query","description":"true: large documents too","schema":{"type":"boolean","default":false}})"},
     {"item_after", R"({"name":"after","in":"query","description":"next_after of the answer before","schema":{"type":"integer","minimum":-1,"default":-1}})"},
+    {"overdue_behavior", R"({"name":"overdue_behavior","in":"query","description":"what open batches do about phases that are past due","schema":{"type":"string","enum":["rerun","ignore"],"default":"rerun"}})"},
+    {"rerun_init", R"({"name":"rerun_init","in":"query","description":"open batches run their init steps again","schema":{"type":"boolean","default":false}})"},
     {"version", R"({"name":"version","in":"query","description":"absent: the latest","schema":{"type":"integer","minimum":1}})"},
+}};
+
+// Members in short: name:type, where ~ stands before what may be absent and ? behind what may be null. A type
+// is int, text, bool, time, any, a schema, or [] with the type of its items before it.
+constexpr std::string_view runbook_members =
+    "id:int name:text version:int is_active:bool data_table_name:text overdue_behavior:text ignore_overdue_applied:bool rerun_init:bool created_at:time "
+    "automation_enabled:bool last_error:text? last_error_at:time? last_synced_at:time? held_removals:any in_transition:bool ";
+
+struct Short {
+  std::string_view name, base, members;
+};
+
+constexpr std::array<Short, 16> short_schemas{{
+    {"Runbook", runbook_members, ""},
+    {"RunbookText", runbook_members, "yaml_content:text"},
+    {"RunbookChanged", runbook_members, "changed:bool"},
+    {"RunbookPublished", runbook_members, "created:bool warnings:Diagnostic[]"},
+    {"RunbookPage", "", "runbooks:Runbook[] next_cursor:text?"},
+    {"RunbookVersions", "", "versions:Runbook[]"},
+    {"RunbookValidation", "", "valid:bool ~name:text errors:Diagnostic[] warnings:Diagnostic[]"},
+    {"Automation", "", "enabled:bool"},
+    {"SchedulerMessage", "", "messageType:text runbookName:text runbookVersion:int batchId:int ~phaseExecutionId:int ~memberIds:int[] ~batchMemberId:int ~stepExecutionId:int ~initExecutionId:int ~isInitStep:bool ~stepName:text ~retryCount:int"},
+    {"EventOutcome", "", "accepted:bool ~changed:bool ~note:text ~code:text ~message:text"},
+    {"EventAnswer", "", "~accepted:bool ~changed:bool ~note:text ~results:EventOutcome[]"},
+    {"WorkerResult", "", "jobId:text status:text ~result:any ~error:any ~durationMs:int ~lease:text? ~workerId:text?"},
+    {"WorkerResultOutcome", "", "jobId:text accepted:bool duplicate:bool ~ignored:text ~code:text ~message:text"},
+    {"WorkerResultAnswer", "", "~accepted:bool ~duplicate:bool ~ignored:text ~code:text ~results:WorkerResultOutcome[]"},
+    {"RunbookJob", "", "jobId:text batchId:int workerId:text functionName:text parameters:any correlationData:CorrelationData lease:text lease_until:time timeout_seconds:int delivery_count:int retry_count:int"},
+    {"CorrelationData", "", "~stepExecutionId:int ~initExecutionId:int ~cleanupExecutionId:int isInitStep:bool runbookName:text runbookVersion:int"},
 }};
 
 constexpr std::string_view job_members =
@@ -38,7 +69,7 @@ constexpr std::string_view job_members =
     R"("priority":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},"due_at":{"type":["string","null"],"format":"date-time"},)"
     R"("paused_at":{"type":["string","null"],"format":"date-time"},"paused_by":{"type":["string","null"]},"rerun_of":{"type":["string","null"]})";
 
-constexpr std::array<Named, 40> schemas{{
+constexpr std::array<Named, 43> schemas{{
     {"Any", R"({"type":"object"})"},
     {"Health", R"({"type":"object","properties":{"status":{"type":"string"}},"required":["status"]})"},
     {"JobStatus", R"({"type":"string","enum":["PENDING","RUNNING","COMPLETED","FAILED","CANCELLED"]})"},
@@ -71,16 +102,76 @@ constexpr std::array<Named, 40> schemas{{
     {"WorkflowPage", R"({"type":"object","required":["workflows","next_cursor"],"properties":{"workflows":{"type":"array","items":{"type":"object","properties":{"workflow_id":{"type":"string"},"version":{"type":"integer"},"published_at":{"type":"string","format":"date-time"}}}},"next_cursor":{"type":["string","null"]}}})"},
     {"Workflow", R"({"type":"object","required":["workflow_id","version","definition"],"properties":{"workflow_id":{"type":"string"},"version":{"type":"integer"},"published_at":{"type":"string","format":"date-time"},"definition":{"type":"string"}}})"},
     {"PollRequest", R"({"type":"object","properties":{"max":{"type":"integer","minimum":1,"maximum":1000,"default":1},"wait_ms":{"type":"integer","minimum":0,"maximum":60000,"default":0},"worker":{"type":"string"},"heartbeat":{"type":"boolean","default":false}}})"},
-    {"PollAnswer", R"({"type":"object","required":["jobs"],"properties":{"jobs":{"type":"array","items":{"type":"object","required":["task_id","job_id","node_id","handler","params","queue","lease"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"handler":{"type":"string"},"params":{},"queue":{"type":"string"},"timeout_seconds":{"type":"integer"},"retry_count":{"type":"integer"},"delivery_count":{"type":"integer"},"lease":{"type":"string"},"lease_until":{"type":"string","format":"date-time"},"traceparent":{"type":"string"},"checkpoint":{}}}}}})"},
+    {"PollAnswer", R"({"type":"object","required":["jobs"],"properties":{"jobs":{"type":"array","items":{"anyOf":[{"$ref":"#/components/schemas/WorkflowJob"},{"$ref":"#/components/schemas/RunbookJob"}]}}}})"},
+    {"WorkflowJob", R"({"type":"object","required":["task_id","job_id","node_id","handler","params","queue","lease"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"handler":{"type":"string"},"params":{},"queue":{"type":"string"},"timeout_seconds":{"type":"integer"},"retry_count":{"type":"integer"},"delivery_count":{"type":"integer"},"lease":{"type":"string"},"lease_until":{"type":"string","format":"date-time"},"traceparent":{"type":"string"},"checkpoint":{}}})"},
+    {"SchedulerMessages", R"({"oneOf":[{"$ref":"#/components/schemas/SchedulerMessage"},{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/SchedulerMessage"}}]})"},
+    {"WorkerResults", R"({"oneOf":[{"$ref":"#/components/schemas/WorkerResult"},{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/WorkerResult"}}]})"},
     {"TaskResult", R"({"type":"object","required":["task_id","status"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"status":{"type":"string","enum":["completed","failed"]},"output":{},"error":{"type":["string","null"]},"error_message":{"type":["string","null"]},"worker_id":{"type":["string","null"]},"execution_duration_ms":{"type":["integer","null"]},"lease":{"type":["string","null"]}}})"},
     {"TaskResults", R"({"type":"object","required":["results"],"properties":{"results":{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/TaskResult"}}}})"},
-    {"ResultAnswer", R"({"type":"object","required":["accepted","duplicate"],"properties":{"accepted":{"type":"boolean"},"duplicate":{"type":"boolean"}}})"},
-    {"ResultAnswers", R"({"type":"object","required":["results"],"properties":{"results":{"type":"array","items":{"type":"object","required":["task_id","accepted","duplicate"],"properties":{"task_id":{"type":"string"},"accepted":{"type":"boolean"},"duplicate":{"type":"boolean"},"code":{"type":"string"},"message":{"type":"string"}}}}}})"},
+    {"ResultAnswer", R"({"type":"object","required":["accepted","duplicate"],"properties":{"accepted":{"type":"boolean"},"duplicate":{"type":"boolean"},"ignored":{"type":"string"},"code":{"type":"string"}}})"},
+    {"ResultAnswers", R"({"type":"object","required":["results"],"properties":{"results":{"type":"array","items":{"type":"object","required":["task_id","accepted","duplicate"],"properties":{"task_id":{"type":"string"},"accepted":{"type":"boolean"},"duplicate":{"type":"boolean"},"ignored":{"type":"string"},"code":{"type":"string"},"message":{"type":"string"}}}}}})"},
     {"HeartbeatRequest", R"({"type":"object","required":["worker","tasks"],"properties":{"worker":{"type":"string"},"tasks":{"type":"array","maxItems":1000,"items":{"type":"object","required":["task_id","lease"],"properties":{"task_id":{"type":"string"},"lease":{"type":"string"}}}}}})"},
     {"HeartbeatAnswer", R"({"type":"object","required":["lease_until","cancelled"],"properties":{"lease_until":{"type":"string","format":"date-time"},"cancelled":{"type":"array","items":{"type":"string"}}}})"},
     {"Problem", R"({"type":"object","required":["type","title","status","code"],"properties":{"type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"code":{"type":"string"},"detail":{"type":"string"},"instance":{"type":"string"},"errors":{"type":"array","items":{"type":"object"}}}})"},
 }};
 // clang-format on
+
+// "id" -> "id":{"type":"integer"}
+void append_type(std::string& out, std::string_view type, bool is_nullable) {
+  if (type.ends_with("[]")) {
+    out += R"({"type":"array","items":)";
+    append_type(out, type.substr(0, type.size() - 2), false);
+    out += '}';
+    return;
+  }
+  if (type == "any") {
+    out += "{}";
+    return;
+  }
+  const std::string_view word = type == "int" ? "integer" : type == "bool" ? "boolean" : "string";
+  if (type != "int" && type != "bool" && type != "text" && type != "time") {
+    out += is_nullable ? R"({"anyOf":[{"type":"null"},{"$ref":"#/components/schemas/)"
+                       : R"({"$ref":"#/components/schemas/)";
+    out.append(type).append(is_nullable ? "\"}]}" : "\"}");
+    return;
+  }
+  out.append("{\"type\":").append(is_nullable ? "[" : "").append("\"").append(word).append("\"");
+  if (is_nullable) out += ",\"null\"]";
+  if (type == "time") out += R"(,"format":"date-time")";
+  out += '}';
+}
+
+void append_members(std::string& out, std::string_view members, std::string& required) {
+  while (!members.empty()) {
+    auto member = members.substr(0, members.find(' '));
+    members.remove_prefix(std::min(member.size() + 1, members.size()));
+    if (member.empty()) continue;
+    const bool is_optional = member.starts_with('~');
+    const bool is_nullable = member.ends_with('?');
+    member = member.substr(is_optional ? 1 : 0, member.size() - (is_optional ? 1 : 0) - (is_nullable ? 1 : 0));
+    const auto colon = member.find(':');
+    if (out.back() != '{') out += ',';
+    append_quoted(out, member.substr(0, colon));
+    out += ':';
+    append_type(out, member.substr(colon + 1), is_nullable);
+    if (is_optional) continue;
+    if (!required.empty()) required += ',';
+    append_quoted(required, member.substr(0, colon));
+  }
+}
+
+void append_short_schemas(std::string& out) {
+  for (const auto& [name, base, members] : short_schemas) {
+    std::string properties = "{";
+    std::string required;
+    append_members(properties, base, required);
+    append_members(properties, members, required);
+    out += ',';
+    append_quoted(out, name);
+    out.append(R"(:{"type":"object","required":[)").append(required);
+    out.append(R"(],"properties":)").append(properties).append("}}");
+  }
+}
 
 std::string_view parameter(std::string_view name) {
   for (const auto& each : parameters) {
@@ -172,6 +263,7 @@ void append_schemas(std::string& out) {
       out += json;
     }
   }
+  append_short_schemas(out);
 }
 
 std::string write_document() {

@@ -8,8 +8,6 @@ namespace baton::http {
 
 namespace {
 
-constexpr std::size_t reason_bytes_max = 2000;
-
 // The answer to a command that tells a job.
 Task<Response> tell_job(Call& call, Command command) {
   auto reply = co_await call.ask(std::move(command));
@@ -19,12 +17,6 @@ Task<Response> tell_job(Call& call, Command command) {
   auto response = json_response(job.created ? 201 : 200, {});
   append_job(response.body, job.job, Documents::brief);
   co_return response;
-}
-
-std::string read_prose(Fields& fields, std::string_view key) {
-  auto text = fields.prose(key).value_or("");
-  if (text.size() > reason_bytes_max) fields.wrong(key, "must have at most 2000 bytes");
-  return text;
 }
 
 // The tags of a job, which are stored as a JSON array.
@@ -37,14 +29,11 @@ std::vector<std::string> texts_of(const std::optional<std::string>& json) {
 }
 
 Task<Response> change_job(Call& call, ChangeJob::What what) {
-  auto document = parse_object(call.request, true);
-  if (!document) co_return std::move(document.error());
-  std::vector<FieldError> errors;
-  Fields fields(document->root(), "", errors);
+  auto change = read_change(call.request);
+  if (!change) co_return std::move(change.error());
   ChangeJob command{.tenant = call.request.tenant, .job_id = {call.request.captures[0]}, .what = what};
-  command.by = fields.text("by", 200).value_or("");
-  command.reason = read_prose(fields, "reason");
-  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  command.by = std::move(change->by);
+  command.reason = std::move(change->reason);
   if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
   Command given = std::move(command);
   co_return co_await tell_job(call, std::move(given));
@@ -60,7 +49,8 @@ Task<Response> decide_approval(Call& call, bool approved) {
                          .node_id = call.request.captures[1],
                          .approved = approved};
   command.by = fields.required_text("by", 200);
-  command.comment = read_prose(fields, "comment");
+  command.comment = fields.prose("comment").value_or("");
+  if (command.comment.size() > 2000) fields.wrong("comment", "must have at most 2000 bytes");
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
   Command given = std::move(command);

@@ -46,6 +46,7 @@ std::string_view reason_phrase(int status) {
     case 422: return "Unprocessable Content";
     case 431: return "Request Header Fields Too Large";
     case 500: return "Internal Server Error";
+    case 502: return "Bad Gateway";
     case 503: return "Service Unavailable";
     case 505: return "HTTP Version Not Supported";
     case 507: return "Insufficient Storage";
@@ -151,8 +152,15 @@ int status_of(Refusal refusal) {
     case Refusal::workflow_not_found:
     case Refusal::job_not_found:
     case Refusal::node_not_found:
+    case Refusal::runbook_not_found:
+    case Refusal::batch_not_found:
+    case Refusal::phase_not_found:
+    case Refusal::member_not_found:
+    case Refusal::step_not_found:
     case Refusal::task_not_found: return 404;
+    case Refusal::runbook_unreadable:
     case Refusal::invalid_input: return 422;
+    case Refusal::not_possible:
     case Refusal::idempotency_key_reused:
     case Refusal::version_exists:
     case Refusal::stale_result:

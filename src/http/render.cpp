@@ -213,7 +213,40 @@ void append_event(std::string& out, const workflow::Event& event) {
   out += '}';
 }
 
+namespace {
+
+// A job of a runbook is what the contract with its workers says; the rest is ours.
+void append_runbook_job(std::string& out, const Handout& task, const RunbookJob& job) {
+  const bool is_init = job.ref.kind == runbook::Kind::init;
+  out += '{';
+  append_member(out, "jobId", task.task_id);
+  append_member(out, "batchId", job.batch_id);
+  append_member(out, "workerId", task.queue);
+  append_member(out, "functionName", task.handler);
+  append_member(out, "parameters", OptionalJson(task.params));
+  append_key(out, "correlationData");
+  out += '{';
+  append_member(out,
+                is_init                                  ? "initExecutionId"
+                : job.ref.kind == runbook::Kind::cleanup ? "cleanupExecutionId"
+                                                         : "stepExecutionId",
+                job.ref.id);
+  append_flag(out, "isInitStep", is_init);
+  append_member(out, "runbookName", job.runbook_name);
+  append_member(out, "runbookVersion", job.runbook_version);
+  out += '}';
+  append_member(out, "lease", task.lease);
+  append_member(out, "lease_until", task.lease_until);
+  append_member(out, "timeout_seconds", task.timeout.count());
+  append_member(out, "delivery_count", task.delivery_count);
+  append_member(out, "retry_count", task.retry_count);
+  out += '}';
+}
+
+}  // namespace
+
 void append_handout(std::string& out, const Handout& task) {
+  if (task.runbook) return append_runbook_job(out, task, *task.runbook);
   out += '{';
   append_member(out, "task_id", task.task_id);
   append_member(out, "job_id", task.job_id.value);
@@ -229,6 +262,38 @@ void append_handout(std::string& out, const Handout& task) {
   if (task.traceparent) append_member(out, "traceparent", *task.traceparent);
   if (task.checkpoint) append_member(out, "checkpoint", task.checkpoint);
   out += '}';
+}
+
+void append_outcome(std::string& out, const ResultReply& reply) {
+  append_flag(out, "accepted", reply.ignored.empty());
+  append_flag(out, "duplicate", reply.duplicate);
+  if (reply.ignored.empty()) return;
+  append_member(out, "ignored", reply.ignored);
+  append_member(out, "code", std::string_view("ignored"));
+}
+
+void append_refusal(std::string& out, const Refused* refused) {
+  append_member(out, "code", name(refused == nullptr ? Refusal::stopping : refused->refusal));
+  append_member(out, "message",
+                refused == nullptr ? std::string_view("the server is stopping") : refused->message);
+}
+
+void append_outcomes(std::string& out, std::string_view key, const std::vector<std::string>& ids,
+                     const std::vector<std::optional<Reply>>& replies) {
+  std::size_t index = 0;
+  append_list(out, "results", replies, [&](std::string& to, const std::optional<Reply>& reply) {
+    to += '{';
+    append_member(to, key, ids[index++]);
+    const auto* result = reply ? std::get_if<ResultReply>(&*reply) : nullptr;
+    if (result != nullptr) {
+      append_outcome(to, *result);
+    } else {
+      append_flag(to, "accepted", false);
+      append_flag(to, "duplicate", false);
+      append_refusal(to, reply ? std::get_if<Refused>(&*reply) : nullptr);
+    }
+    to += '}';
+  });
 }
 
 }  // namespace baton::http

@@ -28,6 +28,14 @@ void append_explanation(std::string& out, const ExplainReply& reply);
 void append_worker(std::string& out, const WorkerInfo& worker);
 void append_event(std::string& out, const workflow::Event& event);
 void append_handout(std::string& out, const Handout& task);
+// What became of a result: "accepted":…,"duplicate":…, and why it was ignored. `code` is there for workers
+// that send what is neither accepted nor refused for ever.
+void append_outcome(std::string& out, const ResultReply& reply);
+// "results":[…]: one for each that was handed in, under the name by which it came.
+void append_outcomes(std::string& out, std::string_view key, const std::vector<std::string>& ids,
+                     const std::vector<std::optional<Reply>>& replies);
+// "code":…,"message":…; none: the server is stopping.
+void append_refusal(std::string& out, const Refused* refused);
 
 // "key":… with a comma before it unless it is the first member.
 void append_member(std::string& out, std::string_view key, std::string_view text);

@@ -13,8 +13,19 @@ namespace {
 
 using enum Permission;
 
+Task<Response> refuse_tenant(Call& call) {
+  co_return problem(404, "runbook_not_found",
+                    "runbooks belong to the tenant 'default', not to '" + call.request.tenant.value + "'");
+}
+
+// The tables of runbooks, which others write too, know no tenants: only one may see them.
+template <Handler handler>
+Task<Response> of_default(Call& call) {
+  return call.request.tenant.value == "default" ? handler(call) : refuse_tenant(call);
+}
+
 // clang-format off
-constexpr std::array<Route, 34> table{{
+constexpr std::array<Route, 44> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -45,6 +56,16 @@ constexpr std::array<Route, 34> table{{
     {"POST", "/api/v1/callbacks/task-log", work, report_log, "reportLog", "Store lines of a task's log", "", "TaskLog", "LogAnswer"},
     {"POST", "/api/v1/callbacks/task-result", work, report_result, "reportResult", "Report the result of a task", "", "TaskResult", "ResultAnswer"},
     {"POST", "/api/v1/callbacks/task-results", work, report_results, "reportResults", "Report the results of many tasks, each on its own", "", "TaskResults", "ResultAnswers"},
+    {"POST", "/api/v1/callbacks/worker-result", work, of_default<report_worker_result>, "reportWorkerResult", "Report the result of a job of a runbook, or an array of up to 1,000", "", "WorkerResults", "WorkerResultAnswer"},
+    {"POST", "/api/v1/events", submit, of_default<accept_events>, "acceptEvents", "Take a message of a scheduler, or an array of up to 1,000", "", "SchedulerMessages", "EventAnswer"},
+    {"POST", "/api/v1/runbooks", publish, of_default<publish_runbook>, "publishRunbook", "Publish a version of a runbook", "overdue_behavior rerun_init", "yaml", "RunbookPublished"},
+    {"GET", "/api/v1/runbooks", read, of_default<list_runbooks>, "listRunbooks", "List runbooks by name, the newest version of each", "limit cursor", "", "RunbookPage"},
+    {"POST", "/api/v1/runbooks/validate", read, of_default<validate_runbook>, "validateRunbook", "Check a runbook without publishing it", "", "yaml", "RunbookValidation"},
+    {"GET", "/api/v1/runbooks/{name}", read, of_default<show_runbook>, "getRunbook", "Show a runbook; with Accept: application/yaml its text", "version", "", "RunbookText"},
+    {"GET", "/api/v1/runbooks/{name}/versions", read, of_default<list_versions>, "listRunbookVersions", "All versions of a runbook", "", "", "RunbookVersions"},
+    {"POST", "/api/v1/runbooks/{name}/activate", publish, of_default<activate_runbook>, "activateRunbook", "Make a version the active one; without version the newest", "version", "", "RunbookChanged"},
+    {"POST", "/api/v1/runbooks/{name}/deactivate", publish, of_default<deactivate_runbook>, "deactivateRunbook", "Deactivate a runbook: no new batches", "", "", "RunbookChanged"},
+    {"POST", "/api/v1/runbooks/{name}/automation", submit, of_default<set_automation>, "setAutomation", "Look at the data source, or no longer", "", "Automation", "RunbookChanged"},
     {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
     {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},
     {"GET", "/readyz", none, show_readiness, "getReadiness", "Whether the server can do work", "", "", "Health"},

@@ -72,6 +72,18 @@ Task<Response> report_progress(Call& call);
 Task<Response> report_checkpoint(Call& call);
 Task<Response> report_log(Call& call);
 Task<Response> list_workers(Call& call);
+// runbook_handlers.cpp
+Task<Response> publish_runbook(Call& call);
+Task<Response> validate_runbook(Call& call);
+Task<Response> list_runbooks(Call& call);
+Task<Response> show_runbook(Call& call);
+Task<Response> list_versions(Call& call);
+Task<Response> activate_runbook(Call& call);
+Task<Response> deactivate_runbook(Call& call);
+Task<Response> set_automation(Call& call);
+// event_handlers.cpp
+Task<Response> accept_events(Call& call);
+Task<Response> report_worker_result(Call& call);
 // system_handlers.cpp
 Task<Response> show_health(Call& call);
 Task<Response> show_readiness(Call& call);

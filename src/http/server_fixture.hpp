@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "http/client.hpp"
+#include "http/runbook_fixture.hpp"
 #include "http/server.hpp"
 
 namespace baton::http {
@@ -75,7 +76,7 @@ class ScriptedInbox final : public Inbox {
   std::vector<std::shared_ptr<Waiter>> held_;
 };
 
-struct Rows {
+struct Rows : RunbookRows {
   std::mutex mutex;
   std::vector<workflow::Job> jobs;
   std::vector<workflow::NodeState> nodes;
@@ -86,9 +87,9 @@ struct Rows {
   int breaks = 0;  // this many reads fail as if the connection were lost
 };
 
-class MemoryReads final : public Reads {
+class MemoryReads final : public RunbookMemoryReads {
  public:
-  explicit MemoryReads(Rows& rows) : rows_(rows) {}
+  explicit MemoryReads(Rows& rows) : RunbookMemoryReads(rows, rows.mutex), rows_(rows) {}
   Result<std::optional<workflow::Job>> job(const workflow::Tenant& tenant,
                                            const workflow::JobId& id) override {
     const std::lock_guard lock(rows_.mutex);
@@ -305,15 +306,21 @@ class ServerTest : public ::testing::Test {
                 made.traceparent = c.traceparent;
                 return JobReply{made, !c.idempotency_key || *c.idempotency_key != "again"};
               },
-              [](const AwaitJob& c) -> Reply { return JobReply{job(c.job_id.value), false}; },
+              [](const AwaitJob& c) -> Reply {
+                return JobReply{job(c.job_id.value), false};
+              },
               [](const ChangeJob& c) -> Reply {
                 const bool cancels = c.what == ChangeJob::What::cancel;
                 return JobReply{job(c.job_id.value,
                                     cancels ? workflow::JobStatus::cancelled : workflow::JobStatus::running),
                                 false};
               },
-              [](const DecideApproval& c) -> Reply { return JobReply{job(c.job_id.value), false}; },
-              [](const ReplayTask&) -> Reply { return JobReply{job("j"), false}; },
+              [](const DecideApproval& c) -> Reply {
+                return JobReply{job(c.job_id.value), false};
+              },
+              [](const ReplayTask&) -> Reply {
+                return JobReply{job("j"), false};
+              },
               [](const ExplainJob& c) -> Reply {
                 ExplainReply reply{
                     .job = job(c.job_id.value), .reason = "no_worker", .summary = "nobody is there"};
@@ -338,14 +345,21 @@ class ServerTest : public ::testing::Test {
                 task.params.text = R"({"x":1.0})";
                 task.queue = c.queue;
                 task.lease = "L1";
+                if (c.queue == "pool-1") {
+                  task.task_id = "init-7-retry-2";
+                  task.runbook = RunbookJob{42, {runbook::Kind::init, 7}, "move", 3};
+                }
                 return PollReply{{task}};
               },
               [](const ReportResult& c) -> Reply {
                 if (c.task_id == "old") return Refused{Refusal::stale_result, "an earlier lease", {}};
-                return ResultReply{c.task_id == "twice"};
+                return ResultReply{c.task_id == "twice", c.task_id == "step-9" ? "the step is over" : ""};
               },
-              [](const Heartbeat&) -> Reply { return HeartbeatReply{Time{Duration{1000}}, {"t2"}}; },
+              [](const Heartbeat&) -> Reply {
+                return HeartbeatReply{Time{Duration{1000}}, {"t2"}};
+              },
               [](const ReturnTasks&) -> Reply { return ReturnReply{}; },
+              RunbookAgrees{},
           },
           command);
     });

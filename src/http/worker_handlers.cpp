@@ -1,6 +1,7 @@
 // Workers: ask for tasks, report results, renew leases, say how it goes; and who they are.
 #include <fmt/format.h>
 
+#include "http/answer.hpp"
 #include "http/fields.hpp"
 #include "http/problem.hpp"
 #include "http/render.hpp"
@@ -52,21 +53,6 @@ Poll read_poll(Call& call, const JsonDocument& document, std::vector<FieldError>
   return poll;
 }
 
-void append_outcome(std::string& out, const std::string& task_id, const Reply* reply) {
-  const Refused stopping{Refusal::stopping, "the server is stopping", {}};
-  const auto* refused = reply == nullptr ? &stopping : std::get_if<Refused>(reply);
-  out += '{';
-  append_member(out, "task_id", task_id);
-  append_flag(out, "accepted", refused == nullptr);
-  const auto* accepted = reply == nullptr ? nullptr : std::get_if<ResultReply>(reply);
-  append_flag(out, "duplicate", accepted != nullptr && accepted->duplicate);
-  if (refused != nullptr) {
-    append_member(out, "code", name(refused->refusal));
-    append_member(out, "message", refused->message);
-  }
-  out += '}';
-}
-
 }  // namespace
 
 Task<Response> poll_tasks(Call& call) {
@@ -100,11 +86,10 @@ Task<Response> report_result(Call& call) {
   std::vector<FieldError> errors;
   auto result = read_result(document->root(), "", call.request, errors);
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  auto reply = co_await call.ask(std::move(result));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
-  auto response = json_response(200, "{\"accepted\":true");
-  append_flag(response.body, "duplicate", std::get<ResultReply>(*reply).duplicate);
+  auto reply = co_await tell<ResultReply>(call, std::move(result));
+  if (!reply) co_return std::move(reply.error());
+  auto response = json_response(200, "{");
+  append_outcome(response.body, *reply);
   response.body += '}';
   co_return response;
 }
@@ -113,31 +98,21 @@ Task<Response> report_results(Call& call) {
   auto document = parse_object(call.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
-  std::vector<ReportResult> results;
+  std::vector<std::string> task_ids;
+  std::vector<Command> results;
   {
     Fields fields(document->root(), "", errors);
     for (const auto& item : fields.required_array("results", batch_max)) {
-      results.push_back(read_result(item, fmt::format("results[{}]", results.size()), call.request, errors));
+      auto result = read_result(item, fmt::format("results[{}]", results.size()), call.request, errors);
+      task_ids.push_back(result.task_id);
+      results.emplace_back(std::move(result));
     }
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  // All are handed in before the first is waited for, so that one commit can take them.
-  std::vector<std::string> task_ids;
-  std::vector<std::shared_ptr<ReplyParcel>> parcels;
-  for (auto& result : results) {
-    task_ids.push_back(result.task_id);
-    parcels.push_back(call.submit(std::move(result)));
-  }
-  auto response = json_response(200, "{\"results\":[");
-  for (std::size_t i = 0; i < parcels.size(); ++i) {
-    Wait wait(call.exchange, parcels[i], Interruptible::no);
-    const bool here = co_await wait;
-    Reply reply;
-    if (here) reply = parcels[i]->take();
-    if (i > 0) response.body += ',';
-    append_outcome(response.body, task_ids[i], here ? &reply : nullptr);
-  }
-  response.body += "]}";
+  auto replies = co_await call.ask_all(std::move(results));
+  auto response = json_response(200, "{");
+  append_outcomes(response.body, "task_id", task_ids, replies);
+  response.body += '}';
   co_return response;
 }
 

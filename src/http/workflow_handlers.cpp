@@ -1,5 +1,7 @@
 // Workflows: publish, check, list, show.
 #include "core/workflow/definition.hpp"
+#include "http/answer.hpp"
+#include "http/definition_body.hpp"
 #include "http/fields.hpp"
 #include "http/problem.hpp"
 #include "http/render.hpp"
@@ -9,30 +11,7 @@ namespace baton::http {
 
 namespace {
 
-constexpr std::size_t parse_here_max = 16 * 1024;
-
-// A large document would hold up everybody else on the I/O thread.
-Task<workflow::Parsed> parse_definition(Call& call) {
-  if (call.request.body.size() <= parse_here_max) co_return workflow::parse(call.request.body);
-  auto parcel = std::make_shared<ReadParcel<workflow::Parsed>>();
-  call.services.reads.compute([parcel, mailbox = call.services.mailbox, text = call.request.body] {
-    parcel->value = workflow::parse(text);
-    mailbox->put(parcel);
-  });
-  Wait wait(call.exchange, parcel, Interruptible::no);
-  const bool here = co_await wait;
-  if (!here) co_return workflow::Parsed{};
-  co_return std::move(*parcel->value);
-}
-
-std::optional<Response> check_media_type(const Request& request) {
-  if (request.content_type.starts_with("application/json") ||
-      request.content_type.starts_with("multipart/")) {
-    return problem(415, "unsupported_media_type", "the body must be the definition as application/yaml");
-  }
-  if (request.body.empty()) return problem("the body is empty", {{"", "must be a definition in YAML"}});
-  return std::nullopt;
-}
+workflow::Parsed parse(std::string_view text) { return workflow::parse(text); }
 
 void append_found(std::string& out, const workflow::Parsed& parsed) {
   out += ",\"warnings\":";
@@ -42,41 +21,40 @@ void append_found(std::string& out, const workflow::Parsed& parsed) {
 }  // namespace
 
 Task<Response> publish_workflow(Call& call) {
-  if (auto wrong = check_media_type(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call);
-  if (call.exchange.over) co_return problem(503, "stopping", "the server is stopping");
-  if (!parsed.definition) co_return problem(parsed.diagnostics);
+  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
+  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  if (!parsed) co_return stopping();
+  if (!parsed->definition) co_return problem(parsed->diagnostics);
   PublishWorkflow command;
   command.tenant = call.request.tenant;
-  command.definition = parsed.definition;
+  command.definition = parsed->definition;
   command.text = std::move(call.request.body);
-  auto reply = co_await call.ask(std::move(command));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
-  const auto& published = std::get<WorkflowReply>(*reply);
-  auto response = json_response(published.created ? 201 : 200, "{");
-  append_member(response.body, "workflow_id", published.workflow_id);
-  append_member(response.body, "version", published.version);
-  append_flag(response.body, "created", published.created);
-  append_found(response.body, parsed);
+  auto published = co_await tell<WorkflowReply>(call, std::move(command));
+  if (!published) co_return std::move(published.error());
+  auto response = json_response(published->created ? 201 : 200, "{");
+  append_member(response.body, "workflow_id", published->workflow_id);
+  append_member(response.body, "version", published->version);
+  append_flag(response.body, "created", published->created);
+  append_found(response.body, *parsed);
   response.body += '}';
-  response.headers.emplace_back("Location", "/api/v1/workflows/" + percent_encode(published.workflow_id) +
-                                                "?version=" + std::to_string(published.version));
+  response.headers.emplace_back("Location", "/api/v1/workflows/" + percent_encode(published->workflow_id) +
+                                                "?version=" + std::to_string(published->version));
   co_return response;
 }
 
 Task<Response> validate_workflow(Call& call) {
-  if (auto wrong = check_media_type(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call);
+  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
+  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  if (!parsed) co_return stopping();
   auto response = json_response(200, "{");
-  append_flag(response.body, "valid", parsed.definition != nullptr);
-  if (parsed.definition) {
-    append_member(response.body, "workflow_id", parsed.definition->workflow_id);
-    append_member(response.body, "version", parsed.definition->version);
+  append_flag(response.body, "valid", parsed->definition != nullptr);
+  if (parsed->definition) {
+    append_member(response.body, "workflow_id", parsed->definition->workflow_id);
+    append_member(response.body, "version", parsed->definition->version);
   }
   response.body += ",\"errors\":";
-  append_diagnostics(response.body, parsed.diagnostics, Diagnostic::Level::error);
-  append_found(response.body, parsed);
+  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::error);
+  append_found(response.body, *parsed);
   response.body += '}';
   co_return response;
 }
@@ -84,11 +62,7 @@ Task<Response> validate_workflow(Call& call) {
 Task<Response> list_workflows(Call& call) {
   std::vector<FieldError> errors;
   const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
-  std::string after;
-  if (const auto* cursor = call.request.argument("cursor")) {
-    after = from_base64url(*cursor).value_or("");
-    if (!is_printable(after, 200)) errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
-  }
+  const std::string after = query_name_cursor(call.request, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   const auto tenant = call.request.tenant;
   // One more than asked for tells whether there is a next page.

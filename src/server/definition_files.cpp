@@ -9,28 +9,58 @@
 #include <future>
 #include <iterator>
 
-#include "server/ask.hpp"
+#include "base/yaml.hpp"
+#include "ports/ask.hpp"
 
 namespace baton::server {
 namespace fs = std::filesystem;
 
-DefinitionFile read_definition(const std::string& path) {
-  DefinitionFile file{.path = path, .text = {}, .definition = {}, .diagnostics = {}};
-  const auto unreadable = [&](std::string why) {
-    file.diagnostics.push_back(
-        {.at = {}, .code = "unreadable", .message = "cannot read the file: " + why, .hint = {}});
-    return std::move(file);
+std::expected<std::string, Diagnostic> read_text(const std::string& path) {
+  const auto unreadable = [](std::string why) {
+    return std::unexpected(
+        Diagnostic{.at = {}, .code = "unreadable", .message = "cannot read the file: " + why, .hint = {}});
   };
   std::error_code error;
   if (fs::is_directory(path, error)) return unreadable("it is a directory");
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) return unreadable(errno != 0 ? std::strerror(errno) : "unknown reason");
-  file.text.assign(std::istreambuf_iterator<char>(in), {});
-  workflow::Parsed parsed = workflow::parse(file.text);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+namespace {
+
+// A file of either kind; `parse` is that of its kind.
+template <class File, class Parse>
+File read_file(const std::string& path, Parse parse) {
+  File file{.path = path, .text = {}, .definition = {}, .diagnostics = {}};
+  auto text = read_text(path);
+  if (!text) {
+    file.diagnostics.push_back(std::move(text).error());
+    return file;
+  }
+  file.text = *std::move(text);
+  auto parsed = parse(file.text);
   file.definition = std::move(parsed.definition);
   file.diagnostics = std::move(parsed.diagnostics);
   return file;
+}
+
+}  // namespace
+
+DefinitionFile read_definition(const std::string& path) {
+  return read_file<DefinitionFile>(path, [](std::string_view text) { return workflow::parse(text); });
+}
+
+RunbookFile read_runbook(const std::string& path) {
+  return read_file<RunbookFile>(path, [](std::string_view text) { return runbook::parse(text); });
+}
+
+bool is_runbook(std::string_view text) {
+  const auto document = yaml::parse(text);
+  if (!document) return false;
+  const auto has = [&](std::string_view key) { return document->find(key) != nullptr; };
+  return (has("phases") || has("data_source")) && !has("nodes");
 }
 
 Result<std::vector<DefinitionFile>> read_definitions(const fs::path& directory) {

@@ -12,7 +12,7 @@
 #include "engine/service.hpp"
 #include "http/read_pool.hpp"
 #include "http/server.hpp"
-#include "server/ask.hpp"
+#include "ports/ask.hpp"
 #include "server/definition_files.hpp"
 #include "server/system_clock.hpp"
 #include "store/open.hpp"

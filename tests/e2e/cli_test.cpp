@@ -66,6 +66,26 @@ TEST_F(CommandLine, ValidatesWithLineAndColumnAndAllErrorsAtOnce) {
   EXPECT_EQ(baton({"validate", example("echo_test.yaml"), example("flaky.yaml")}).code, 0);
 }
 
+TEST_F(CommandLine, ValidatesARunbookWhereThereAreNoNodes) {
+  const std::string source =
+      "name: waves\ndata_source: {type: csv, connection: WAVES, primary_key: K, batch_time: immediate}\n";
+  const auto good =
+      write("good.yaml", source +
+                             "phases:\n  - {name: p, offset: T-0, steps: [{name: s, worker_id: w, "
+                             "function: f}]}\n");
+  const Ran valid = baton({"validate", good, example("echo_test.yaml")});
+  EXPECT_EQ(valid.code, 0) << valid.err;
+  EXPECT_NE(valid.out.find("waves is valid (1 phase, 1 step)"), std::string::npos) << valid.out;
+  const auto bad = write("bad.yaml", source + "phases:\n  - {name: p, offset: 5d, steps: []}\n");
+  const Ran ran = baton({"validate", "--json", bad, good});
+  EXPECT_EQ(ran.code, 2);
+  const json::value answer = json::parse(ran.out);
+  EXPECT_EQ(answer.at("valid"), json::value(false));
+  EXPECT_EQ(answer.at("files").at(0).at("runbook"), json::value(nullptr));
+  EXPECT_EQ(answer.at("files").at(0).at("diagnostics").as_array().size(), 2u);
+  EXPECT_EQ(answer.at("files").at(1).at("runbook"), json::value("waves"));
+}
+
 TEST_F(CommandLine, TalksToAServer) {
   Server server({"--data", directory_.path() / "data"});
   const std::vector<std::string> at{"BATON_SERVER=" + server.url()};

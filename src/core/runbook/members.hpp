@@ -82,7 +82,8 @@ struct Diff {
 //  * immediate: a key that is active or failed in any batch, open or ended, is left out, so that nobody is
 //    migrated twice; the others join one new batch of T = immediate_time(now), or the open one of that T;
 //  * a batch from which more than max_removal_percent of its active members would leave, and at least five, is
-//    held: none of them leaves. A batch id in `approved` is not held.
+//    held: none of them leaves, nor joins another batch, and nobody joins it, which would make the leavers few
+//    enough to leave after all. A batch id in `approved` is not held.
 [[nodiscard]] Diff diff_members(const DataSource& source, const std::vector<SourceMember>& members,
                                 const std::vector<KnownMember>& known,
                                 const std::vector<std::int64_t>& approved, Time now);

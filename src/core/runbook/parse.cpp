@@ -107,7 +107,7 @@ class Parser {
     if (!report_.expect(list, Kind::sequence, where)) return false;
     read_steps(list, kind, where, steps, sketch, report_);
     if (kind == StepKind::init)
-      check_batch_variables(sketch.variables, "init runs before there are members", report_);
+      check_batch_variables(sketch.variables, "init runs for the batch, without a member", report_);
     return true;
   }
 
@@ -198,8 +198,10 @@ class Parser {
   void check_rollbacks() {
     Words names;
     for (const auto& [name, rollback] : rollbacks_) names.push_back(name);
+    bool all_known = true;
     const auto link = [&](const Sketch::Mention& mention, bool from_init) {
       const auto found = rollbacks_.find(mention.name);
+      all_known &= found != rollbacks_.end();
       if (found == rollbacks_.end())
         return report_.error(mention.at, "unknown_rollback",
                              "'on_failure' of " + mention.where + " names the rollback " +
@@ -208,13 +210,13 @@ class Parser {
       Rollback& rollback = found->second;
       rollback.used = true;
       if (!from_init || std::exchange(rollback.of_init, true)) return;
-      check_batch_variables(rollback.sketch.variables,
-                            mention.where + " rolls back by it, before there are members", report_);
+      check_batch_variables(rollback.sketch.variables, mention.where + " rolls back by it, without a member",
+                            report_);
     };
     for (const auto& mention : init_.rollbacks) link(mention, true);
     for (const auto& mention : members_.rollbacks) link(mention, false);
     for (const auto& [name, rollback] : rollbacks_)
-      if (!rollback.used)
+      if (!rollback.used && all_known)  // otherwise it is perhaps the one that was meant
         report_.warning(rollback.at, "unused_rollback",
                         "no 'on_failure' names the rollback " + in_quotes(name));
   }

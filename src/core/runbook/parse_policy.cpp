@@ -96,17 +96,18 @@ PollPolicy read_poll(const yaml::Node& node, const std::string& where, Report& r
   const std::string what = "'poll' of " + where;
   if (!report.expect(node, Kind::mapping, what)) return {};
   report.check_keys(node, {"interval", "timeout"}, what);
-  const auto part = [&](std::string_view key) -> std::optional<std::chrono::seconds> {
-    if (const auto* value = node.find(key))
-      return read_duration(*value, "'" + std::string(key) + "' of " + what, report);
+  const auto part = [&](std::string_view key,
+                        const yaml::Node* value) -> std::optional<std::chrono::seconds> {
+    if (value) return read_duration(*value, "'" + std::string(key) + "' of " + what, report);
     report.error(node.at, "missing_key", what + " has no '" + std::string(key) + "'",
                  "as poll: {interval: 5m, timeout: 8h}");
     return std::nullopt;
   };
-  const auto interval = part("interval");
-  const auto timeout = part("timeout");
+  const auto* end = node.find("timeout");
+  const auto interval = part("interval", node.find("interval"));
+  const auto timeout = part("timeout", end);
   if (interval && timeout && *timeout < *interval)
-    report.error(node.find("timeout")->at, "interval_order",
+    report.error(end->at, "interval_order",
                  "'timeout' of " + what + " is shorter than its interval: it would never be asked again");
   return {interval.value_or(std::chrono::seconds{}), timeout.value_or(std::chrono::seconds{})};
 }

@@ -1,5 +1,6 @@
 // {{Variable}} in the texts of a runbook. Variables are the columns of a member, what earlier steps put out,
-// and _batch_id and _batch_start_time. Not the expressions of workflows: a name, nothing else.
+// and _batch_id and _batch_start_time. Not the expressions of workflows: a name, nothing else. Pure; a Scope
+// may be read by several threads.
 #pragma once
 
 #include <expected>
@@ -22,7 +23,9 @@ namespace baton::runbook {
 // What is wrong with the braces of a text: "{{" without "}}", an empty or impossible name. Empty: nothing.
 [[nodiscard]] std::string template_error(std::string_view text);
 
-// What a step may refer to. Names match exactly; where the exact name is absent, without regard to case.
+// What a step may refer to. Names match exactly; where the exact name is absent, without regard to case (of
+// ASCII letters). _batch_id (text) and _batch_start_time (ISO 8601) hide columns of these names; the latter
+// is unknown where the batch has no T.
 class Scope {
  public:
   // data: what the source said of the member; worker_data: what steps put out, which wins. Both are JSON
@@ -33,8 +36,8 @@ class Scope {
   Scope(Scope&&) noexcept;
   Scope& operator=(Scope&&) noexcept;
 
-  // The text with its variables replaced. An array or object within a longer text is its JSON.
-  // The error is the name of the first variable that is unknown.
+  // The text with its variables replaced. An array or object within a longer text is its JSON, null is empty.
+  // The error is the name of the first variable that is unknown, or what stands in braces that are broken.
   [[nodiscard]] std::expected<std::string, std::string> text(std::string_view text) const;
   // The document with the variables in its strings replaced. A string that is one variable and nothing else
   // becomes that variable's value, so that an array stays an array. Only values are replaced, not keys.
@@ -47,7 +50,8 @@ class Scope {
 
 // The fields of a result that a step's output_params name (variable ← field, matched without regard to case;
 // the field may be a.b.c), merged into `before`; `before` as it is when there are none. The result is a JSON
-// text as the worker sent it.
+// text as the worker sent it; of a poll step the caller passes its `data`. Fields that it lacks change
+// nothing.
 [[nodiscard]] OptionalJson merge_outputs(const OptionalJson& before, const Json& result,
                                          const std::map<std::string, std::string>& output_params);
 

@@ -1,27 +1,13 @@
-// Every rule of a definition, broken: each is found where it is broken, with its code and its hint, and all
-// of them at once. A mark (@) in a document says where the next diagnostic is expected.
+// Every rule of a definition, broken; see broken_rules.hpp.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <regex>
-#include <set>
-#include <sstream>
-
 #include "core/workflow/definition.hpp"
+#include "tests/support/broken_rules.hpp"
 
 namespace baton::workflow {
 namespace {
 
-struct Expected {
-  std::string code;  // of a warning: with a question mark
-  std::string hint = {};
-};
-struct Rule {
-  std::string name;
-  std::string marked;
-  std::vector<Expected> expected;
-};
-using Rules = std::vector<Rule>;
+using support::Rules;
 
 // ---- documents ----
 
@@ -544,39 +530,8 @@ Rules many_at_once() {
 
 // ---- checks ----
 
-// The document without its marks, and where they stood.
-std::pair<std::string, std::vector<Position>> without_marks(const std::string& marked) {
-  std::string text;
-  std::vector<Position> marks;
-  Position here;
-  for (const char c : marked) {
-    if (c == '@') {
-      marks.push_back(here);
-      continue;
-    }
-    text += c;
-    here = c == '\n' ? Position{here.line + 1, 1} : Position{here.line, here.column + 1};
-  }
-  return {text, marks};
-}
-
-std::string shown(Position at, const std::string& code, const std::string& hint) {
-  return std::to_string(at.line) + ":" + std::to_string(at.column) + " " + code +
-         (hint.empty() ? "" : " (" + hint + ")") + "\n";
-}
-
-void check(const Rule& rule) {
-  const auto [text, marks] = without_marks(rule.marked);
-  ASSERT_EQ(marks.size(), rule.expected.size()) << rule.name;
-  std::string expected, found;
-  for (std::size_t i = 0; i < marks.size(); ++i)
-    expected += shown(marks[i], rule.expected[i].code, rule.expected[i].hint);
-  const Parsed parsed = parse(text);
-  for (const Diagnostic& each : parsed.diagnostics)
-    found += shown(each.at, each.code + (each.level == Diagnostic::Level::warning ? "?" : ""), each.hint);
-  EXPECT_EQ(found, expected) << rule.name << "\n" << text.substr(0, 2000);
-  EXPECT_EQ(parsed.definition == nullptr, has_errors(parsed.diagnostics)) << rule.name;
-  for (const Diagnostic& each : parsed.diagnostics) EXPECT_FALSE(each.message.empty()) << rule.name;
+void check(const Rules& rules) {
+  support::check(rules, [](const std::string& text) { return parse(text); });
 }
 
 Rules all_rules() {
@@ -588,40 +543,28 @@ Rules all_rules() {
   return all;
 }
 
-TEST(Rules, of_the_document) { std::ranges::for_each(document_rules(), check); }
-TEST(Rules, of_inputs) { std::ranges::for_each(input_rules(), check); }
-TEST(Rules, of_nodes) { std::ranges::for_each(node_rules(), check); }
-TEST(Rules, of_tasks) { std::ranges::for_each(task_rules(), check); }
-TEST(Rules, of_edges) { std::ranges::for_each(edge_rules(), check); }
-TEST(Rules, of_conditionals) { std::ranges::for_each(conditional_rules(), check); }
-TEST(Rules, of_fan_outs_and_fan_ins) { std::ranges::for_each(fan_rules(), check); }
-TEST(Rules, of_waits_and_approvals) { std::ranges::for_each(wait_and_approval_rules(), check); }
-TEST(Rules, of_expressions) { std::ranges::for_each(expression_rules(), check); }
-TEST(Rules, that_are_broken_together_are_told_together) { std::ranges::for_each(many_at_once(), check); }
-
-std::set<std::string> codes_in(const std::string& file, const char* pattern) {
-  std::ifstream stream(std::string(BATON_SOURCE_DIR "/src/core/") + file);
-  EXPECT_TRUE(stream) << file;
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  const std::regex expression(pattern);
-  std::set<std::string> codes;
-  for (std::sregex_iterator it(text.begin(), text.end(), expression), end; it != end; ++it)
-    codes.insert((*it)[1]);
-  EXPECT_FALSE(codes.empty()) << file;
-  return codes;
-}
+TEST(Rules, of_the_document) { check(document_rules()); }
+TEST(Rules, of_inputs) { check(input_rules()); }
+TEST(Rules, of_nodes) { check(node_rules()); }
+TEST(Rules, of_tasks) { check(task_rules()); }
+TEST(Rules, of_edges) { check(edge_rules()); }
+TEST(Rules, of_conditionals) { check(conditional_rules()); }
+TEST(Rules, of_fan_outs_and_fan_ins) { check(fan_rules()); }
+TEST(Rules, of_waits_and_approvals) { check(wait_and_approval_rules()); }
+TEST(Rules, of_expressions) { check(expression_rules()); }
+TEST(Rules, that_are_broken_together_are_told_together) { check(many_at_once()); }
 
 TEST(Rules, are_all_in_the_table) {
-  std::set<std::string> covered;
-  for (const Rule& rule : all_rules())
-    for (const Expected& each : rule.expected) covered.insert(each.code.substr(0, each.code.find('?')));
-  for (const char* file :
-       {"workflow/parse.cpp", "workflow/parse_node.cpp", "workflow/graph.cpp", "../base/report.cpp"})
-    for (const std::string& code : codes_in(file, R"re((?:error|warning|refuse)\([^";]*"([a-z_]+)")re"))
+  const auto covered = support::codes_of(all_rules());
+  for (const char* file : {"core/workflow/parse.cpp", "core/workflow/parse_node.cpp",
+                           "core/workflow/graph.cpp", "base/report.cpp"})
+    for (const std::string& code : support::codes_in(file, support::reported))
       EXPECT_TRUE(covered.contains(code)) << code << " of " << file << " is not in the table";
-  for (const char* file : {"template/lexer.cpp", "template/parser.cpp", "template/expression.cpp",
-                           "template/document.cpp", "template/emitter.hpp"})
-    for (const std::string& code : codes_in(file, R"re("((?:expression|unknown|invalid)_[a-z_]+)")re"))
+  for (const char* file :
+       {"core/template/lexer.cpp", "core/template/parser.cpp", "core/template/expression.cpp",
+        "core/template/document.cpp", "core/template/emitter.hpp"})
+    for (const std::string& code :
+         support::codes_in(file, R"re("((?:expression|unknown|invalid)_[a-z_]+)")re"))
       EXPECT_TRUE(covered.contains(code)) << code << " of " << file << " is not in the table";
 }
 
