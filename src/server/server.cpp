@@ -162,6 +162,7 @@ Result<> Server::State::start_http(http::Access access) {
   reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers);
   http::Options options;
   options.access = access;
+  options.data_sources = sources.get();
   options.loopback = config.listen.is_loopback();
   options.body_bytes_max = config.body_max;
   options.connections_max = config.connections_max;
