@@ -36,8 +36,9 @@ TEST(Layers, EachFolderIncludesOnlyTheLayersBelowIt) {
       {"store", {"base", "core", "ports", "store"}},
       {"http", {"base", "core", "ports", "http"}},
       {"worker", {"base", "core", "ports", "worker"}},
-      {"server", {"base", "core", "ports", "engine", "store", "http", "worker", "server"}},
-      {"cli", {"base", "core", "ports", "engine", "store", "http", "worker", "server", "cli"}},
+      {"scheduler", {"base", "core", "ports", "scheduler"}},
+      {"server", {"base", "core", "ports", "engine", "store", "http", "worker", "scheduler", "server"}},
+      {"cli", {"base", "core", "ports", "engine", "store", "http", "worker", "scheduler", "server", "cli"}},
   };
   const std::regex include("#include \"([a-z_]+)/");
   for (const auto& [folder, allowed] : may_see) {

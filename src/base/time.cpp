@@ -58,25 +58,7 @@ std::optional<std::chrono::minutes> take_offset(std::string_view& text) {
   return negative ? -offset : offset;
 }
 
-}  // namespace
-
-std::string to_iso(Time time) {
-  using namespace std::chrono;
-  const auto day = floor<days>(time);
-  const year_month_day date{day};
-  const hh_mm_ss clock{time - day};
-  std::string text = "0000-00-00T00:00:00.000Z";
-  put(&text[0], 4, static_cast<int>(date.year()));
-  put(&text[5], 2, static_cast<int>(static_cast<unsigned>(date.month())));
-  put(&text[8], 2, static_cast<int>(static_cast<unsigned>(date.day())));
-  put(&text[11], 2, static_cast<int>(clock.hours().count()));
-  put(&text[14], 2, static_cast<int>(clock.minutes().count()));
-  put(&text[17], 2, static_cast<int>(clock.seconds().count()));
-  put(&text[20], 3, static_cast<int>(clock.subseconds().count()));
-  return text;
-}
-
-std::optional<Time> from_iso(std::string_view text) {
+std::optional<Time> read_iso(std::string_view text, bool offset_required) {
   using namespace std::chrono;
   const auto y = take_digits(text, 4);
   if (!y || *y < 1970 || !take_char(text, "-")) return std::nullopt;
@@ -96,7 +78,8 @@ std::optional<Time> from_iso(std::string_view text) {
     if (!fraction) return std::nullopt;
     millis = *fraction;
   }
-  const auto offset = take_offset(text);
+  const bool is_utc = text.empty() && !offset_required;
+  const auto offset = is_utc ? minutes{0} : take_offset(text);
   if (!offset || !text.empty()) return std::nullopt;
   const year_month_day date{year{*y}, month{static_cast<unsigned>(*m)}, day{static_cast<unsigned>(*d)}};
   if (!date.ok()) return std::nullopt;
@@ -106,5 +89,27 @@ std::optional<Time> from_iso(std::string_view text) {
   if (time < Time{} || time >= Time{sys_days{year{10'000} / 1 / 1}}) return std::nullopt;
   return time;
 }
+
+}  // namespace
+
+std::string to_iso(Time time) {
+  using namespace std::chrono;
+  const auto day = floor<days>(time);
+  const year_month_day date{day};
+  const hh_mm_ss clock{time - day};
+  std::string text = "0000-00-00T00:00:00.000Z";
+  put(&text[0], 4, static_cast<int>(date.year()));
+  put(&text[5], 2, static_cast<int>(static_cast<unsigned>(date.month())));
+  put(&text[8], 2, static_cast<int>(static_cast<unsigned>(date.day())));
+  put(&text[11], 2, static_cast<int>(clock.hours().count()));
+  put(&text[14], 2, static_cast<int>(clock.minutes().count()));
+  put(&text[17], 2, static_cast<int>(clock.seconds().count()));
+  put(&text[20], 3, static_cast<int>(clock.subseconds().count()));
+  return text;
+}
+
+std::optional<Time> from_iso(std::string_view text) { return read_iso(text, true); }
+
+std::optional<Time> from_iso_or_utc(std::string_view text) { return read_iso(text, false); }
 
 }  // namespace baton

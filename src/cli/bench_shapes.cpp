@@ -3,17 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <thread>
 
-#include "cli/bench_process.hpp"
+#include "cli/bench_bed.hpp"
 #include "cli/bench_wire.hpp"
 #include "cli/commands.hpp"
 #include "cli/fields.hpp"
 #include "cli/output.hpp"
-#include "http/client.hpp"
-#include "server/config.hpp"
 
 namespace baton::cli {
 namespace {
@@ -33,40 +30,6 @@ constexpr const char* definition =
     "    next: merge\n"
     "  merge: {type: fan_in, next: end}\n"
     "  end: {type: end}\n";
-
-// A server of one's own with a definition, on a store that goes away with it.
-struct Bed {
-  TemporaryDirectory directory;
-  Process server;
-  std::string url;
-  std::unique_ptr<http::Client> client;
-
-  // `connections`: how many the server must take at once, when that is more than usual.
-  Result<> start(const std::string& store, std::size_t connections = 0) {
-    TRY(directory.make());
-    const auto definitions = directory.path() / "definitions";
-    std::filesystem::create_directory(definitions);
-    std::ofstream(definitions / "bench.yaml") << definition;
-    std::vector<std::string> arguments{"serve",
-                                       "--store",
-                                       store.empty() ? server::sqlite_url(directory.path()) : store,
-                                       "--listen",
-                                       "127.0.0.1:0",
-                                       "--definitions",
-                                       definitions.string(),
-                                       "--log-level",
-                                       "warn"};
-    if (connections > 0)
-      arguments.insert(arguments.end(), {"--connections-max", std::to_string(connections)});
-    TRY(server.start(arguments));
-    TRY_ASSIGN(url, server.read_line());
-    client = std::make_unique<http::Client>(url);
-    return {};
-  }
-  [[nodiscard]] double resident_mib() const {
-    return static_cast<double>(server.resident_bytes()) / (1 << 20);
-  }
-};
 
 struct FanOutOptions {
   std::string store;
@@ -113,7 +76,7 @@ Result<FanOut> run_fan_out(Bed& bed, std::size_t items) {
 
 Result<> measure_fan_outs(const FanOutOptions& options) {
   Bed bed;
-  TRY(bed.start(options.store));
+  TRY(bed.start(options.store, {"bench.yaml", definition}));
   Process worker;
   TRY(worker.start({"bench", "worker", "--server", bed.url, "--name", "bench", "--max", "200"}));
   TRY(run_fan_out(bed, 100));  // warm-up
@@ -142,7 +105,7 @@ Result<> measure_fan_outs(const FanOutOptions& options) {
 // Waiting polls, on a connection each.
 Result<> measure_polls(std::size_t count) {
   Bed bed;
-  TRY(bed.start("", count + 100));
+  TRY(bed.start("", {"bench.yaml", definition}, {"--connections-max", std::to_string(count + 100)}));
   const double before = bed.resident_mib();
   Wire wire(bed.url);
   const std::string poll =
@@ -161,12 +124,6 @@ Result<> measure_polls(std::size_t count) {
   fmt::print("another request meanwhile: {} in {:.1f} ms\n", health.status,
              std::chrono::duration<double, std::milli>(Steady::now() - asked).count());
   return {};
-}
-
-int finish(const Result<>& done) {
-  if (done) return exit_ok;
-  complain(done.error().message);
-  return was_interrupted() ? exit_interrupted : exit_failed;
 }
 
 }  // namespace

@@ -49,10 +49,12 @@ class Tasks {
 std::string results_of(std::string_view polled, const std::string& worker) {
   std::string body;
   Tasks tasks(polled);
+  // A queue has either tasks of workflows or jobs of runbooks here.
+  const bool runbook = polled.starts_with(R"({"jobs":[{"jobId":)");
   while (true) {
-    const auto task_id = tasks.next(R"("task_id":)");
+    const auto task_id = tasks.next(runbook ? R"("jobId":)" : R"("task_id":)");
     if (task_id.empty()) break;
-    const auto params = tasks.next(R"("params":)");
+    const auto params = tasks.next(runbook ? R"("parameters":)" : R"("params":)");
     const auto lease = tasks.next(R"("lease":)");
     body += body.empty() ? R"({"results":[)" : ",";
     fmt::format_to(std::back_inserter(body),

@@ -19,7 +19,7 @@
 #include "cli/progress.hpp"
 #include "engine/service.hpp"
 #include "ports/reads.hpp"
-#include "server/ask.hpp"
+#include "ports/ask.hpp"
 #include "server/definition_files.hpp"
 #include "server/system_clock.hpp"
 #include "store/open.hpp"
@@ -127,7 +127,7 @@ Result<> Session::submit(const server::DefinitionFile& file, Json input) {
   std::random_device random;
   const auto bits = [&] { return (std::uint64_t{random()} << 32) | random(); };
   job_id_ = JobId{uuid7(clock_.now(), bits(), bits())};
-  const Reply reply = server::ask(*engine_, SubmitJob{.job_id = job_id_,
+  const Reply reply = ask(*engine_, SubmitJob{.job_id = job_id_,
                                                       .tenant = tenant_,
                                                       .workflow_id = published.front().workflow_id,
                                                       .version = published.front().version,
@@ -148,7 +148,7 @@ Result<> Session::submit(const server::DefinitionFile& file, Json input) {
 
 Result<int> Session::follow() {
   const auto wait = [this] {
-    return server::ask(*engine_,
+    return ask(*engine_,
                        AwaitJob{.tenant = tenant_, .job_id = job_id_, .wait_until = clock_.now() + 1h});
   };
   auto answer = wait();

@@ -156,7 +156,7 @@ class Writer::Batch {
   [[nodiscard]] Reply decide(const StartBatch& command);
   [[nodiscard]] Reply decide(const RefreshMembers& command);
   [[nodiscard]] Reply decide(const RemoveMembers& command);
-  [[nodiscard]] Reply decide(const FinishData& command);
+  [[nodiscard]] Reply decide(const SyncData& command);
   [[nodiscard]] Reply decide(const RetryMembers& command);
   [[nodiscard]] Reply decide(const ChangeBatch& command);
   [[nodiscard]] Reply decide(const ChangeStep& command);
@@ -195,6 +195,7 @@ class Writer::Batch {
   std::vector<runbook::Timer> runbook_timers_;
   std::set<runbook::Timer> walks_;  // the chunks of walks that have their turn
   bool runbooks_missing_ = false;
+  bool runbooks_changed_ = false;  // a scheduler should look
   std::set<runbook::Table> ids_wanted_;
   std::size_t item_index_ = 0;  // of the item that is being decided
   std::vector<workflow::LogLine> job_logs_;

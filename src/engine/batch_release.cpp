@@ -81,6 +81,7 @@ void Writer::Batch::release() {
   for (auto& [id, r] : runs_)
     if (!r.expansions.empty() || !r.gatherings.empty()) writer_.progressions_.keep(id, r);
   for (const JobId& id : journal_.ended) writer_.progressions_.drop(id);
+  if (runbooks_changed_ && writer_.options_.runbooks_changed) writer_.options_.runbooks_changed();
   if (writer_.metrics_.steps_ended) {
     writer_.metrics_.steps_ended->add(runbook_journal_.steps_ended);
     writer_.metrics_.batches_ended->add(runbook_journal_.batches_ended);

@@ -116,7 +116,7 @@ Reply Writer::Batch::decide(const RemoveMembers& c) {
   });
 }
 
-Reply Writer::Batch::decide(const FinishData& c) {
+Reply Writer::Batch::decide(const SyncData& c) {
   return runbook_reply([&]() -> Reply {
     const auto* book = ledger_.runbook(c.runbook_id);
     if (!book) return Refused{Refusal::runbook_not_found, "there is no such runbook", {}};

@@ -53,7 +53,6 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
                      needs.insert({.what = What::members_named, .id = c.batch_id, .text = row.member_key});
                  },
                  [&](const RefreshMembers& c) {
-                   needs.insert({.what = What::runbook, .id = c.runbook_id});
                    for (const auto& one : c.members) needs.insert({.what = What::member, .id = one.member_id});
                  },
                  [&](const RemoveMembers& c) {
@@ -64,7 +63,7 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
                      needs.insert({.what = What::removals_of, .id = id});
                    }
                  },
-                 [&](const FinishData& c) { needs.insert({.what = What::runbook, .id = c.runbook_id}); },
+                 [&](const SyncData& c) { needs.insert({.what = What::runbook, .id = c.runbook_id}); },
                  [&](const StartBatch& c) { batch(c.batch_id); },
                  [&](const ChangeBatch& c) { batch(c.batch_id); },
                  [&](const RetryMembers& c) { batch(c.batch_id); },
@@ -116,34 +115,19 @@ void Writer::Batch::choose_walks() {
 // batch is decided.
 Result<> Writer::Batch::write_data() {
   if (std::exchange(lessons_.data_written, true)) return {};
-  const auto write = [&](std::int64_t runbook_id, std::vector<runbook::DataRow> rows, Time seen_at,
-                         bool finish) -> Result<> {
-    const auto* book = ledger_.knows({.what = runbook::Need::What::runbook, .id = runbook_id})
-                           ? ledger_.runbook(runbook_id)
-                           : nullptr;
-    if (!book || book->row.data_table_name.empty() || (rows.empty() && !finish)) return {};
-    runbook::DataRows out{.table = book->row.data_table_name, .rows = std::move(rows), .seen_at = seen_at, .finish = finish};
-    if (!out.rows.empty()) {
-      boost::system::error_code error;
-      const auto first = boost::json::parse(out.rows.front().data.text, error);
-      if (!error && first.is_object())
-        for (const auto& entry : first.get_object()) out.columns.emplace_back(entry.key());
-    }
-    return writer_.store_.write_data(out);
-  };
   for (const Item& item : items_) {
-    if (const auto* c = std::get_if<AddMembers>(&item.command)) {
-      const auto* batch = ledger_.knows({.what = runbook::Need::What::batch, .id = c->batch_id})
-                              ? ledger_.batch(c->batch_id)
-                              : nullptr;
-      if (batch && !batch->row.is_manual) TRY(write(batch->row.runbook_id, c->members, now_, false));
-    } else if (const auto* r = std::get_if<RefreshMembers>(&item.command)) {
-      std::vector<runbook::DataRow> rows;
-      for (const auto& one : r->members) rows.push_back(one.row);
-      TRY(write(r->runbook_id, std::move(rows), now_, false));
-    } else if (const auto* f = std::get_if<FinishData>(&item.command)) {
-      TRY(write(f->runbook_id, {}, f->seen_since, true));
-    }
+    const auto* sync = std::get_if<SyncData>(&item.command);
+    const auto* book = sync ? ledger_.runbook(sync->runbook_id) : nullptr;
+    if (!book || book->row.data_table_name.empty()) continue;
+    runbook::DataRows out{.table = book->row.data_table_name,
+                          .rows = sync->rows,
+                          .seen_at = sync->seen_at,
+                          .finish = sync->finish};
+    boost::system::error_code error;
+    const auto first = boost::json::parse(out.rows.empty() ? "{}" : out.rows.front().data.text, error);
+    if (!error && first.is_object())
+      for (const auto& entry : first.get_object()) out.columns.emplace_back(entry.key());
+    TRY(writer_.store_.write_data(out));
   }
   return {};
 }
@@ -298,6 +282,8 @@ void Writer::Batch::write_runbooks(runbook::Writes& out, std::int64_t first_even
   for (const runbook::Timer& timer : runbook_timers_)
     if (!ledger_.holds(timer)) stray.push_back(timer);
   out = ledger_.take_writes();
+  runbooks_changed_ = !out.runbooks_new.empty() || !out.runbooks_changed.empty() ||
+                      std::ranges::any_of(out.batches_changed, &runbook::Batch::removals_approved);
   out.events_new = std::move(runbook_journal_.events);
   for (runbook::BatchEvent& event : out.events_new) event.event_id = first_event_id++;
   // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.

@@ -65,6 +65,11 @@ std::size_t size_of(const Command& command) {
                                   for (const auto& row : c.members) bytes += row.data.text.size() + names;
                                   return bytes;
                                 },
+                                [](const SyncData& c) {
+                                  std::size_t bytes = 0;
+                                  for (const auto& row : c.rows) bytes += row.data.text.size() + names;
+                                  return bytes;
+                                },
                                 [](const RefreshMembers& c) {
                                   std::size_t bytes = 0;
                                   for (const auto& one : c.members) bytes += one.row.data.text.size() + names;
@@ -77,6 +82,17 @@ std::size_t size_of(const Command& command) {
                                 [](const auto&) { return std::size_t{0}; },
                             },
                             command);
+}
+
+WriterOptions writer_options(const Options& o, const Hooks& hooks) {
+  WriterOptions options;
+  options.policy.builtin = o.builtin;
+  options.policy.short_lease = o.short_lease;
+  options.policy.environment = o.environment;
+  options.runbooks.scheduler = o.scheduler;
+  options.runbooks.short_lease = o.short_lease;
+  options.runbooks_changed = hooks.runbooks_changed;
+  return options;
 }
 
 struct Waiting {
@@ -92,10 +108,7 @@ struct Service::State {
         clock(c),
         options(o),
         hooks(std::move(h)),
-        writer(*store, c,
-               {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment},
-                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease}},
-               register_metrics(m)),
+        writer(*store, c, writer_options(o, hooks), register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
 

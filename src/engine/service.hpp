@@ -36,6 +36,7 @@ struct Hooks {
   std::function<void(const Error&)> fatal;       // the writer must stop for good: fenced by another writer
   std::function<void(const Error&)> store_lost;  // commands are refused until it is back
   std::function<void()> store_back;
+  std::function<void()> runbooks_changed;  // a scheduler should look at its runbooks
 };
 
 class Service final : public Inbox {

@@ -46,6 +46,17 @@ class GatedStore final : public Store {
   std::promise<void> at_gate;
   Result<WriterState> open() override { return store_.open(); }
   Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return store_.load(needs); }
+  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
+    return store_.reserve_ids(table, count);
+  }
+  Result<> write_data(const runbook::DataRows& rows) override { return store_.write_data(rows); }
+  Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
+    return store_.phases_without_timer(limit);
+  }
+  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override {
+    return store_.runbook_timers_due(until, limit);
+  }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
   }

@@ -11,6 +11,7 @@
 //    if not, its items are decided again.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,6 +49,7 @@ struct WriterOptions {
   std::size_t events_max = 500'000;   // of one batch, which a commit can number
   int walks_max = 1;                  // chunks of members of runbooks in one batch
   std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
+  std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
 };
 
 // What the writer counts; null pointers count nothing.

@@ -75,7 +75,7 @@ const std::string* ClientResponse::header(std::string_view name) const {
 
 struct Client::State {
   std::string base_url;
-  std::optional<std::string> token, tenant;
+  std::optional<std::string> token, tenant, called;
   asio::io_context io{1};
   std::optional<asio::ssl::context> tls;
   std::optional<Address> address;
@@ -117,15 +117,17 @@ struct Client::State {
     return fail(Code::unavailable, "interrupted");
   }
 
+  const std::string& shown() const { return called ? *called : base_url; }
+
   Error cannot_connect(const error_code& error) const {
     if (error == asio::error::connection_refused) {
-      return {Code::unavailable,
-              fmt::format("cannot connect to {}: connection refused; is `baton serve` running?", base_url)};
+      return {Code::unavailable, fmt::format("cannot connect to {}: connection refused{}", shown(),
+                                             called ? "" : "; is `baton serve` running?")};
     }
     if (error == beast::error::timeout) {
-      return {Code::unavailable, fmt::format("cannot connect to {}: no answer in time", base_url)};
+      return {Code::unavailable, fmt::format("cannot connect to {}: no answer in time", shown())};
     }
-    return {Code::unavailable, fmt::format("cannot connect to {}: {}", base_url, error.message())};
+    return {Code::unavailable, fmt::format("cannot connect to {}: {}", shown(), error.message())};
   }
 
   Result<> connect(std::chrono::milliseconds timeout);
@@ -171,13 +173,13 @@ Result<> Client::State::shake_hands() {
   asio::ip::make_address(address->host, error);
   if (error && SSL_set_tlsext_host_name(secure.native_handle(), address->host.c_str()) != 1) {
     close();
-    return fail(Code::invalid, fmt::format("'{}' is not a host name", address->host));
+    return fail(Code::invalid, fmt::format("{}: not a host name", shown()));
   }
   secure.set_verify_callback(asio::ssl::host_name_verification(address->host), error);
   error = wait([&](auto done) { secure.async_handshake(asio::ssl::stream_base::client, done); });
   if (!error) return {};
   close();
-  return fail(Code::unavailable, fmt::format("cannot connect to {}: TLS: {}", base_url, error.message()));
+  return fail(Code::unavailable, fmt::format("cannot connect to {}: TLS: {}", shown(), error.message()));
 }
 
 Message Client::State::build(std::string_view method, std::string_view target, std::string body,
@@ -219,7 +221,7 @@ Result<ClientResponse> Client::State::exchange(const Message& message, std::chro
                      : error == beast::http::error::end_of_stream
                          ? std::string("the server closed the connection without an answer")
                          : error.message();
-    return fail(Code::unavailable, fmt::format("no answer from {}: {}", base_url, why));
+    return fail(Code::unavailable, fmt::format("no answer from {}: {}", shown(), why));
   }
   ClientResponse response;
   auto answer = parser.release();
@@ -236,11 +238,13 @@ Result<ClientResponse> Client::State::exchange(const Message& message, std::chro
   return response;
 }
 
-Client::Client(std::string base_url, std::optional<std::string> token, std::optional<std::string> tenant)
+Client::Client(std::string base_url, std::optional<std::string> token, std::optional<std::string> tenant,
+               std::optional<std::string> called)
     : state_(std::make_unique<State>()) {
   state_->base_url = std::move(base_url);
   state_->token = std::move(token);
   state_->tenant = std::move(tenant);
+  state_->called = std::move(called);
 }
 
 Client::~Client() = default;
@@ -282,7 +286,7 @@ Result<ClientResponse> Client::request(std::string_view method, std::string_view
     return state.exchange(message, timeout, sent_nothing_back);
   } catch (const std::exception& error) {
     state.close();
-    return fail(Code::invalid, fmt::format("cannot ask {}: {}", state.base_url, error.what()));
+    return fail(Code::invalid, fmt::format("cannot ask {}: {}", state.shown(), error.what()));
   }
 }
 

@@ -26,9 +26,9 @@ struct ClientResponse {
 class Client {
  public:
   // base_url: http://host:port or https://host, IPv6 in brackets, a path in front of the API allowed. A wrong
-  // one is told by request().
+  // one is told by request(). called: how errors name the server; none: by its URL, as a baton.
   explicit Client(std::string base_url, std::optional<std::string> token = {},
-                  std::optional<std::string> tenant = {});
+                  std::optional<std::string> tenant = {}, std::optional<std::string> called = {});
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;

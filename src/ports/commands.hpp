@@ -148,7 +148,7 @@ using Command =
     std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
                  PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
-                 FinishData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases>;
+                 SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases>;
 
 // ---- replies ----
 

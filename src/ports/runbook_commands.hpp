@@ -68,7 +68,6 @@ struct RefreshMembers {
     std::int64_t member_id = 0;
     runbook::DataRow row;
   };
-  std::int64_t runbook_id = 0;  // whose data table holds the rows
   std::vector<One> members;
 };  // → MembersReply
 
@@ -80,10 +79,13 @@ struct RemoveMembers {
   std::string by;
 };  // → MembersReply
 
-// The rows of a sync are all in the data table: those not seen since then are no longer current.
-struct FinishData {
+// What the source says of its members, for the runbook's data table; at most 1,000 rows. The last of a sync has
+// `finish`: rows that were last seen before `seen_at`, when the sync began, are no longer current.
+struct SyncData {
   std::int64_t runbook_id = 0;
-  Time seen_since{};
+  std::vector<runbook::DataRow> rows;
+  Time seen_at{};
+  bool finish = false;
 };  // → RunbookReply
 
 // A failed member goes on from what failed, all failed members of the batch when no ids and no keys are given

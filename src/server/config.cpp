@@ -108,6 +108,9 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_bool(c.insecure, v); }},
     Setting{"builtin", "on|off", "built-in handlers echo, sleep, fail and flaky; default on",
             [](Config& c, std::string_view v) { return set_bool(c.builtin, v); }},
+    Setting{"scheduler", "on|off",
+            "the built-in scheduler of runbooks: data sources, phases and polls; default on",
+            [](Config& c, std::string_view v) { return set_bool(c.scheduler, v); }},
     Setting{"env", "NAMES",
             "variables that expressions may see as env.NAME, with commas between them; default none",
             [](Config& c, std::string_view v) { return set_names(c.env, v); }},
@@ -145,6 +148,7 @@ class Layers {
   enum Strength { from_default, from_file, from_environment, from_command_line };
   Result<> apply(const Setting& setting, std::string_view value, Strength strength);
   void entry(const std::string& path, const yaml::Entry& entry);
+  void connections(const std::string& path, const yaml::Node& node);
 
   Config config_;
   ConfigErrors errors_;
@@ -182,7 +186,25 @@ void Layers::file(const std::string& path) {
   for (const yaml::Entry& each : document->entries) entry(path, each);
 }
 
+// The values are not in the errors: they may be secrets.
+void Layers::connections(const std::string& path, const yaml::Node& node) {
+  const auto wrong = [&](Position at, std::string message) {
+    errors_.push_back(
+        render(path, {.at = at, .code = "wrong_type", .message = std::move(message), .hint = {}}));
+  };
+  if (node.kind == yaml::Kind::null) return;
+  if (node.kind != yaml::Kind::mapping) return wrong(node.at, "'connections' needs names with values");
+  for (const yaml::Entry& each : node.entries) {
+    if (!each.value.is_scalar() || each.value.kind == yaml::Kind::null || each.value.text.empty()) {
+      wrong(each.value.at, fmt::format("connection '{}' needs a single value", each.key));
+    } else {
+      config_.connections[each.key] = each.value.text;
+    }
+  }
+}
+
 void Layers::entry(const std::string& path, const yaml::Entry& entry) {
+  if (entry.key == "connections") return connections(path, entry.value);
   const auto wrong = [&](Position at, std::string code, std::string message, std::string hint = {}) {
     errors_.push_back(render(
         path, {.at = at, .code = std::move(code), .message = std::move(message), .hint = std::move(hint)}));
@@ -191,6 +213,7 @@ void Layers::entry(const std::string& path, const yaml::Entry& entry) {
   if (setting == nullptr) {
     std::vector<std::string_view> keys;
     for (const Setting& each : all_settings) keys.push_back(each.key);
+    keys.push_back("connections");
     const std::string near = nearest(entry.key, keys);
     return wrong(entry.key_at, "unknown_key", fmt::format("unknown key '{}'", entry.key),
                  near.empty() ? fmt::format("known keys: {}", fmt::join(keys, ", "))
@@ -256,6 +279,15 @@ Environment process_environment() {
     const char* value = std::getenv(name.c_str());
     if (value == nullptr) return std::nullopt;
     return value;
+  };
+}
+
+Environment connections(const Config& config, Environment environment) {
+  return [configured = config.connections,
+          environment = std::move(environment)](const std::string& name) -> std::optional<std::string> {
+    if (const auto found = configured.find(name); found != configured.end()) return found->second;
+    if (name.starts_with("BATON_")) return std::nullopt;
+    return environment(name);
   };
 }
 

@@ -34,6 +34,7 @@ struct Config {
   std::filesystem::path definitions;  // empty: none
   bool insecure = false;
   bool builtin = true;
+  bool scheduler = true;  // off: an external one writes batches and members, and sends messages
   std::vector<std::string> env;  // names of variables that expressions may see
   std::string log_level = "info";
   LogFormat log_format = LogFormat::automatic;
@@ -41,6 +42,10 @@ struct Config {
   std::size_t connections_max = 16'000;
   std::size_t inbox_max = 16'384;  // commands waiting for the engine
   std::size_t lease_seconds = 30;  // of workers that heartbeat
+  // What the connections that runbooks name stand for. Only a file can say it, as `connections: {NAME:
+  // value}`: values may hold passwords, which the command line would show to everybody, and which the
+  // environment has by the name itself.
+  std::map<std::string, std::string, std::less<>> connections;
 };
 
 struct Setting {
@@ -59,6 +64,9 @@ using Values = std::map<std::string, std::string, std::less<>>;  // by key
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 [[nodiscard]] Environment process_environment();
+// What the name of a connection stands for: the configured one, else the environment variable of that name. Our
+// own settings are not for runbooks: BATON_STORE is the database with everybody's tokens.
+[[nodiscard]] Environment connections(const Config& config, Environment environment);
 
 // Everything that is wrong, each line naming where it was said: "--listen: …", "BATON_LISTEN: …", "FILE:3:5:
 // error: …".

@@ -71,6 +71,21 @@ TEST_F(Configuration, EveryErrorIsToldWithItsPlace) {
   EXPECT_TRUE(config.error()[4].starts_with("--listen: ")) << config.error()[4];
 }
 
+TEST_F(Configuration, ConnectionsAreNamesWithValuesOfTheFile) {
+  write("connections:\n  WAVES_CSV: /data/waves.csv\n  PEOPLE: postgres://joe:pw@h/db\n");
+  const auto config = load({{"config", file}});
+  ASSERT_TRUE(config) << config.error().front();
+  EXPECT_EQ(config->connections.at("WAVES_CSV"), "/data/waves.csv");
+  EXPECT_EQ(config->connections.at("PEOPLE"), "postgres://joe:pw@h/db");
+  write("connections: {A: [secret], B: , C: secret}\nconections: {}\n");
+  const auto wrong = load({{"config", file}});
+  ASSERT_FALSE(wrong);
+  ASSERT_EQ(wrong.error().size(), 3U);
+  EXPECT_NE(wrong.error()[0].find("connection 'A' needs a single value"), std::string::npos) << wrong.error()[0];
+  EXPECT_NE(wrong.error()[2].find("did you mean 'connections'?"), std::string::npos) << wrong.error()[2];
+  for (const std::string& error : wrong.error()) EXPECT_EQ(error.find("secret"), std::string::npos) << error;
+}
+
 TEST_F(Configuration, BrokenAndMissingFilesAreErrors) {
   write("listen: [\n");
   EXPECT_FALSE(load({{"config", file}}));

@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "base/yaml.hpp"
-#include "server/ask.hpp"
+#include "ports/ask.hpp"
 
 namespace baton::server {
 namespace fs = std::filesystem;

@@ -234,13 +234,222 @@ CREATE TABLE dag_task_logs (
 ) {clustered};
 )sql";
 
-constexpr std::array migrations = {version_1, version_2};  // version n is at n - 1; append only
+// Runbooks. Other programs insert and change rows here, naming the columns of the contract only: what they may
+// leave out is nullable or has a default, ids are issued by the database, and JSON of the contract is text,
+// since they write what they like. Enumerations whose column is ours are NULL where others left them out.
+//
+// A step is written three times or more, so step_executions has one whole index; the others hold the few rows
+// that wait, are parked or have failed. That index begins with the phase: a walk over the members of a batch
+// then adds its steps at one place, and the steps of one phase are a page. All steps of a member are found
+// through the phases of his batch, which are few.
+//
+// {,id} ends an index that is read by id; in SQLite every index ends so by itself.
+constexpr std::string_view version_3 = R"sql(
+CREATE TABLE runbooks (
+  id {id},
+  name {text} NOT NULL,
+  version {int} NOT NULL,
+  data_table_name {text} DEFAULT '',
+  is_active {bool} DEFAULT {true},
+  overdue_behavior {text} DEFAULT 'rerun',
+  ignore_overdue_applied {bool} DEFAULT {false},
+  rerun_init {bool} DEFAULT {false},
+  created_at {time} NOT NULL DEFAULT ({now}),
+  automation_enabled {bool} DEFAULT {true},
+  last_error {text},
+  last_error_at {time},
+  last_synced_at {time},
+  transition_after {bigint},
+  timer_due {time},
+  held_removals {json},
+  yaml_content {text} NOT NULL,
+  UNIQUE (name, version)
+) {heap};
+CREATE INDEX runbooks_active ON runbooks (name, version) WHERE is_active;
+
+CREATE TABLE batches (
+  id {id},
+  runbook_id {bigint} NOT NULL,
+  batch_start_time {time},
+  status {text} NOT NULL DEFAULT 'detected',
+  detected_at {time} NOT NULL DEFAULT ({now}),
+  init_dispatched_at {time},
+  is_manual {bool} DEFAULT {false},
+  importing {bool} DEFAULT {false},
+  created_by {text},
+  completed_at {time},
+  paused_at {time},
+  paused_by {text},
+  removals_approved {bool} DEFAULT {false},
+  walk {text},
+  walk_after {bigint} DEFAULT 0,
+  timer_due {time},
+  error_message {text}
+) {heap};
+CREATE INDEX batches_by_time ON batches (runbook_id, batch_start_time);
+CREATE INDEX batches_by_runbook ON batches (runbook_id, status{,id});
+CREATE INDEX batches_by_status ON batches (status{,id});
+CREATE INDEX batches_importing ON batches (id) WHERE importing;
+CREATE INDEX batches_approved ON batches (runbook_id) WHERE removals_approved;
+
+CREATE TABLE batch_members (
+  id {id},
+  batch_id {bigint} NOT NULL,
+  member_key {text} NOT NULL,
+  status {text} NOT NULL DEFAULT 'active',
+  added_at {time} NOT NULL DEFAULT ({now}),
+  removed_at {time},
+  add_dispatched_at {time},
+  remove_dispatched_at {time},
+  failed_at {time},
+  catching_up {bool} DEFAULT {false},
+  counted_as {text},
+  data_json {text},
+  worker_data_json {text}
+) {heap};
+CREATE INDEX batch_members_by_batch ON batch_members (batch_id{,id});
+CREATE INDEX batch_members_by_key ON batch_members (batch_id, member_key{,id});
+CREATE INDEX batch_members_left ON batch_members (batch_id, status{,id}) WHERE status<>'active';
+
+CREATE TABLE phase_executions (
+  id {id},
+  batch_id {bigint} NOT NULL,
+  phase_name {text} NOT NULL,
+  offset_minutes {int} DEFAULT 0,
+  due_at {time},
+  runbook_version {int} NOT NULL,
+  status {text} NOT NULL DEFAULT 'pending',
+  dispatched_at {time},
+  completed_at {time},
+  walk {text},
+  walk_after {bigint} DEFAULT 0,
+  current_index {int} DEFAULT 0,
+  timer_due {time},
+  member_ids {json}
+) {heap};
+CREATE INDEX phase_executions_by_batch ON phase_executions (batch_id{,id});
+CREATE INDEX phase_executions_untimed ON phase_executions (id)
+  WHERE status='pending' AND timer_due IS NULL AND due_at IS NOT NULL;
+
+CREATE TABLE step_executions (
+  id {id},
+  phase_execution_id {bigint} NOT NULL,
+  batch_member_id {bigint} NOT NULL,
+  is_catch_up {bool} DEFAULT {false},
+  {execution_3}
+) {heap};
+CREATE INDEX step_executions_by_phase ON step_executions (phase_execution_id, batch_member_id, step_index{,id});
+CREATE INDEX step_executions_failed ON step_executions (phase_execution_id{,id})
+  WHERE status IN ('failed','poll_timeout','rolled_back');
+CREATE INDEX step_executions_waiting ON step_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
+CREATE INDEX step_executions_parked ON step_executions (id) WHERE job_state='parked';
+
+CREATE TABLE init_executions (
+  id {id},
+  batch_id {bigint} NOT NULL,
+  runbook_version {int} NOT NULL,
+  {execution_3}
+) {heap};
+CREATE INDEX init_executions_by_batch ON init_executions (batch_id, runbook_version, step_index{,id});
+CREATE INDEX init_executions_waiting ON init_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
+
+CREATE TABLE cleanup_executions (
+  id {id},
+  kind {text} NOT NULL,
+  batch_id {bigint} NOT NULL,
+  runbook_version {int} NOT NULL,
+  phase_execution_id {bigint},
+  batch_member_id {bigint},
+  caused_by_step_id {bigint},
+  caused_by_init_id {bigint},
+  sequence {text} NOT NULL,
+  {execution_3}
+) {heap};
+CREATE INDEX cleanup_executions_by_batch ON cleanup_executions (batch_id{,id});
+CREATE INDEX cleanup_executions_open ON cleanup_executions (batch_id{,id})
+  WHERE status IN ('pending','dispatched','polling');
+CREATE INDEX cleanup_executions_of_step ON cleanup_executions (caused_by_step_id{,id}) WHERE caused_by_step_id IS NOT NULL;
+CREATE INDEX cleanup_executions_of_init ON cleanup_executions (caused_by_init_id{,id}) WHERE caused_by_init_id IS NOT NULL;
+CREATE INDEX cleanup_executions_removals ON cleanup_executions (batch_member_id{,id}) WHERE kind='removal';
+CREATE INDEX cleanup_executions_waiting ON cleanup_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
+
+CREATE TABLE batch_counts (
+  batch_id {bigint} NOT NULL,
+  phase_execution_id {bigint} NOT NULL,
+  lane {text} NOT NULL,
+  step_index {int} NOT NULL,
+  status {text} NOT NULL,
+  n {bigint} NOT NULL,
+  PRIMARY KEY (batch_id, phase_execution_id, lane, step_index, status)
+) {clustered};
+
+CREATE TABLE batch_events (
+  batch_id {bigint} NOT NULL,
+  event_id {bigint} NOT NULL,
+  created_at {time} NOT NULL,
+  event_type {text} NOT NULL,
+  batch_member_id {bigint},
+  job_id {text},
+  message {text} NOT NULL,
+  PRIMARY KEY (batch_id, event_id)
+) {clustered};
+
+CREATE TABLE runbook_timers (
+  due {bigint} NOT NULL,
+  kind {text} NOT NULL,
+  id {bigint} NOT NULL,
+  PRIMARY KEY (due, kind, id)
+) {clustered};
+)sql";
+
+// What the three tables of jobs have in common, in version 3.
+constexpr std::string_view execution_3 = R"sql(step_name {text} NOT NULL,
+  step_index {int} NOT NULL,
+  worker_id {text} NOT NULL,
+  function_name {text},
+  status {text} NOT NULL DEFAULT 'pending',
+  job_id {text},
+  dispatched_at {time},
+  completed_at {time},
+  is_poll_step {bool} DEFAULT {false},
+  poll_interval_sec {int},
+  poll_timeout_sec {int},
+  poll_started_at {time},
+  last_polled_at {time},
+  poll_count {int} DEFAULT 0,
+  max_retries {int},
+  retry_interval_sec {int},
+  retry_count {int} DEFAULT 0,
+  retry_after {time},
+  retry_backoff {text},
+  retry_max_interval_sec {int},
+  timeout_sec {int},
+  job_state {text},
+  queued_at {time},
+  leased_by {text},
+  leased_at {time},
+  lease_until {time},
+  delivery_count {int} DEFAULT 0,
+  dead_at {time},
+  timer_due {time},
+  counted_as {text},
+  error_message {text},
+  params_json {text},
+  result_json {text})sql";
+
+// Version n is at n - 1; append only.
+constexpr std::array migrations = {version_1, version_2, version_3};
 constexpr auto latest = static_cast<std::int64_t>(migrations.size());
 
 struct Word {
   std::string_view placeholder, sqlite, postgres;
 };
 constexpr Word words[] = {
+    {"{execution_3}", execution_3, execution_3},  // first: it holds other words
+    {"{id}", "INTEGER PRIMARY KEY AUTOINCREMENT", "bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"},
+    {"{,id}", "", ", id"},
+    {"{true}", "1", "true"},
+    {"{false}", "0", "false"},
     {"{text}", "TEXT", "text COLLATE \"C\""},
     {"{json}", "TEXT", "json"},
     {"{time}", "TEXT", "timestamptz"},
@@ -256,17 +465,6 @@ constexpr Word words[] = {
     {"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name='schema_migrations')",
      "(to_regclass('schema_migrations') IS NOT NULL)::int"},
 };
-
-std::string in_dialect(std::string_view text, Dialect dialect) {
-  std::string sql(text);
-  for (const Word& word : words) {
-    const std::string_view replacement = dialect == Dialect::sqlite ? word.sqlite : word.postgres;
-    for (std::size_t at = 0; (at = sql.find(word.placeholder, at)) != sql.npos; at += replacement.size()) {
-      sql.replace(at, word.placeholder.size(), replacement);
-    }
-  }
-  return sql;
-}
 
 Result<std::int64_t> query_number(Connection& connection, std::string sql) {
   const Statement statement{std::move(sql), {}};
@@ -311,6 +509,17 @@ Result<> migrate_locked(Connection& connection, Dialect dialect) {
 }
 
 }  // namespace
+
+std::string in_dialect(std::string_view text, Dialect dialect) {
+  std::string sql(text);
+  for (const Word& word : words) {
+    const std::string_view replacement = dialect == Dialect::sqlite ? word.sqlite : word.postgres;
+    for (std::size_t at = 0; (at = sql.find(word.placeholder, at)) != sql.npos; at += replacement.size()) {
+      sql.replace(at, word.placeholder.size(), replacement);
+    }
+  }
+  return sql;
+}
 
 Result<> migrate(Connection& connection, Dialect dialect) {
   // Most opens find nothing to do, and then need no lock.

@@ -12,6 +12,9 @@ namespace baton::store {
 // For the administration of tokens, which may come before the first server but never migrates beside one.
 [[nodiscard]] Result<> migrate_if_empty(Connection& connection, Dialect dialect);
 
+// DDL in the words of a dialect: {text}, {json}, {time}, {int}, {bigint}, {bool}, {id}, {now}, {heap} and so on.
+[[nodiscard]] std::string in_dialect(std::string_view text, Dialect dialect);
+
 // For readers, which never migrate: the database must have exactly this program's version.
 [[nodiscard]] Result<> check_version(Connection& connection, Dialect dialect);
 

@@ -103,7 +103,70 @@ struct Statements {
   Statement tokens{select<Token>() + " ORDER BY created_at,token_id", {}};
 };
 
-class SqlReads final : public Reads {
+// A database without runbooks: for tests that are about something else.
+class RunbooksToCome : public Reads {
+ public:
+  Result<std::vector<runbook::Runbook>> runbooks(const std::string&, std::size_t) override {
+    return std::vector<runbook::Runbook>{};
+  }
+  Result<std::optional<runbook::Runbook>> runbook(const std::string&, std::int32_t) override {
+    return std::optional<runbook::Runbook>{};
+  }
+  Result<std::vector<runbook::Runbook>> versions(const std::string&) override {
+    return std::vector<runbook::Runbook>{};
+  }
+  Result<std::vector<runbook::Runbook>> active_runbooks() override { return std::vector<runbook::Runbook>{}; }
+  Result<std::vector<BatchSummary>> batches(const BatchFilter&, std::int64_t, std::size_t) override {
+    return std::vector<BatchSummary>{};
+  }
+  Result<std::optional<BatchSummary>> batch(std::int64_t) override { return std::optional<BatchSummary>{}; }
+  Result<std::vector<runbook::PhaseExecution>> phases(std::int64_t) override {
+    return std::vector<runbook::PhaseExecution>{};
+  }
+  Result<std::vector<runbook::Count>> counts(std::int64_t) override { return std::vector<runbook::Count>{}; }
+  Result<std::vector<ExecutionView>> inits(std::int64_t) override { return std::vector<ExecutionView>{}; }
+  Result<std::vector<runbook::BatchEvent>> batch_events(std::int64_t, std::int64_t, std::size_t) override {
+    return std::vector<runbook::BatchEvent>{};
+  }
+  Result<std::vector<runbook::Member>> members(std::int64_t, std::optional<runbook::MemberStatus>,
+                                               std::int64_t, std::size_t) override {
+    return std::vector<runbook::Member>{};
+  }
+  Result<std::optional<runbook::Member>> member(std::int64_t) override {
+    return std::optional<runbook::Member>{};
+  }
+  Result<std::optional<runbook::Member>> member_by_key(std::int64_t, const std::string&) override {
+    return std::optional<runbook::Member>{};
+  }
+  Result<std::vector<MatrixCell>> cells(const std::vector<std::int64_t>&) override {
+    return std::vector<MatrixCell>{};
+  }
+  Result<std::vector<ExecutionView>> steps_of_member(std::int64_t) override {
+    return std::vector<ExecutionView>{};
+  }
+  Result<std::vector<Failure>> failures(std::int64_t, std::int64_t, std::size_t) override {
+    return std::vector<Failure>{};
+  }
+  Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t, std::int64_t, std::size_t) override {
+    return std::vector<ExecutionView>{};
+  }
+  Result<std::optional<ExecutionView>> execution(runbook::Ref) override {
+    return std::optional<ExecutionView>{};
+  }
+  Result<std::vector<ExecutionView>> cleanups(std::int64_t, std::int64_t, std::size_t) override {
+    return std::vector<ExecutionView>{};
+  }
+  Result<std::vector<runbook::KnownMember>> known_members(const std::string&, std::int64_t,
+                                                          std::size_t) override {
+    return std::vector<runbook::KnownMember>{};
+  }
+  Result<std::vector<std::int64_t>> approved_removals(const std::string&) override {
+    return std::vector<std::int64_t>{};
+  }
+  Result<std::vector<BatchSummary>> importing() override { return std::vector<BatchSummary>{}; }
+};
+
+class SqlReads final : public RunbooksToCome {
  public:
   SqlReads(Dialect dialect, Connect connect) : reader_(dialect, std::move(connect)) {}
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "store/schema.hpp"
+#include "store/sql_runbooks.hpp"
 #include "store/statements.hpp"
 
 namespace baton::store {
@@ -149,7 +150,7 @@ std::string random_name() {
 class SqlStore final : public Store {
  public:
   SqlStore(Dialect dialect, Connect connect)
-      : dialect_(dialect), connect_(std::move(connect)), sql_(dialect) {}
+      : dialect_(dialect), connect_(std::move(connect)), sql_(dialect), runbooks_(dialect) {}
 
   Result<WriterState> open() override {
     connection_.reset();
@@ -210,6 +211,46 @@ class SqlStore final : public Store {
     return loaded;
   }
 
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
+    RunbookLoad load(runbooks_, needs);
+    std::vector<Call> calls;
+    load.add_calls(calls);
+    if (!calls.empty()) TRY(run(calls, Mode::read));
+    return load.finish();
+  }
+
+  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
+    const auto asked = static_cast<std::int64_t>(count);
+    std::vector<std::int64_t> ids;
+    const auto take = [&](const RowView& row) -> Result<> {
+      const std::int64_t last = row.integer(0);
+      if (dialect_ == Dialect::postgres) return ids.push_back(last), Result<>{};
+      for (std::int64_t id = last - asked + 1; id <= last; ++id) ids.push_back(id);
+      return {};
+    };
+    std::vector<Call> calls;
+    if (dialect_ == Dialect::sqlite) calls.push_back({&runbooks_.begin_sequence(table), 1, {}, {}, {}});
+    calls.push_back({&runbooks_.reserve_ids(table), 1, constant({asked}), take, {}});
+    auto done = run(calls, Mode::write);
+    // Ids that were perhaps reserved are gaps.
+    if (!done && done.error().code == Code::unknown) done.error().code = Code::unavailable;
+    TRY(done);
+    return ids;
+  }
+
+  Result<> write_data(const runbook::DataRows&) override { return {}; }
+
+  Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
+    std::vector<std::int64_t> found;
+    const auto take = [&](const RowView& row) -> Result<> {
+      return found.push_back(row.integer(0)), Result<>{};
+    };
+    const Call call{
+        &runbooks_.phases_without_timer(), 1, constant({static_cast<std::int64_t>(limit)}), take, {}};
+    TRY(run({&call, 1}, Mode::read));
+    return found;
+  }
+
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     std::vector<WaitingTask> found;
     const auto take = [&](const RowView& row) -> Result<> {
@@ -219,12 +260,17 @@ class SqlStore final : public Store {
       found.push_back(std::move(task));
       return {};
     };
-    const Call call{&sql_.waiting,
-                    1,
-                    constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
-                    take,
-                    {}};
-    TRY(run({&call, 1}, Mode::read));
+    std::vector<Call> calls;
+    calls.push_back({&sql_.waiting,
+                     1,
+                     constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
+                     take,
+                     {}});
+    const bool has_runbooks = queue.tenant.value == "default";
+    if (has_runbooks) runbooks_.add_waiting(calls, queue.queue, limit, found);
+    TRY(run(calls, Mode::read));
+    if (has_runbooks) std::ranges::sort(found);
+    if (found.size() > limit) found.resize(limit);
     return found;
   }
 
@@ -248,17 +294,26 @@ class SqlStore final : public Store {
     return found;
   }
 
-  Result<std::optional<Time>> next_timer() override {
-    std::optional<Time> next;
-    const Call call{&sql_.next_due,
+  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override {
+    std::vector<runbook::Timer> found;
+    const Call call{&runbooks_.timers_due(),
                     1,
-                    {},
-                    [&](const RowView& row) -> Result<> {
-                      next = from_millis(row.integer(0));
-                      return {};
-                    },
+                    constant({to_millis(until), static_cast<std::int64_t>(limit)}),
+                    collect(found),
                     {}};
     TRY(run({&call, 1}, Mode::read));
+    return found;
+  }
+
+  Result<std::optional<Time>> next_timer() override {
+    std::optional<Time> next;
+    const auto take = [&](const RowView& row) -> Result<> {
+      const Time due = from_millis(row.integer(0));
+      next = std::min(next.value_or(due), due);
+      return {};
+    };
+    const Call calls[] = {{&sql_.next_due, 1, {}, take, {}}, {&runbooks_.next_timer(), 1, {}, take, {}}};
+    TRY(run(calls, Mode::read));
     return next;
   }
 
@@ -281,6 +336,7 @@ class SqlStore final : public Store {
     add_write(calls, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
     add_write(calls, sql_.tag_insert, writes.tags_new, Columns::all);
     add_write(calls, sql_.log_insert, writes.logs_new, Columns::all);
+    runbooks_.add_writes(calls, writes.runbooks);
     return run(calls, Mode::write);
   }
 
@@ -333,6 +389,7 @@ class SqlStore final : public Store {
   Dialect dialect_;
   Connect connect_;
   Statements sql_;
+  SqlRunbooks runbooks_;
   std::unique_ptr<Connection> connection_;  // none: open() is needed
   const std::string owner_ = random_name();
   std::int64_t term_ = 0;

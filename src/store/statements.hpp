@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "store/connection.hpp"
 #include "store/tables.hpp"
@@ -40,6 +41,10 @@ constexpr Type type_of() {
     return Type::text;
 }
 
+// Enumerations whose `none` is stored as NULL, as it is in the rows of those who do not know the column.
+template <class T>
+constexpr bool none_is_null = std::is_same_v<T, runbook::JobState> || std::is_same_v<T, runbook::Walk>;
+
 // The value borrows from `from`.
 template <class T>
 Value encode(const T& from) {
@@ -53,6 +58,8 @@ Value encode(const T& from) {
     return std::string_view{from};
   else if constexpr (std::is_same_v<T, Time> || std::is_same_v<T, bool>)
     return from;
+  else if constexpr (none_is_null<T>)
+    return from == T::none ? Value{} : Value{name(from)};
   else if constexpr (std::is_enum_v<T>)
     return name(from);
   else
@@ -69,6 +76,30 @@ inline std::optional<workflow::EventType> parse(std::string_view word, workflow:
   return workflow::event_type(word);
 }
 inline std::optional<Role> parse(std::string_view word, Role) { return role(word); }
+inline std::optional<runbook::BatchStatus> parse(std::string_view word, runbook::BatchStatus) {
+  return runbook::batch_status(word);
+}
+inline std::optional<runbook::MemberStatus> parse(std::string_view word, runbook::MemberStatus) {
+  return runbook::member_status(word);
+}
+inline std::optional<runbook::PhaseStatus> parse(std::string_view word, runbook::PhaseStatus) {
+  return runbook::phase_status(word);
+}
+inline std::optional<runbook::StepStatus> parse(std::string_view word, runbook::StepStatus) {
+  return runbook::step_status(word);
+}
+inline std::optional<runbook::JobState> parse(std::string_view word, runbook::JobState) {
+  return runbook::job_state(word);
+}
+inline std::optional<runbook::Walk> parse(std::string_view word, runbook::Walk) {
+  return runbook::walk(word);
+}
+inline std::optional<runbook::CleanupKind> parse(std::string_view word, runbook::CleanupKind) {
+  return runbook::cleanup_kind(word);
+}
+inline std::optional<runbook::Kind> parse(std::string_view word, runbook::Kind) {
+  return runbook::kind(word);
+}
 
 // False: the cell holds what this version cannot read.
 template <class T>
@@ -86,13 +117,15 @@ bool decode(const RowView& row, int column, T& to) {
     to = row.text(column);
     return true;
   } else if constexpr (std::is_same_v<T, Time>) {
-    const auto time = from_iso(row.text(column));
+    const auto time = from_iso_or_utc(row.text(column));  // others write times without an offset
     if (time) to = *time;
     return time.has_value();
   } else if constexpr (std::is_same_v<T, bool>) {
     to = row.boolean(column);
     return true;
   } else if constexpr (std::is_enum_v<T>) {
+    if constexpr (none_is_null<T>)
+      if (row.is_null(column)) return to = T::none, true;
     const auto value = parse(row.text(column), T{});
     if (value) to = *value;
     return value.has_value();
@@ -109,17 +142,19 @@ bool decode(const RowView& row, int column, T& to) {
 enum class Columns {
   all,
   keys,
-  update,   // keys and live
-  summary,  // all but JSON documents, which may be large
+  update,    // what an update writes, and by what it finds its row
+  deciding,  // all but outcomes
+  summary,   // all but JSON documents, which may be large
 };
 
 template <class Member>
 constexpr bool includes(Columns columns, Kind kind) {
   switch (columns) {
-    case Columns::all: return true;
+    case Columns::all: return kind != Kind::guard;
     case Columns::keys: return kind == Kind::key;
     case Columns::update: return kind != Kind::fixed;
-    case Columns::summary: return type_of<Member>() != Type::json;
+    case Columns::deciding: return kind != Kind::guard && kind != Kind::outcome;
+    case Columns::summary: return kind != Kind::guard && type_of<Member>() != Type::json;
   }
   return false;
 }
@@ -131,12 +166,17 @@ constexpr void for_columns(Columns columns, F&& f) {
   });
 }
 
+template <class Row, class Member>
+constexpr Type type_of(const Column<Row, Member>& column) {
+  if (column.millis) return Type::integer;
+  if (column.kind == Kind::document || column.kind == Kind::outcome) return Type::text;
+  return type_of<Member>();
+}
+
 template <class Row>
 std::vector<Type> types(Columns columns) {
   std::vector<Type> list;
-  for_columns<Row>(columns, [&]<class Member>(const Column<Row, Member>& column) {
-    list.push_back(column.millis ? Type::integer : type_of<Member>());
-  });
+  for_columns<Row>(columns, [&](const auto& column) { list.push_back(type_of(column)); });
   return list;
 }
 
@@ -179,6 +219,7 @@ Result<Row> read(const RowView& view, Columns columns = Columns::all) {
   if (!ok)
     return fail(Code::invalid,
                 "table " + std::string(Table<Row>::name) + " holds a row that this version cannot read");
+  if constexpr (requires { row.stored_status; }) row.stored_status = row.status;
   return row;
 }
 
@@ -201,6 +242,11 @@ inline std::string exactly(Dialect dialect, std::string sql, std::string_view ex
 }
 
 template <class Row>
+std::string table_name() {
+  return std::string(Table<Row>::name);
+}
+
+template <class Row>
 Statement insert_statement(Dialect dialect) {
   Statement s{"INSERT INTO " + std::string(Table<Row>::name) + "(" + names<Row>(Columns::all) + ") ",
               types<Row>(Columns::all), true};
@@ -209,64 +255,104 @@ Statement insert_statement(Dialect dialect) {
   return s;
 }
 
-// `a=?1 AND b=?2` in SQLite, `t.a=k.a AND t.b=k.b` in PostgreSQL.
+// Inserts, or writes the live columns of the row that is there.
 template <class Row>
-std::string key_matches(Dialect dialect) {
-  std::string condition;
-  std::size_t parameter = 0;
-  for_columns<Row>(Columns::keys, [&](const auto& column) {
-    const std::string name(column.name);
-    if (parameter++ != 0) condition += " AND ";
-    condition +=
-        dialect == Dialect::sqlite ? name + "=?" + std::to_string(parameter) : "t." + name + "=k." + name;
+Statement upsert_statement(Dialect dialect) {
+  Statement s = insert_statement<Row>(dialect);
+  s.sql += " ON CONFLICT(" + names<Row>(Columns::keys) + ") DO UPDATE SET ";
+  bool first = true;
+  for_each_column<Row>([&](const auto& column) {
+    if (column.kind != Kind::live) return;
+    if (!std::exchange(first, false)) s.sql += ',';
+    s.sql.append(column.name).append("=excluded.").append(column.name);
   });
+  return s;
+}
+
+// A column of which the parameters name the value.
+struct Match {
+  std::string_view column;
+  Type type{};
+};
+
+template <class Row>
+std::vector<Match> key_of_table() {
+  std::vector<Match> keys;
+  for_columns<Row>(Columns::keys, [&](const auto& column) {
+    keys.push_back({column.name, type_of(column)});
+  });
+  return keys;
+}
+
+// `t.a=?1 AND t.b=?2` in SQLite, `t.a=k.a AND t.b=k.b` in PostgreSQL.
+inline std::string matches(Dialect dialect, const std::vector<Match>& keys) {
+  std::string condition;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::string name(keys[i].column);
+    if (i != 0) condition += " AND ";
+    condition += "t." + name + (dialect == Dialect::sqlite ? "=?" + std::to_string(i + 1) : "=k." + name);
+  }
   return condition;
+}
+
+// `unnest(?1,?2) AS k(a,b)`
+inline std::string key_sets(const std::vector<Match>& keys) {
+  std::string list;
+  for (const Match& key : keys) list.append(list.empty() ? "" : ",").append(key.column);
+  return "unnest(" + parameters(keys.size()) + ") AS k(" + list + ")";
 }
 
 template <class Row>
 Statement update_statement(Dialect dialect) {
-  Statement s{
-      "UPDATE " + std::string(Table<Row>::name) + (dialect == Dialect::sqlite ? " SET " : " AS t SET "),
-      types<Row>(Columns::update), true, true};
+  const bool arrays = dialect == Dialect::postgres;
+  Statement s{"UPDATE " + table_name<Row>() + " AS t SET ", types<Row>(Columns::update), true, true};
   std::size_t parameter = 0;
-  std::string assignments;
+  std::string assignments, condition;
   for_columns<Row>(Columns::update, [&](const auto& column) {
     ++parameter;
-    if (column.kind == Kind::key) return;
     const std::string name(column.name);
+    const std::string value = arrays ? "k." + name : "?" + std::to_string(parameter);
+    if (column.kind == Kind::key || column.kind == Kind::guard) {
+      const std::string stored = column.kind == Kind::key ? name : "status";
+      condition += (condition.empty() ? "t." : " AND t.") + stored + "=" + value;
+      return;
+    }
     if (!assignments.empty()) assignments += ',';
-    assignments += name + "=" + (dialect == Dialect::sqlite ? "?" + std::to_string(parameter) : "k." + name);
+    const bool keeps = column.kind == Kind::document || column.kind == Kind::outcome;
+    assignments += name + "=" + (keeps ? "coalesce(" + value + ",t." + name + ")" : value);
   });
   s.sql += assignments;
-  if (dialect == Dialect::postgres)
+  if (arrays)
     s.sql += " FROM unnest(" + parameters(parameter) + ") AS k(" + names<Row>(Columns::update) + ")";
-  s.sql = exactly(dialect, s.sql + " WHERE " + key_matches<Row>(dialect), "cardinality(?1)");
+  s.sql = exactly(dialect, s.sql + " WHERE " + condition, "cardinality(?1)");
   return s;
 }
 
 template <class Row>
 Statement delete_statement(Dialect dialect) {
-  Statement s{"DELETE FROM " + std::string(Table<Row>::name), types<Row>(Columns::keys), true};
-  if (dialect == Dialect::postgres) {
-    s.sql +=
-        " AS t USING unnest(" + parameters(s.parameters.size()) + ") AS k(" + names<Row>(Columns::keys) + ")";
-  }
-  s.sql += " WHERE " + key_matches<Row>(dialect);
+  const auto keys = key_of_table<Row>();
+  Statement s{"DELETE FROM " + table_name<Row>() + " AS t", types<Row>(Columns::keys), true};
+  if (dialect == Dialect::postgres) s.sql += " USING " + key_sets(keys);
+  s.sql += " WHERE " + matches(dialect, keys);
+  return s;
+}
+
+// The rows whose columns `keys` equal the parameters; `condition` and `order` name columns as t.column.
+template <class Row>
+Statement select_by(Dialect dialect, Columns columns, const std::vector<Match>& keys,
+                    std::string_view condition = "", std::string_view order = "") {
+  Statement s{"SELECT " + names<Row>(columns, "t.") + " FROM ", {}, true};
+  for (const Match& match : keys) s.parameters.push_back(match.type);
+  if (dialect == Dialect::postgres) s.sql += key_sets(keys) + ", ";
+  s.sql += table_name<Row>() + " AS t WHERE " + matches(dialect, keys);
+  if (!condition.empty()) s.sql.append(" AND ").append(condition);
+  if (!order.empty()) s.sql.append(" ORDER BY ").append(order);
   return s;
 }
 
 template <class Row>
 Statement select_statement(Dialect dialect, Columns columns = Columns::all) {
-  const std::string table(Table<Row>::name);
-  Statement s{"", types<Row>(Columns::keys), true};
-  if (dialect == Dialect::sqlite) {
-    s.sql = "SELECT " + names<Row>(columns) + " FROM " + table;
-  } else {
-    s.sql = "SELECT " + names<Row>(columns, "t.") + " FROM unnest(" + parameters(s.parameters.size()) +
-            ") AS k(" + names<Row>(Columns::keys) + "), " + table + " AS t";
-  }
-  s.sql += " WHERE " + key_matches<Row>(dialect);
-  return s;
+  return select_by<Row>(dialect, columns, key_of_table<Row>());
 }
 
 // --- calls
@@ -296,19 +382,27 @@ std::vector<const Row*> in_key_order(const std::vector<Row>& rows) {
   return order;
 }
 
+template <class Row>
+Error missed() {
+  if constexpr (requires(Row row) { row.stored_status; })
+    return {Code::conflict, "a row of table " + table_name<Row>() +
+                                " is gone, or another program has changed its status meanwhile"};
+  else
+    return {Code::conflict, "table " + table_name<Row>() + " lacks a row that was to be updated"};
+}
+
 // Appends a call that writes `rows`; nothing for no rows.
 template <class Row>
 void add_write(std::vector<Call>& calls, const Statement& statement, const std::vector<Row>& rows,
                Columns columns) {
   if (rows.empty()) return;
-  calls.push_back(
-      {&statement,
-       rows.size(),
-       [order = in_key_order(rows), columns](std::size_t set, std::span<Value> out) {
-         fill(*order[set], columns, out);
-       },
-       {},
-       {Code::conflict, "table " + std::string(Table<Row>::name) + " lacks a row that was to be updated"}});
+  calls.push_back({&statement,
+                   rows.size(),
+                   [order = in_key_order(rows), columns](std::size_t set, std::span<Value> out) {
+                     fill(*order[set], columns, out);
+                   },
+                   {},
+                   missed<Row>()});
 }
 
 // A sink that appends each row of an answer to `out`.

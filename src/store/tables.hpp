@@ -1,46 +1,12 @@
-// Which member of which row struct is which column. Everything that is said about columns is said here; SQL,
-// parameters and decoding of both dialects are generated from it (statements.hpp). The DDL is in schema.cpp.
+// The tables of workflows and of the server itself; those of runbooks are in runbook_tables.hpp.
 #pragma once
-
-#include <string_view>
-#include <tuple>
 
 #include "core/workflow/rows.hpp"
 #include "ports/reads.hpp"
+#include "store/columns.hpp"
+#include "store/runbook_tables.hpp"
 
 namespace baton::store {
-
-// key: names the row. fixed: written once, with the row. live: written again by each update.
-enum class Kind { key, fixed, live };
-
-template <class Row, class Member>
-struct Column {
-  std::string_view name;
-  Member Row::* member;
-  Kind kind;
-  bool millis = false;  // an instant as Unix milliseconds instead of a timestamp
-};
-
-template <class Row, class Member>
-constexpr Column<Row, Member> key(std::string_view name, Member Row::* member) {
-  return {name, member, Kind::key};
-}
-template <class Row, class Member>
-constexpr Column<Row, Member> key_millis(std::string_view name, Member Row::* member) {
-  return {name, member, Kind::key, true};
-}
-template <class Row, class Member>
-constexpr Column<Row, Member> fixed(std::string_view name, Member Row::* member) {
-  return {name, member, Kind::fixed};
-}
-template <class Row, class Member>
-constexpr Column<Row, Member> live(std::string_view name, Member Row::* member) {
-  return {name, member, Kind::live};
-}
-
-// Key columns come first, in the order of the primary key.
-template <class Row>
-struct Table;
 
 template <>
 struct Table<workflow::Job> {
@@ -197,18 +163,5 @@ struct Table<Token> {
       live("revoked_at", &Row::revoked_at),
   };
 };
-
-template <class Row, class F>
-constexpr void for_each_column(F&& f) {
-  std::apply([&](const auto&... column) { (f(column), ...); }, Table<Row>::columns);
-}
-
-// What an update does to a row: its live columns and nothing else.
-template <class Row>
-void copy_live(const Row& from, Row& to) {
-  for_each_column<Row>([&](const auto& column) {
-    if (column.kind == Kind::live) to.*column.member = from.*column.member;
-  });
-}
 
 }  // namespace baton::store

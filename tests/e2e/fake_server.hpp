@@ -19,11 +19,12 @@ namespace baton::e2e {
 class FakeServer {
  public:
   struct Request {
-    std::string target, body;
+    std::string target, body, head;  // head: the request line and the headers
   };
   struct Reply {
     int status = 200;
     std::string body = "{}";
+    std::string content_type;  // empty: not said
   };
   using Handler = std::function<Reply(const Request&)>;  // on any of the threads, one at a time
 
@@ -90,11 +91,13 @@ class FakeServer {
         continue;
       }
       const auto target = text.substr(text.find(' ') + 1, text.find(" HTTP/") - text.find(' ') - 1);
-      const Reply reply = answer({target, text.substr(head + 4, length)});
+      const Reply reply = answer({target, text.substr(head + 4, length), text.substr(0, head)});
       text.erase(0, head + 4 + length);
-      const std::string out = "HTTP/1.1 " + std::to_string(reply.status) +
-                              " X\r\nContent-Length: " + std::to_string(reply.body.size()) + "\r\n\r\n" +
-                              reply.body;
+      const std::string out =
+          "HTTP/1.1 " + std::to_string(reply.status) +
+          " X\r\nContent-Length: " + std::to_string(reply.body.size()) + "\r\n" +
+          (reply.content_type.empty() ? "" : "Content-Type: " + reply.content_type + "\r\n") + "\r\n" +
+          reply.body;
       if (send(fd, out.data(), out.size(), MSG_NOSIGNAL) < 0) return;
     }
   }

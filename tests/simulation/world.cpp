@@ -22,6 +22,21 @@ class World::FaultyStore final : public Store {
       return fail(Code::unavailable, "the store is away");
     return store_.load(request);
   }
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
+    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
+      return fail(Code::unavailable, "the store is away");
+    return store_.load(needs);
+  }
+  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
+    return store_.reserve_ids(table, count);
+  }
+  Result<> write_data(const runbook::DataRows& rows) override { return store_.write_data(rows); }
+  Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
+    return store_.phases_without_timer(limit);
+  }
+  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override {
+    return store_.runbook_timers_due(until, limit);
+  }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
   }

@@ -112,6 +112,27 @@ Result<Loaded> MemoryStore::load(const LoadRequest& request) {
   return loaded;
 }
 
+Result<runbook::Loaded> MemoryStore::load(const std::vector<runbook::Need>& needs) {
+  if (!open_) return not_open();
+  return database_.runbooks.load(needs);
+}
+
+Result<std::vector<std::int64_t>> MemoryStore::reserve_ids(runbook::Table table, std::size_t count) {
+  if (!open_) return not_open();
+  return database_.runbooks.reserve_ids(table, count);
+}
+
+Result<> MemoryStore::write_data(const runbook::DataRows& rows) {
+  if (!open_) return not_open();
+  database_.runbooks.write_data(rows);
+  return {};
+}
+
+Result<std::vector<std::int64_t>> MemoryStore::phases_without_timer(std::size_t limit) {
+  if (!open_) return not_open();
+  return database_.runbooks.phases_without_timer(limit);
+}
+
 Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {
   if (!open_) return not_open();
   std::vector<WaitingTask> found;
@@ -119,6 +140,12 @@ Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std
   auto it = database_.waiting.lower_bound({queue, first});
   for (; it != database_.waiting.end() && it->first == queue && found.size() < limit; ++it)
     found.push_back(it->second);
+  if (queue.tenant.value == "default") {
+    const auto jobs = database_.runbooks.waiting(queue.queue);
+    const auto nodes = std::exchange(found, {});
+    std::ranges::merge(nodes, jobs, std::back_inserter(found));
+    if (found.size() > limit) found.resize(limit);
+  }
   return found;
 }
 
@@ -139,10 +166,25 @@ Result<std::vector<Timer>> MemoryStore::timers_due(Time until, std::size_t limit
   return found;
 }
 
+Result<std::vector<runbook::Timer>> MemoryStore::runbook_timers_due(Time until, std::size_t limit) {
+  if (!open_) return not_open();
+  std::vector<runbook::Timer> found;
+  for (const runbook::Timer& timer : database_.runbooks.timers) {
+    if (timer.due > until || found.size() == limit) break;
+    found.push_back(timer);
+  }
+  return found;
+}
+
 Result<std::optional<Time>> MemoryStore::next_timer() {
   if (!open_) return not_open();
-  if (database_.timers.empty()) return std::nullopt;
-  return database_.timers.begin()->due;
+  std::optional<Time> next;
+  const auto look = [&](const auto& timers) {
+    if (!timers.empty()) next = std::min(next.value_or(timers.begin()->due), timers.begin()->due);
+  };
+  look(database_.timers);
+  look(database_.runbooks.timers);
+  return next;
 }
 
 Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number) {
@@ -186,7 +228,7 @@ Result<> MemoryStore::check(const WriteSet& w) const {
       return fail(Code::conflict, "a timer that was to be inserted exists already");
     }
   }
-  return {};
+  return db.runbooks.check(w.runbooks);
 }
 
 void MemoryStore::apply(const WriteSet& writes, std::int64_t commit_number) {
@@ -211,6 +253,7 @@ void MemoryStore::apply(const WriteSet& writes, std::int64_t commit_number) {
   insert_all(db.idempotency_keys, writes.idempotency_keys_new);
   for (const JobTag& tag : writes.tags_new) db.tags.emplace(tag.tenant, tag.tag, tag.job_id);
   insert_all(db.logs, writes.logs_new);
+  db.runbooks.apply(writes.runbooks);
   db.last_commit = commit_number;
 }
 

@@ -10,10 +10,12 @@
 #include <utility>
 
 #include "ports/store.hpp"
+#include "tests/support/memory_runbooks.hpp"
 
 namespace baton::support {
 
-// May be read freely, for invariants; may be copied, for "what if". Only MemoryStore writes it.
+// May be read freely, for invariants; may be copied, for "what if". Only MemoryStore writes it, but for the
+// rows of runbooks, which others write too.
 struct MemoryDatabase {
   using WorkflowId = std::tuple<workflow::Tenant, std::string, std::int32_t>;
   using WaitingKey = std::pair<QueueKey, WaitingTask>;
@@ -28,6 +30,7 @@ struct MemoryDatabase {
   std::set<std::tuple<workflow::Tenant, std::string, workflow::JobId>> tags;
   std::map<std::tuple<workflow::JobId, std::string, std::int64_t>, workflow::LogLine> logs;
   std::set<WaitingKey> waiting;  // an index over the DISPATCHED nodes
+  MemoryRunbooks runbooks;
   std::int64_t term = 0;
   int owner = 0;   // the store that took the term
   int stores = 0;  // that there ever were
@@ -48,9 +51,14 @@ class MemoryStore final : public Store {
 
   Result<WriterState> open() override;
   Result<Loaded> load(const LoadRequest& request) override;
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override;
+  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override;
+  Result<> write_data(const runbook::DataRows& rows) override;
+  Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override;
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override;
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
   Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) override;
+  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;
   Result<> commit(const WriteSet& writes, std::int64_t commit_number) override;
 

@@ -519,7 +519,7 @@ TEST(MemoryStoreFaults, DoWhatTheirNamesSay) {
   EXPECT_EQ(store.commit(w, 1).error().code, Code::unavailable);
   fault = support::CommitFault::unknown_lost;
   EXPECT_EQ(store.commit(w, 1).error().code, Code::unknown);
-  EXPECT_EQ(store.load({}).error().code, Code::unavailable);
+  EXPECT_EQ(store.load(LoadRequest{}).error().code, Code::unavailable);
   EXPECT_EQ(store.open()->last_commit, 0);
   fault = support::CommitFault::unknown_applied;
   EXPECT_EQ(store.commit(w, 1).error().code, Code::unknown);

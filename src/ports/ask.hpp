@@ -1,5 +1,5 @@
-// Hands a command in and gives back a future for its answer, for callers that may block: start-up and the
-// command line.
+// Hands a command in and gives back a future for its answer, for callers that may block: start-up, the
+// scheduler and the command line.
 #pragma once
 
 #include <future>
@@ -8,7 +8,7 @@
 
 #include "ports/commands.hpp"
 
-namespace baton::server {
+namespace baton {
 
 [[nodiscard]] inline std::future<Reply> ask(Inbox& inbox, Command command) {
   class Promise final : public Waiter {
@@ -22,4 +22,4 @@ namespace baton::server {
   return answer;
 }
 
-}  // namespace baton::server
+}  // namespace baton

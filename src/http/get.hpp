@@ -1,0 +1,18 @@
+// One GET of a whole URL, http or https with certificates verified, on a connection of its own. For data
+// sources.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/result.hpp"
+#include "http/client.hpp"
+
+namespace baton::http {
+
+// user:password@ in the URL becomes basic authentication, token@ a bearer token. Any status is an answer,
+// also a redirect, which is not followed. Errors hold nothing of the URL, which may hold a secret.
+[[nodiscard]] Result<ClientResponse> get(const std::string& url,
+                                         std::chrono::milliseconds timeout = std::chrono::seconds{60});
+
+}  // namespace baton::http
