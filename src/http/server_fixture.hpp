@@ -308,7 +308,7 @@ class ServerTest : public ::testing::Test {
   }
   // An engine to which everything is fine.
   void agree() {
-    inbox_.answer([](const Command& command) -> std::optional<Reply> {
+    inbox_.answer([runbooks = RunbookAgrees{}](const Command& command) -> std::optional<Reply> {
       return std::visit(
           overloaded{
               [](const SubmitJob& c) -> Reply {
@@ -370,7 +370,7 @@ class ServerTest : public ::testing::Test {
                 return HeartbeatReply{Time{Duration{1000}}, {"t2"}};
               },
               [](const ReturnTasks&) -> Reply { return ReturnReply{}; },
-              RunbookAgrees{},
+              runbooks,
           },
           command);
     });

@@ -36,7 +36,6 @@ class Messages : public Contract {
       ADD_FAILURE_AT(here.file_name(), line) << body << " was answered " << response->status;
     else if (response->content_type.find("application/problem+json") == std::string::npos)
       ADD_FAILURE_AT(here.file_name(), line) << body << " was answered in " << response->content_type;
-    quiet();
     EXPECT_EQ(snapshot(), before);
   }
   void is_refused(const json::object& message, Here here = Here::current()) {
@@ -66,6 +65,7 @@ TEST_P(Messages, WithoutTheirIdsAreRefused) {
   is_refused(event("member-removed"));
   is_refused(event("poll-check"));
   is_refused(event("retry-check", {{"retryCount", 1}}));
+  quiet();
 }
 
 TEST_P(Messages, AboutThingsThatAreNotThereAreRefused) {
@@ -80,6 +80,7 @@ TEST_P(Messages, AboutThingsThatAreNotThereAreRefused) {
   is_refused(message);
   is_refused(event("member-added", {{"batchMemberId", nowhere}, {"memberKey", "x"}}));
   is_refused(event("member-removed", {{"batchMemberId", nowhere}, {"memberKey", "x"}}));
+  quiet();
 }
 
 TEST_P(Messages, ThatAreNoMessagesAreRefused) {
@@ -223,7 +224,6 @@ TEST_P(Results, ForJobsThatNeverWereChangeNothing) {
   given(two_steps);
   tell(phase_due(phase("p1")));
   Job job = one();
-  const json::value data = job.body.at("correlationData");
   changes_nothing([&] {
     for (const std::string id : {"step-99999999", "nonsense", "step-", "step-1x", ""}) {
       job.body["jobId"] = id;

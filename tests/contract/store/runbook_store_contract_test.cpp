@@ -1,4 +1,4 @@
-// The contract of ports/runbook_store.hpp, on every adapter.
+// The contract of core/runbook/store_needs.hpp, on every adapter.
 #include <algorithm>
 
 #include "tests/contract/store/runbook_rows.hpp"
