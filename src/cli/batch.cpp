@@ -100,8 +100,8 @@ int create(const Options& options) {
   return post_file(options.remote, target.text(), options.csv, "text/csv", [](const Fields& batch) {
     const std::int64_t id = batch.number("id");
     fmt::print("{}\n", id);
-    fmt::print(stderr, "{} members; 'baton batch advance {}' begins its first phase.\n",
-               batch.number("member_count"), id);
+    fmt::print(stderr, "{}; 'baton batch advance {}' begins its first phase.\n",
+               counted(batch.number("member_count"), "member"), id);
   });
 }
 

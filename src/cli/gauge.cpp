@@ -115,6 +115,11 @@ std::string grouped(std::int64_t number) {
   return digits;
 }
 
+std::string counted(std::int64_t number, std::string_view noun) {
+  const std::string_view ending = number == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", grouped(number), noun, ending);
+}
+
 std::string span_text(Duration span) {
   if (span < minutes{1}) return fmt::format("{} s", std::chrono::floor<seconds>(span).count());
   if (span < hours{1}) return fmt::format("{} min", std::chrono::floor<minutes>(span).count());

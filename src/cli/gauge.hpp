@@ -35,10 +35,11 @@ struct Tally {
 // is seen. Without colour: '#' succeeded, 'x' failed, '-' cancelled, '>' running, '.' pending.
 [[nodiscard]] std::string bar(const Tally& tally, std::size_t columns, bool colour);
 
-[[nodiscard]] std::string grouped(std::int64_t number);  // 10,000
-[[nodiscard]] std::string span_text(Duration span);      // "45 s", "12 min", "2 h 5 min", "4 d 3 h"
-[[nodiscard]] std::string relative(Time at, Time now);   // "in 2 h", "3 min ago", "now"
-[[nodiscard]] std::string minute_text(Time at);          // "2026-11-20 22:00"
+[[nodiscard]] std::string grouped(std::int64_t number);                         // 10,000
+[[nodiscard]] std::string counted(std::int64_t number, std::string_view noun);  // "1 batch", "80 members"
+[[nodiscard]] std::string span_text(Duration span);     // "45 s", "12 min", "2 h 5 min", "4 d 3 h"
+[[nodiscard]] std::string relative(Time at, Time now);  // "in 2 h", "3 min ago", "now"
+[[nodiscard]] std::string minute_text(Time at);         // "2026-11-20 22:00"
 [[nodiscard]] std::string offset_text(std::int64_t minutes_before);  // "T-5d", "T-0", "T+2h"
 
 }  // namespace baton::cli

@@ -37,6 +37,8 @@ TEST(Numbers, AreGroupedByThousands) {
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(10'000), "10,000");
   EXPECT_EQ(grouped(-1'234'567), "-1,234,567");
+  EXPECT_EQ(counted(1, "member"), "1 member");
+  EXPECT_EQ(counted(2, "batch"), "2 batches");
 }
 
 TEST(Tallies, PutTheEightStatusesOfAStepInFive) {

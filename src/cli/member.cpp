@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
-#include "cli/batch_view.hpp"
 #include "cli/exchange.hpp"
+#include "cli/gauge.hpp"
 #include "cli/output.hpp"
 #include "cli/subcommand.hpp"
 #include "cli/targets.hpp"
@@ -147,8 +147,8 @@ int show(const Options& options) {
 // What a change of members comes to: "Retried 12 members; 3 were left out."
 Show changed(std::string_view done) {
   return [done](const Fields& reply) {
-    const std::int64_t count = reply.number("count"), left_out = reply.number("left_out");
-    fmt::print("{} {} member{}", done, count, count == 1 ? "" : "s");
+    const std::int64_t left_out = reply.number("left_out");
+    fmt::print("{} {}", done, counted(reply.number("count"), "member"));
     if (left_out > 0) fmt::print("; {} {} left out", left_out, left_out == 1 ? "was" : "were");
     fmt::print(".\n");
   };

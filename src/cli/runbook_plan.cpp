@@ -18,11 +18,6 @@
 namespace baton::cli {
 namespace {
 
-std::string many(std::int64_t number, std::string_view noun) {
-  const std::string_view plural = noun == "batch" ? "es" : "s";
-  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : plural);
-}
-
 std::string start_text(const Fields& batch, Time now) {
   const auto start = time_of(batch, "batch_start_time");
   return start ? fmt::format("T {} UTC ({})", minute_text(*start), relative(*start, now))
@@ -74,7 +69,7 @@ std::string phases_text(const Fields& batch, Time now, bool colour) {
     text += fmt::format("  {}  {:<7}  ", padded(phase.text("phase_name"), columns),
                         offset_text(phase.number("offset_minutes")));
     text += due ? fmt::format("{}  {}", minute_text(*due), relative(*due, now)) : "by hand";
-    text += "  " + many(phase.number("step_count"), "step");
+    text += "  " + counted(phase.number("step_count"), "step");
     if (phase.flag("overdue")) text += "  " + paint("past due: begins at once", Colour::yellow, colour);
     text += '\n';
   }
@@ -92,7 +87,7 @@ std::string member_text(const Fields& member, bool colour) {
 
 std::string batch_text(const Fields& batch, Time now, bool colour) {
   const std::int64_t count = batch.number("member_count");
-  std::string text = fmt::format("\nbatch of {}, {}\n", many(count, "member"), start_text(batch, now));
+  std::string text = fmt::format("\nbatch of {}, {}\n", counted(count, "member"), start_text(batch, now));
   if (const auto init = batch.items("init_steps"); !init.empty())
     text += "  init, once for the batch\n" + steps_text(init, "    ", colour);
   text += phases_text(batch, now, colour);
@@ -100,7 +95,7 @@ std::string batch_text(const Fields& batch, Time now, bool colour) {
   for (const Fields& member : members) text += member_text(member, colour);
   const auto left = count - static_cast<std::int64_t>(members.size());
   if (left > 0)
-    text += fmt::format("\n  {}{} not shown\n", many(left, members.empty() ? "member" : "more member"),
+    text += fmt::format("\n  {}{} not shown\n", counted(left, members.empty() ? "member" : "more member"),
                         left == 1 ? " is" : " are");
   return text;
 }
@@ -111,7 +106,7 @@ std::string unknown_text(const Fields& plan, bool colour) {
     const std::string phase = each.text("phase_name");
     text += fmt::format("  {}/{}: {{{{{}}}}}, {}\n", phase.empty() ? "init" : printable(phase),
                         printable(each.text("step_name")), printable(each.text("variable")),
-                        many(each.number("count"), "time"));
+                        counted(each.number("count"), "time"));
   }
   if (text.empty()) return "";
   return "\n" + paint("Unknown variables, whose steps would fail:", Colour::red, colour) + "\n" + text;
@@ -148,8 +143,8 @@ std::string plan_text(const Fields& plan, Time now, bool colour) {
   const std::int64_t version = plan.number("version");
   std::string text = fmt::format("{}{}: {} in {}\n", printable(plan.text("name")),
                                  version > 0 ? fmt::format(" version {}", version) : ", not published",
-                                 many(plan.number("member_count"), "member"),
-                                 many(static_cast<std::int64_t>(batches.size()), "batch"));
+                                 counted(plan.number("member_count"), "member"),
+                                 counted(static_cast<std::int64_t>(batches.size()), "batch"));
   for (const Fields& batch : batches) text += batch_text(batch, now, colour);
   return text + unknown_text(plan, colour);
 }
@@ -198,7 +193,7 @@ std::string preview_text(const Fields& preview) {
   }
   const std::int64_t total = preview.number("member_count");
   const std::string more = shown < total ? fmt::format(", the first {} shown", grouped(shown)) : "";
-  return table(rows) + fmt::format("{}{}{}\n", rows.empty() ? "" : "\n", many(total, "member"), more);
+  return table(rows) + fmt::format("{}{}{}\n", rows.empty() ? "" : "\n", counted(total, "member"), more);
 }
 
 }  // namespace baton::cli
