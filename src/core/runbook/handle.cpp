@@ -25,6 +25,21 @@ Outcome on(const BatchInit&, const SchedulerMessage& message, Slot<Batch>& batch
   return done();
 }
 
+// Notes for whom the phase is: those that the message names and those that one before it named. A phase that was
+// begun for all stays so. True: somebody is new.
+bool list_members(const PhaseDue& due, PhaseExecution& phase) {
+  const bool begun_for_all = phase.walk_after != 0 && !phase.member_ids;
+  if (due.member_ids.empty() || begun_for_all) return false;
+  std::set<std::int64_t> ids = phase.member_ids ? read_ids(*phase.member_ids) : std::set<std::int64_t>{};
+  const std::size_t before = ids.size();
+  ids.insert(due.member_ids.begin(), due.member_ids.end());
+  if (ids.size() == before) return false;
+  std::string list;
+  for (const std::int64_t id : ids) list += (list.empty() ? "[" : ",") + std::to_string(id);
+  phase.member_ids = Json{list + "]"};
+  return true;
+}
+
 Outcome on(const PhaseDue& due, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
   auto* phase = desk.ledger.phase(due.phase_execution_id);
   if (!phase || phase->row.batch_id != batch.row.id)
@@ -34,12 +49,7 @@ Outcome on(const PhaseDue& due, const SchedulerMessage& message, Slot<Batch>& ba
     return ignored("phase '" + phase->row.phase_name + "' is " + std::string(name(phase->row.status)));
   if (is_terminal(batch.row.status))
     return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
-  const bool is_first = phase->row.status == PhaseStatus::pending || !phase->row.member_ids;
-  if (!due.member_ids.empty() && is_first && phase->row.walk_after == 0) {
-    std::string list;
-    for (const std::int64_t id : due.member_ids) list += (list.empty() ? "[" : ",") + std::to_string(id);
-    phase->row.member_ids = Json{list + "]"};
-  }
+  if (list_members(due, phase->row) && phase->row.walk == Walk::start) phase->row.walk_after = 0;
   desk.phase_due(*phase, batch);
   return done();
 }

@@ -22,6 +22,8 @@ std::size_t steps_in_all(const Definition& definition) {
   return n;
 }
 
+}  // namespace
+
 std::set<std::int64_t> read_ids(const Json& text) {
   std::set<std::int64_t> ids;
   boost::system::error_code error;
@@ -31,8 +33,6 @@ std::set<std::int64_t> read_ids(const Json& text) {
       if (each.is_int64()) ids.insert(each.get_int64());
   return ids;
 }
-
-}  // namespace
 
 // --- init
 
@@ -148,6 +148,7 @@ void Desk::walk(Slot<PhaseExecution>& phase) {
   phase_touched(row.id);
   if (members.size() < static_cast<std::size_t>(chunk) || MUTANT(walk_ends_early)) {
     row.walk = Walk::none;
+    row.walk_after = members.empty() ? std::max<std::int64_t>(row.walk_after, 1) : members.back()->row.id;
     row.timer_due.reset();
     return;
   }
@@ -238,7 +239,10 @@ void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) 
     if (!newest || newest->row.runbook_version < phase->row.runbook_version) newest = phase;
   }
   for (const auto& [phase_name, phase] : begun) {
-    if (!ledger.steps_of(member.row.id, phase->row.id).empty()) continue;
+    const auto there = ledger.steps_of(member.row.id, phase->row.id);
+    // Steps that we have counted are under way or over; another scheduler's are taken as they are.
+    if (std::ranges::any_of(there, [](const auto* step) { return step->row.counted_as.has_value(); })) continue;
+    for (Slot<StepExecution>* step : there) set_catch_up(job_of(*step));
     create_steps(member, phase->row, ledger.definition(batch.row, phase->row.runbook_version), true);
     member.row.catching_up = true;
     member.changed = true;

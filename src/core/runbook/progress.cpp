@@ -137,7 +137,11 @@ void Desk::step_failed(const Job& job) {
         "member '" + member->row.member_key + "', step '" + step.step_name + "' of phase '" + phase.phase_name +
             "': " + step.error_message.value_or(""),
         member->row.id, step.job_id);
-  if (!step.is_catch_up) return;
+  if (!step.is_catch_up) {  // what comes later is given up at once; who is at this step ends it
+    Slot<PhaseExecution>& slot = *ledger.phase(step.phase_execution_id);
+    if (slot.row.walk == Walk::none && slot.row.status == PhaseStatus::dispatched) start_walk(slot, Walk::stop);
+    return;
+  }
   for (Slot<StepExecution>* other : ledger.steps_of_member(member->row.id))
     if (other->row.is_catch_up) cancel(job_of(*other), "an earlier step failed");
   advance_catch_up(*member);
