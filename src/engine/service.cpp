@@ -89,6 +89,18 @@ struct Waiting {
   std::size_t bytes = 0;
 };
 
+// A function of its own: GCC 12 takes the temporary for uninitialized when it is made in the constructor.
+WriterOptions writer_options(const Options& options, const Hooks& hooks) {
+  WriterOptions out;
+  out.policy.builtin = options.builtin;
+  out.policy.short_lease = options.short_lease;
+  out.policy.environment = options.environment;
+  out.runbooks.scheduler = options.scheduler;
+  out.runbooks.short_lease = options.short_lease;
+  out.runbooks_changed = hooks.runbooks_changed;
+  return out;
+}
+
 }  // namespace
 
 struct Service::State {
@@ -97,11 +109,7 @@ struct Service::State {
         clock(c),
         options(o),
         hooks(std::move(h)),
-        writer(*store, c,
-               {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment},
-                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease},
-                .runbooks_changed = hooks.runbooks_changed},
-               register_metrics(m)),
+        writer(*store, c, writer_options(options, hooks), register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
 
