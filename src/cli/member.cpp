@@ -155,8 +155,7 @@ Show changed(std::string_view done) {
 }
 
 int add(const Options& options) {
-  return post_file(options.remote, members_target(options), options.csv, "text/csv",
-                   changed("Added"));
+  return post_file(options.remote, members_target(options), options.csv, "text/csv", changed("Added"));
 }
 
 int change(const Options& options, const std::string& verb, std::string_view done) {
@@ -183,33 +182,43 @@ CLI::App* add_one(CLI::App& member, Action& chosen, const Shared& options, const
   return command;
 }
 
-}  // namespace
-
-void add_member(CLI::App& app, Action& chosen) {
-  auto options = std::make_shared<Options>();
-  CLI::App* member = app.add_subcommand("member", "Look at the members of a batch, retry and remove them");
-  member->require_subcommand(1);
-  CLI::App* all = add_one(*member, chosen, options, "list", "List the members of a batch", list);
+void add_looks(CLI::App& member, Action& chosen, const Shared& options) {
+  CLI::App* all = add_one(member, chosen, options, "list", "List the members of a batch", list);
   all->add_option("--status", options->status, "active, failed or removed")
       ->check(CLI::IsMember({"active", "failed", "removed"}));
   all->add_option("--limit", options->limit, "members on one page; default 100")->check(CLI::Range(1, 1000));
   all->add_option("--cursor", options->cursor, "where the page before ended");
   all->footer("Example:\n  baton member list 42 --status failed");
-  add_one(*member, chosen, options, "show", "Print a member, its data and its steps", show)
+  add_one(member, chosen, options, "show", "Print a member, its data and its steps", show)
       ->add_option("MEMBER", options->member, "its key or its id")
       ->required();
+}
+
+}  // namespace
+
+void add_member(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* member =
+      app.add_subcommand("member", "Look at the members of a batch, add, retry and remove them");
+  member->require_subcommand(1);
+  add_looks(*member, chosen, options);
+  add_one(*member, chosen, options, "add", "Add members to a batch; they catch up on what has begun", add)
+      ->add_option("--csv", options->csv, "the members, with a heading; - is standard input")
+      ->type_name("FILE")
+      ->required();
+  const std::string by_help = "who does it; kept with the batch";
   CLI::App* again =
       add_one(*member, chosen, options, "retry", "Let failed members go on from what failed", retry);
   auto* whom = again->add_option("KEY", options->keys, "the members' keys");
   again->add_flag("--all", options->all, "every failed member of the batch")->excludes(whom);
-  again->add_option("--by", options->by, "who does it; kept with the batch");
+  again->add_option("--by", options->by, by_help);
   again->footer(
       "Examples:\n  baton member retry 42 ada@contoso.example\n  baton member retry 42 --all --by ada");
   CLI::App* out =
       add_one(*member, chosen, options, "remove",
               "Take members out: what is left of them is cancelled, then on_member_removed runs", remove);
   out->add_option("KEY", options->keys, "the members' keys")->required();
-  out->add_option("--by", options->by, "who does it; kept with the batch");
+  out->add_option("--by", options->by, by_help);
 }
 
 }  // namespace baton::cli
