@@ -103,8 +103,9 @@ Result<> Writer::prepare(std::unique_ptr<Batch>& batch) {
   for (int round = 0; round < rounds_max; ++round) {
     TRY(batch->prepare());
     if (!batch->needs_more()) return {};
-    TRY(reserve(batch->ids_wanted()));
+    const std::set<runbook::Table> wanted = batch->ids_wanted();
     batch = batch->again();
+    TRY(reserve(wanted));
     if (metrics_.redecided) metrics_.redecided->add();
   }
   return fail(Code::invalid, "what is stored does not fit together: it cannot be decided");
