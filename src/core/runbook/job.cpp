@@ -370,8 +370,8 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   Desk desk(context);
   Execution& row = *job->row;
   const Batch& batch = desk.batch_of(*job);
-  if (batch.status == BatchStatus::cancelled) {
-    desk.cancel(*job, "the batch was cancelled");
+  if (is_terminal(batch.status)) {
+    desk.cancel(*job, "the batch is " + std::string(name(batch.status)));
     desk.settle();
     return false;
   }

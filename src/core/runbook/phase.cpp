@@ -84,7 +84,9 @@ void Desk::activate(Slot<Batch>& batch) {
 
 bool Desk::gate_is_open(Slot<Batch>& batch) {
   return batch.row.status == BatchStatus::active && !batch.row.importing &&
-         ledger.open_count(batch.row.id, 0, "init") == 0;
+         std::ranges::all_of(ledger.inits_of(batch.row.id), [](const auto* init) {
+           return init->row.status == StepStatus::succeeded;
+         });
 }
 
 // --- phases

@@ -279,16 +279,21 @@ void Desk::settle_batch(Slot<Batch>& batch) {
   Batch& row = batch.row;
   if (is_terminal(row.status) || row.importing) return;
   const auto open = [&](std::string_view lane) { return ledger.open_count(row.id, 0, lane) > 0; };
-  if (failures(ledger, row.id, 0, "init", 0) > 0) {
+  const bool init_failed = failures(ledger, row.id, 0, "init", 0) > 0;
+  if (init_failed)
     for (Slot<InitExecution>* init : ledger.inits_of(row.id))
       if (init->row.status == StepStatus::pending && !init->row.retry_after)
         cancel(job_of(*init), "an earlier init step failed");
-    if (!open("rollback") && !open("init")) end(batch, BatchStatus::failed, "init failed");
-    return;
-  }
-  if (row.status != BatchStatus::active || row.walk != Walk::none) return;
+  if ((row.status != BatchStatus::active && !init_failed) || row.walk != Walk::none) return;
   if (open("rollback") || open("removal") || open("catch_up") || open("init")) return;
   const auto phases = ledger.phases_of(row.id);
+  if (init_failed) {  // of a new version, when phases of the one before may be running: they come to their end
+    const bool running = std::ranges::any_of(phases, [](const auto* phase) {
+      return phase->row.status == PhaseStatus::dispatched && phase->row.walk != Walk::held;
+    });
+    if (!running) end(batch, BatchStatus::failed, "init failed");
+    return;
+  }
   const auto has = [&](PhaseStatus status) {
     return std::ranges::any_of(phases, [&](const auto* phase) { return phase->row.status == status; });
   };
