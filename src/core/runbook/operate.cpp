@@ -445,8 +445,12 @@ Outcome cancel_step(Ref ref, const std::string& by, Context context) {
     if (job->step)
       for (Slot<StepExecution>* other : context.ledger.steps_of(job->step->batch_member_id, job->step->phase_execution_id))
         desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
-    if (job->step && job->step->is_catch_up)
-      if (auto* member = context.ledger.member(job->step->batch_member_id)) desk.advance_catch_up(*member);
+    auto* member = job->step && job->step->is_catch_up ? context.ledger.member(job->step->batch_member_id) : nullptr;
+    if (member) {  // the rest of what he missed comes after it
+      for (Slot<StepExecution>* other : context.ledger.steps_of_member(member->row.id))
+        if (other->row.is_catch_up) desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
+      desk.advance_catch_up(*member);
+    }
   }
   desk.settle();
   return changed();

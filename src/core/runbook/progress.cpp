@@ -86,13 +86,12 @@ void Desk::advance_catch_up(Slot<Member>& member) {
   };
   std::ranges::sort(steps, {}, order);
   for (Slot<StepExecution>* step : steps) {
-    if (step->row.status == StepStatus::succeeded) continue;
-    if (step->row.status == StepStatus::pending && member.row.status == MemberStatus::active) {
-      if (!step->row.retry_after) dispatch(job_of(*step));
-      return;
-    }
-    if (!is_terminal(step->row.status)) return;
-    break;  // given up: the rest does not run
+    // Who failed or cancelled one has cancelled those after it; what was retried since then runs all the same.
+    if (is_terminal(step->row.status)) continue;
+    if (step->row.status == StepStatus::pending && member.row.status == MemberStatus::active &&
+        !step->row.retry_after)
+      dispatch(job_of(*step));
+    if (!is_terminal(step->row.status) || !member.row.catching_up) return;
   }
   member.row.catching_up = false;
   member.changed = true;
