@@ -181,11 +181,18 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch
     }
     if (!listed_.contains(member.row.id)) return;
   }
+  const bool lockstep = definition.progression == Progression::lockstep;
+  // Whoever turns up when the others have done their first step goes on by himself.
+  if (lockstep && steps.empty() && row.current_index > 0) {
+    member.row.catching_up = member.changed = true;
+    create_steps(member, row, definition, true);
+    return advance_catch_up(member);
+  }
   create_steps(member, row, definition, member.row.catching_up);
   steps = ledger.steps_of(member.row.id, row.id);
   for (Slot<StepExecution>* step : steps) adopt(job_of(*step));
   if (member.row.catching_up) return;  // his turn comes when he is through with the phases before
-  if (definition.progression == Progression::per_member) return advance_member(member, row);
+  if (!lockstep) return advance_member(member, row);
   for (Slot<StepExecution>* step : steps)
     if (step->row.step_index == row.current_index && !step->row.is_catch_up && !step->row.retry_after)
       dispatch(job_of(*step));
