@@ -432,6 +432,7 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   return changed();
 }
 
+    reopen(batch, job->cleanup->caused_by_init_id ? BatchStatus::init_dispatched : BatchStatus::active, by, desk);
 Outcome cancel_step(Ref ref, const std::string& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
