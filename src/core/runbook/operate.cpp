@@ -225,6 +225,17 @@ void reopen(Slot<Batch>& batch, BatchStatus status, const std::string& by, Desk&
   desk.event(batch.row.id, "batch_reopened", "the batch goes on: a retry" + by_whom(by));
 }
 
+// A step is not tried again while the hands of its rollback are on it.
+bool is_rolled_back_now(const Job& job, Desk& desk) {
+  if (job.row->status != StepStatus::failed && job.row->status != StepStatus::poll_timeout) return false;
+  return std::ranges::any_of(desk.ledger.cleanups_of(job), [](const auto* c) { return !is_terminal(c->row.status); });
+}
+
+bool is_rolled_back_now(const Slot<Member>& member, Desk& desk) {
+  return std::ranges::any_of(desk.ledger.steps_of_member(member.row.id),
+                             [&](auto* step) { return is_rolled_back_now(job_of(*step), desk); });
+}
+
 // What failed, and what was cancelled because of it, is to run again, beside the phases.
 void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
   reopen(batch, BatchStatus::active, by, desk);
@@ -259,7 +270,7 @@ Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids
   Joined retried{.outcome = changed(), .more = all && members.size() == at_once};
   Desk desk(context);
   for (Slot<Member>* member : members) {
-    if (member->row.status != MemberStatus::failed) {
+    if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, desk)) {
       ++retried.left_out;
       continue;
     }
@@ -394,13 +405,21 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
     auto* member = context.ledger.member(job->step->batch_member_id);
     if (!member) return no_step(ref);
     if (member->row.status == MemberStatus::removed)
+  if (is_rolled_back_now(*job, desk)) return not_now(*job->row, "retried before its rollback is over");
       return wrong(Problem::not_possible, "member '" + member->row.member_key + "' was removed");
     if (member->row.status == MemberStatus::failed) {
       retry_member(*member, batch, by, desk);
     } else {
       reopen(batch, BatchStatus::active, by, desk);
+    auto& phase = *context.ledger.phase(job->step->phase_execution_id);
       (void)desk.make_again(*job, by);
+      if (is_rolled_back_now(*member, desk)) return not_now(*job->row, "retried before the member's rollbacks are over");
       desk.set_catch_up(*job);
+    } else if (!job->step->is_catch_up && phase.row.status == PhaseStatus::dispatched &&
+               phase.row.walk != Walk::stop && job->row->step_index == phase.row.current_index &&
+               context.ledger.definition(batch.row, phase.row.runbook_version).progression == Progression::lockstep) {
+      (void)desk.make_again(*job, by);  // the others are still at this step: he is in time
+      desk.dispatch(*job);
       member->row.catching_up = true;
       member->changed = true;
       desk.advance_catch_up(*member);
