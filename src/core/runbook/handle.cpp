@@ -70,6 +70,8 @@ Outcome on(const MemberAdded& added, const SchedulerMessage& message, Slot<Batch
 Outcome on(const MemberRemoved& removed, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
   auto* member = member_of(removed.batch_member_id, batch.row, desk);
   if (!member) return no_member(message, removed.batch_member_id);
+  if (is_terminal(batch.row.status))
+    return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
   desk.remove(*member, batch, message.runbook_version);
   return done();
 }
@@ -216,8 +218,6 @@ class Foresight {
     batch(found->row.batch_id);
     want({.what = What::counts_of, .id = found->row.batch_id, .other = id});
   }
-  void step(std::int64_t id) {
-    if (!want({.what = What::step, .id = id})) return;
   void phase_due(std::int64_t id) {
     phase(id);
     if (!ledger_.knows({.what = What::phase, .id = id})) return;
@@ -226,6 +226,8 @@ class Foresight {
     want({.what = What::counts_of, .id = found->row.batch_id, .other = 0});
     want({.what = What::inits_of, .id = found->row.batch_id});
   }
+  void step(std::int64_t id) {
+    if (!want({.what = What::step, .id = id})) return;
     const auto job = ledger_.job({Kind::step, id});
     if (!job) return;
     phase(job->step->phase_execution_id);
