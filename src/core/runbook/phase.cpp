@@ -102,10 +102,15 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   if (!row.dispatched_at) row.dispatched_at = now;
   if (row.walk != Walk::none && row.walk != Walk::held) return;  // it is being walked over
   row.timer_due.reset();
-  // A scheduler without init steps to announce may leave the batch as it detected it.
-  if (batch.row.status == BatchStatus::detected && !batch.row.importing &&
-      ledger.definition(batch.row, row.runbook_version).init.empty())
-    activate(batch);
+  // A scheduler without init steps to announce leaves the batch as it detected it, and one that announced them
+  // may have changed to a version with others meanwhile: nothing is to wait for a batch-init that never comes.
+  const bool has_begun = batch.row.status == BatchStatus::active || batch.row.importing;
+  if (!has_begun && ledger.inits_of(batch.row.id).empty()) {
+    if (ledger.definition(batch.row, row.runbook_version).init.empty())
+      activate(batch);
+    else
+      begin_init(batch, row.runbook_version);
+  }
   if (gate_is_open(batch) || MUTANT(phase_before_init))
     start_walk(phase, Walk::start);
   else
