@@ -103,16 +103,21 @@ Block block_of(const PhaseView& phase, std::size_t name_columns, Time now, const
   return block;
 }
 
+// The init steps, few and soon done: a bar only while they run or when something failed.
+Block block_of(const Tally& init, std::size_t name_columns, const Screen& screen) {
+  Line line(screen);
+  line.add("init", name_columns).add("  ");
+  if (init.succeeded == init.total())
+    return {.lines = {line.add(words(init).front()).text()}, .has_ended = true};
+  return {.lines = {line.text(), progress(init, screen)}, .has_ended = init.open() == 0};
+}
+
 std::vector<Block> blocks_of(const BatchView& batch, Time now, const Screen& screen) {
   std::size_t name_columns = 4;
   for (const PhaseView& phase : batch.phases) name_columns = std::max(name_columns, columns_of(phase.name));
   name_columns = std::min(name_columns, screen.columns / 3);
   std::vector<Block> blocks;
-  if (batch.init.total() > 0) {
-    const bool has_ended = batch.init.open() == 0;
-    blocks.push_back(
-        {.lines = {Line(screen).add("init").text(), progress(batch.init, screen)}, .has_ended = has_ended});
-  }
+  if (batch.init.total() > 0) blocks.push_back(block_of(batch.init, name_columns, screen));
   for (const PhaseView& phase : batch.phases)
     if (phase.status != "superseded") blocks.push_back(block_of(phase, name_columns, now, screen));
   return blocks;
@@ -125,14 +130,14 @@ std::string estimate(const BatchView& batch, double per_second, const Screen& sc
   if (under_way.open() == 0 || batch.has_ended()) return "";
   Line line(screen);
   line.add("pace     ");
-  if (per_second <= 0) return line.add("no step has ended in the last 10 s").text();
+  if (per_second <= 0) return line.add("no step has ended lately").text();
   const auto rest = std::chrono::duration<double>(static_cast<double>(under_way.open()) / per_second);
   const auto left = std::chrono::duration_cast<Duration>(std::min(rest, std::chrono::duration<double>(1e8)));
   line.add(fmt::format("{:.{}f} steps/s", per_second, per_second < 10 ? 1 : 0));
   return line.add(fmt::format(", what has begun ends in about {}", span_text(left))).text();
 }
 
-Lines tail(const BatchView& batch, double per_second, const Screen& screen) {
+Lines tail(const BatchView& batch, std::optional<double> per_second, const Screen& screen) {
   Line members(screen);
   members.add(fmt::format("members  {} active", grouped(batch.active)));
   members.add(fmt::format("  {} failed", grouped(batch.failed)),
@@ -153,7 +158,8 @@ Lines tail(const BatchView& batch, double per_second, const Screen& screen) {
   beside("catch-up", batch.catch_up);
   beside("rollback", batch.rollbacks);
   beside("removal", batch.removals);
-  if (std::string text = estimate(batch, per_second, screen); !text.empty()) lines.push_back(text);
+  const std::string pace = per_second ? estimate(batch, *per_second, screen) : "";
+  if (!pace.empty()) lines.push_back(pace);
   return lines;
 }
 
@@ -198,10 +204,10 @@ void Pace::note(Time at, std::int64_t ended) {
   while (notes_.size() > 2 && at - notes_[1].at >= pace_window) notes_.pop_front();
 }
 
-double Pace::per_second() const {
-  if (notes_.empty()) return 0;
+std::optional<double> Pace::per_second() const {
+  if (notes_.empty()) return std::nullopt;
   const std::chrono::duration<double> time = notes_.back().at - notes_.front().at;
-  if (time < std::chrono::seconds{1}) return 0;
+  if (time < std::chrono::seconds{1}) return std::nullopt;
   return static_cast<double>(notes_.back().ended - notes_.front().ended) / time.count();
 }
 
@@ -219,8 +225,8 @@ Lines failure_lines(std::string_view failures_json, std::size_t lines_max, const
   return lines;
 }
 
-Lines frame(std::string_view batch_json, std::string_view failures_json, double steps_per_second, Time now,
-            const Screen& screen) {
+Lines frame(std::string_view batch_json, std::string_view failures_json,
+            std::optional<double> steps_per_second, Time now, const Screen& screen) {
   const Fields fields(batch_json);
   const BatchView batch = read_batch(fields);
   const std::size_t rows = std::max<std::size_t>(screen.rows, 8) - 1;  // the cursor stands below

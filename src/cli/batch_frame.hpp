@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,7 @@ struct Screen {
 class Pace {
  public:
   void note(Time at, std::int64_t ended);
-  [[nodiscard]] double per_second() const;  // 0 until two notes are a second apart
+  [[nodiscard]] std::optional<double> per_second() const;  // none until two notes are a second apart
 
  private:
   struct Note {
@@ -34,7 +35,8 @@ class Pace {
 // Lines without their ends, none wider than the screen and fewer than it has rows. `failures` are the newest
 // ones, as the API tells them.
 [[nodiscard]] std::vector<std::string> frame(std::string_view batch_json, std::string_view failures_json,
-                                             double steps_per_second, Time now, const Screen& screen);
+                                             std::optional<double> steps_per_second, Time now,
+                                             const Screen& screen);
 
 // One line for a file: it changes only when there is something to tell, at most a hundred times a phase while
 // all goes well.

@@ -111,7 +111,7 @@ TEST(BatchFrame, TellsWhoPausedAndWhatIsHeld) {
   EXPECT_NE(text.find("paused by ada, 3 min ago"), std::string::npos) << text;
   EXPECT_NE(text.find("4,000 members would leave: 'baton batch approve-removals 42'"), std::string::npos)
       << text;
-  EXPECT_NE(text.find("no step has ended in the last 10 s"), std::string::npos) << text;
+  EXPECT_NE(text.find("no step has ended lately"), std::string::npos) << text;
 }
 
 TEST(BatchFrame, OfAManualBatchSaysHowItGoesOn) {
@@ -121,9 +121,15 @@ TEST(BatchFrame, OfAManualBatchSaysHowItGoesOn) {
           phase("go", 0, "", "pending", "{}") + "]}",
       "{}", 0, now, {}));
   EXPECT_NE(text.find("no T: phases begin with 'baton batch advance'"), std::string::npos) << text;
-  EXPECT_NE(text.find("init\n  ["), std::string::npos) << text;
+  EXPECT_NE(text.find("init  \n  ["), std::string::npos) << text;
   EXPECT_NE(text.find("50 %  1 ok  1 running"), std::string::npos) << text;
   EXPECT_NE(text.find("go    pending     by hand"), std::string::npos) << text;
+}
+
+TEST(BatchFrame, GivesInitStepsThatAreDoneOneLine) {
+  const Lines lines =
+      frame(batch(usual_phases(), R"(,"init_steps":[{"status":"succeeded"}])"), "{}", 0, now, {});
+  EXPECT_EQ(lines[3], "init      1 ok");
 }
 
 TEST(BatchFrame, KeepsTheTerminalSafeAndEveryColourEnds) {
@@ -148,15 +154,15 @@ TEST(BatchStatusLine, ChangesOnlyWithWhatIsWorthALine) {
 
 TEST(Pace, IsThatOfTheLastTenSeconds) {
   Pace pace;
-  EXPECT_EQ(pace.per_second(), 0);
+  EXPECT_FALSE(pace.per_second());
   pace.note(now, 1'000);
-  EXPECT_EQ(pace.per_second(), 0);
+  EXPECT_FALSE(pace.per_second());
   for (int i = 1; i <= 20; ++i) pace.note(now + i * 1s, 1'000 + (i <= 10 ? i * 100 : 1'000));
   EXPECT_EQ(pace.per_second(), 0);
   pace.note(now + 25s, 2'500);
-  EXPECT_NEAR(pace.per_second(), 50, 1);
+  EXPECT_NEAR(pace.per_second().value(), 50, 1);
   pace.note(now + 26s, 2'000);  // some are retried
-  EXPECT_EQ(pace.per_second(), 0);
+  EXPECT_FALSE(pace.per_second());
 }
 
 }  // namespace

@@ -128,8 +128,10 @@ std::unique_ptr<View> choose_view(const RemoteOptions& options) {
 // A server that is restarted, or busy, comes back; a refusal stays one.
 bool may_pass(const Result<Answer>& answer) { return !answer || answer->status >= 500; }
 
+// Its first line: what follows is advice for those who begin.
 std::string trouble_of(const Result<Answer>& answer) {
-  return answer ? describe_problem(answer->status, answer->body) : answer.error().message;
+  const std::string text = answer ? describe_problem(answer->status, answer->body) : answer.error().message;
+  return text.substr(0, text.find('\n'));
 }
 
 }  // namespace
