@@ -40,5 +40,6 @@ meanwhile() {
     await_phase "$batch" cut-over
     baton batch advance "$batch" --phase verify --by ada >&2
   done
+  baton member show "$1" heidi@contoso.example >&2
   grep -E 'heidi@|ivan@' "$ledger" >what-was-undone.txt || true
 }
