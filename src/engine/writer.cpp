@@ -103,7 +103,7 @@ Result<> Writer::prepare(std::unique_ptr<Batch>& batch) {
   for (int round = 0; round < rounds_max; ++round) {
     TRY(batch->prepare());
     if (!batch->needs_more()) return {};
-    const std::set<runbook::Table> wanted = batch->ids_wanted();
+    const auto wanted = batch->ids_wanted();
     batch = batch->again();
     TRY(reserve(wanted));
     if (metrics_.redecided) metrics_.redecided->add();

@@ -390,23 +390,6 @@ Slot<CleanupExecution>& Ledger::create(CleanupExecution row) {
   return create_in(cleanups_, Table::cleanup_executions, std::move(row));
 }
 
-void Ledger::return_ids() {
-  const auto give_back = [&](const auto& rows, Table table) {
-    auto& pool = ids_[table];
-    const std::size_t before = pool.size();
-    for (const auto& [id, slot] : rows)
-      if (slot.is_new) pool.push_back(id);
-    if (pool.size() > before) std::ranges::sort(pool, std::greater{});
-  };
-  give_back(runbooks_, Table::runbooks);
-  give_back(batches_, Table::batches);
-  give_back(members_, Table::batch_members);
-  give_back(phases_, Table::phase_executions);
-  give_back(steps_, Table::step_executions);
-  give_back(inits_, Table::init_executions);
-  give_back(cleanups_, Table::cleanup_executions);
-}
-
 bool Ledger::holds(const Timer& timer) const {
   const auto in = [&](const auto& rows) {
     const auto it = rows.find(timer.id);

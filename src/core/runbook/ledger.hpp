@@ -112,8 +112,6 @@ class Ledger {
   Slot<InitExecution>& create(InitExecution row);
   Slot<CleanupExecution>& create(CleanupExecution row);
 
-  // Nothing of this was written: the ids of new rows are for others.
-  void return_ids();
   // The row that a timer belongs to says so too; otherwise it is a stray one.
   [[nodiscard]] bool holds(const Timer& timer) const;
   // What is to be written; the ledger is spent afterwards.
