@@ -96,7 +96,7 @@ class RunbookReads {
   // Steps of a phase that failed for good, newest first; `before` as for batches.
   [[nodiscard]] virtual Result<std::vector<Failure>> failures(std::int64_t phase_execution_id,
                                                               std::int64_t before, std::size_t limit) = 0;
-  // Steps of a phase, by member.
+  // Steps of a phase, by member and step_index; `after` is the id of the last step of the page before.
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id,
                                                                           std::int64_t after,
                                                                           std::size_t limit) = 0;
@@ -104,7 +104,8 @@ class RunbookReads {
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> cleanups(std::int64_t batch_id, std::int64_t after,
                                                                     std::size_t limit) = 0;
 
-  // For the diff: the members of all batches of the runbook, all versions, by id.
+  // For the diff: the members of all batches of the runbook, all versions, batch by batch, each by id; `after`
+  // is the id of the last member of the page before.
   [[nodiscard]] virtual Result<std::vector<runbook::KnownMember>> known_members(const std::string& runbook_name,
                                                                                 std::int64_t after,
                                                                                 std::size_t limit) = 0;

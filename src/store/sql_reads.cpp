@@ -5,7 +5,7 @@
 
 #include "core/workflow/definition.hpp"
 #include "store/schema.hpp"
-#include "store/statements.hpp"
+#include "store/sql_runbook_reads.hpp"
 
 namespace baton::store {
 namespace {
@@ -21,42 +21,6 @@ constexpr std::chrono::seconds id_slack{30};
 
 // The smallest id of a moment: uuid7 without its random digits, which sorts before all that have them.
 std::string first_id(Time time) { return uuid7(std::max(time, Time{}), 0, 0).substr(0, 13); }
-
-// A connection that is lost is made anew once per question: reading twice does no harm.
-class Reader {
- public:
-  Reader(Dialect dialect, Connect connect) : dialect_(dialect), connect_(std::move(connect)) {}
-
-  Result<> open() {
-    TRY_ASSIGN(auto connection, connect_());
-    TRY(check_version(*connection, dialect_));
-    connection_ = std::move(connection);
-    return {};
-  }
-
-  // `restart` forgets what a first try has collected.
-  template <class Restart>
-  Result<> run(const Call& call, Restart&& restart) {
-    if (connection_ && !connection_->broken()) {
-      auto outcome = connection_->run({&call, 1}, Mode::read);
-      if (outcome || !connection_->broken()) return outcome;
-    }
-    connection_.reset();
-    TRY(open());
-    restart();
-    return connection_->run({&call, 1}, Mode::read);
-  }
-
- private:
-  Dialect dialect_;
-  Connect connect_;
-  std::unique_ptr<Connection> connection_;
-};
-
-template <class Row>
-std::string select(Columns columns = Columns::all) {
-  return "SELECT " + names<Row>(columns) + " FROM " + std::string(Table<Row>::name);
-}
 
 struct Statements {
   Statement job{select<Job>() + " WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
@@ -103,72 +67,9 @@ struct Statements {
   Statement tokens{select<Token>() + " ORDER BY created_at,token_id", {}};
 };
 
-// A database without runbooks: for tests that are about something else.
-class RunbooksToCome : public Reads {
+class SqlReads final : public SqlRunbookReads {
  public:
-  Result<std::vector<runbook::Runbook>> runbooks(const std::string&, std::size_t) override {
-    return std::vector<runbook::Runbook>{};
-  }
-  Result<std::optional<runbook::Runbook>> runbook(const std::string&, std::int32_t) override {
-    return std::optional<runbook::Runbook>{};
-  }
-  Result<std::vector<runbook::Runbook>> versions(const std::string&) override {
-    return std::vector<runbook::Runbook>{};
-  }
-  Result<std::vector<runbook::Runbook>> active_runbooks() override { return std::vector<runbook::Runbook>{}; }
-  Result<std::vector<BatchSummary>> batches(const BatchFilter&, std::int64_t, std::size_t) override {
-    return std::vector<BatchSummary>{};
-  }
-  Result<std::optional<BatchSummary>> batch(std::int64_t) override { return std::optional<BatchSummary>{}; }
-  Result<std::vector<runbook::PhaseExecution>> phases(std::int64_t) override {
-    return std::vector<runbook::PhaseExecution>{};
-  }
-  Result<std::vector<runbook::Count>> counts(std::int64_t) override { return std::vector<runbook::Count>{}; }
-  Result<std::vector<ExecutionView>> inits(std::int64_t) override { return std::vector<ExecutionView>{}; }
-  Result<std::vector<runbook::BatchEvent>> batch_events(std::int64_t, std::int64_t, std::size_t) override {
-    return std::vector<runbook::BatchEvent>{};
-  }
-  Result<std::vector<runbook::Member>> members(std::int64_t, std::optional<runbook::MemberStatus>,
-                                               std::int64_t, std::size_t) override {
-    return std::vector<runbook::Member>{};
-  }
-  Result<std::optional<runbook::Member>> member(std::int64_t) override {
-    return std::optional<runbook::Member>{};
-  }
-  Result<std::optional<runbook::Member>> member_by_key(std::int64_t, const std::string&) override {
-    return std::optional<runbook::Member>{};
-  }
-  Result<std::vector<MatrixCell>> cells(const std::vector<std::int64_t>&) override {
-    return std::vector<MatrixCell>{};
-  }
-  Result<std::vector<ExecutionView>> steps_of_member(std::int64_t) override {
-    return std::vector<ExecutionView>{};
-  }
-  Result<std::vector<Failure>> failures(std::int64_t, std::int64_t, std::size_t) override {
-    return std::vector<Failure>{};
-  }
-  Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t, std::int64_t, std::size_t) override {
-    return std::vector<ExecutionView>{};
-  }
-  Result<std::optional<ExecutionView>> execution(runbook::Ref) override {
-    return std::optional<ExecutionView>{};
-  }
-  Result<std::vector<ExecutionView>> cleanups(std::int64_t, std::int64_t, std::size_t) override {
-    return std::vector<ExecutionView>{};
-  }
-  Result<std::vector<runbook::KnownMember>> known_members(const std::string&, std::int64_t,
-                                                          std::size_t) override {
-    return std::vector<runbook::KnownMember>{};
-  }
-  Result<std::vector<std::int64_t>> approved_removals(const std::string&) override {
-    return std::vector<std::int64_t>{};
-  }
-  Result<std::vector<BatchSummary>> importing() override { return std::vector<BatchSummary>{}; }
-};
-
-class SqlReads final : public RunbooksToCome {
- public:
-  SqlReads(Dialect dialect, Connect connect) : reader_(dialect, std::move(connect)) {}
+  using SqlRunbookReads::SqlRunbookReads;
 
   Result<> open() { return reader_.open(); }
 
@@ -180,7 +81,7 @@ class SqlReads final : public RunbooksToCome {
     bool known = false;
     const auto take = [&](const RowView&) -> Result<> { return known = true, Result<>{}; };
     const Call call{&sql_.has_job, 1, constant({encode(id), encode(tenant)}), take, {}};
-    TRY(reader_.run(call, [&] { known = false; }));
+    TRY(reader_.run({&call, 1}, [&] { known = false; }));
     return known;
   }
 
@@ -236,7 +137,7 @@ class SqlReads final : public RunbooksToCome {
     };
     JobPage page;
     const Call call{&statement, asked.size(), fill_range, collect(page.jobs, Columns::summary), {}};
-    TRY(reader_.run(call, [&] { page.jobs.clear(); }));
+    TRY(reader_.run({&call, 1}, [&] { page.jobs.clear(); }));
     std::ranges::sort(page.jobs, std::greater{}, &Job::job_id);
     if (page.jobs.size() > limit) {
       page.jobs.resize(limit);
@@ -262,7 +163,7 @@ class SqlReads final : public RunbooksToCome {
       return {};
     };
     const Call call{&sql_.workflows, 1, constant({encode(tenant), encode(after), number(limit)}), take, {}};
-    TRY(reader_.run(call, [&] { found.clear(); }));
+    TRY(reader_.run({&call, 1}, [&] { found.clear(); }));
     return found;
   }
 
@@ -279,24 +180,15 @@ class SqlReads final : public RunbooksToCome {
   Result<std::vector<Token>> tokens() override { return all<Token>(sql_.tokens, {}); }
 
  private:
-  static Value number(std::size_t value) { return static_cast<std::int64_t>(value); }
-
   template <class Row>
   Result<std::vector<Row>> all(const Statement& statement, std::vector<Value> values) {
-    std::vector<Row> rows;
-    const Call call{&statement, 1, constant(std::move(values)), collect(rows), {}};
-    TRY(reader_.run(call, [&] { rows.clear(); }));
-    return rows;
+    return reader_.all<Row>(statement, std::move(values));
   }
-
   template <class Row>
   Result<std::optional<Row>> first(const Statement& statement, std::vector<Value> values) {
-    TRY_ASSIGN(auto rows, all<Row>(statement, std::move(values)));
-    if (rows.empty()) return std::nullopt;
-    return std::move(rows.front());
+    return reader_.first<Row>(statement, std::move(values));
   }
 
-  Reader reader_;
   Statements sql_;
 };
 

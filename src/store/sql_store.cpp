@@ -4,6 +4,7 @@
 #include <random>
 #include <thread>
 
+#include "store/data_tables.hpp"
 #include "store/schema.hpp"
 #include "store/sql_runbooks.hpp"
 #include "store/statements.hpp"
@@ -212,11 +213,18 @@ class SqlStore final : public Store {
   }
 
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
-    RunbookLoad load(runbooks_, needs);
+    RunbookLoad rows(runbooks_, needs);
+    DataRowLoad data(dialect_, needs);
     std::vector<Call> calls;
-    load.add_calls(calls);
+    data.add_catalog_calls(calls);
     if (!calls.empty()) TRY(run(calls, Mode::read));
-    return load.finish();
+    calls.clear();
+    rows.add_calls(calls);
+    data.add_calls(calls);
+    if (!calls.empty()) TRY(run(calls, Mode::read));
+    auto loaded = rows.finish();
+    loaded.data_rows = data.finish();
+    return loaded;
   }
 
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
@@ -231,14 +239,15 @@ class SqlStore final : public Store {
     std::vector<Call> calls;
     if (dialect_ == Dialect::sqlite) calls.push_back({&runbooks_.begin_sequence(table), 1, {}, {}, {}});
     calls.push_back({&runbooks_.reserve_ids(table), 1, constant({asked}), take, {}});
-    auto done = run(calls, Mode::write);
-    // Ids that were perhaps reserved are gaps.
-    if (!done && done.error().code == Code::unknown) done.error().code = Code::unavailable;
-    TRY(done);
+    TRY(again_if_unknown(run(calls, Mode::write)));  // ids that were perhaps reserved are gaps
     return ids;
   }
 
-  Result<> write_data(const runbook::DataRows&) override { return {}; }
+  Result<> write_data(const runbook::DataRows& rows) override {
+    if (!connection_) return not_open();
+    // Writing the rows once more does no harm, so what is unknown may be tried again.
+    return kept(again_if_unknown(write_data_rows(*connection_, dialect_, rows)));
+  }
 
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
     std::vector<std::int64_t> found;
@@ -374,9 +383,20 @@ class SqlStore final : public Store {
             std::string(row.text(2))};
   }
 
+  static std::unexpected<Error> not_open() { return fail(Code::unavailable, "the store is not open"); }
+
+  static Result<> again_if_unknown(Result<> outcome) {
+    if (!outcome && outcome.error().code == Code::unknown) outcome.error().code = Code::unavailable;
+    return outcome;
+  }
+
   Result<> run(std::span<const Call> calls, Mode mode) {
-    if (!connection_) return fail(Code::unavailable, "the store is not open");
-    auto outcome = connection_->run(calls, mode);
+    if (!connection_) return not_open();
+    return kept(connection_->run(calls, mode));
+  }
+
+  // The outcome; a connection that is of no use any more is dropped.
+  Result<> kept(Result<> outcome) {
     // After an unknown commit nothing may be read or written on the strength of what was believed before;
     // only open() helps.
     if (!outcome && (connection_->broken() || outcome.error().code == Code::unknown ||

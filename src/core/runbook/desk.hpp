@@ -101,6 +101,7 @@ void fill_from(const Step& step, const Definition& definition, std::size_t index
 [[nodiscard]] Job job_of(Slot<CleanupExecution>& slot);
 
 void job_timer_fired(const Job& job, Desk& desk);
+[[nodiscard]] std::set<std::int64_t> read_ids(const Json& list);
 
 // How many members the next step of a walk sees.
 [[nodiscard]] std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definition,

@@ -22,6 +22,8 @@ std::size_t steps_in_all(const Definition& definition) {
   return n;
 }
 
+}  // namespace
+
 std::set<std::int64_t> read_ids(const Json& text) {
   std::set<std::int64_t> ids;
   boost::system::error_code error;
@@ -31,8 +33,6 @@ std::set<std::int64_t> read_ids(const Json& text) {
       if (each.is_int64()) ids.insert(each.get_int64());
   return ids;
 }
-
-}  // namespace
 
 // --- init
 
@@ -84,7 +84,9 @@ void Desk::activate(Slot<Batch>& batch) {
 
 bool Desk::gate_is_open(Slot<Batch>& batch) {
   return batch.row.status == BatchStatus::active && !batch.row.importing &&
-         ledger.open_count(batch.row.id, 0, "init") == 0;
+         std::ranges::all_of(ledger.inits_of(batch.row.id), [](const auto* init) {
+           return init->row.status == StepStatus::succeeded;
+         });
 }
 
 // --- phases
@@ -100,10 +102,15 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   if (!row.dispatched_at) row.dispatched_at = now;
   if (row.walk != Walk::none && row.walk != Walk::held) return;  // it is being walked over
   row.timer_due.reset();
-  // A scheduler without init steps to announce may leave the batch as it detected it.
-  if (batch.row.status == BatchStatus::detected && !batch.row.importing &&
-      ledger.definition(batch.row, row.runbook_version).init.empty())
-    activate(batch);
+  // A scheduler without init steps to announce leaves the batch as it detected it, and one that announced them
+  // may have changed to a version with others meanwhile: nothing is to wait for a batch-init that never comes.
+  const bool has_begun = batch.row.status == BatchStatus::active || batch.row.importing;
+  if (!has_begun && ledger.inits_of(batch.row.id).empty()) {
+    if (ledger.definition(batch.row, row.runbook_version).init.empty())
+      activate(batch);
+    else
+      begin_init(batch, row.runbook_version);
+  }
   if (gate_is_open(batch) || MUTANT(phase_before_init))
     start_walk(phase, Walk::start);
   else
@@ -148,6 +155,7 @@ void Desk::walk(Slot<PhaseExecution>& phase) {
   phase_touched(row.id);
   if (members.size() < static_cast<std::size_t>(chunk) || MUTANT(walk_ends_early)) {
     row.walk = Walk::none;
+    row.walk_after = members.empty() ? std::max<std::int64_t>(row.walk_after, 1) : members.back()->row.id;
     row.timer_due.reset();
     return;
   }
@@ -179,11 +187,18 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch
     }
     if (!listed_.contains(member.row.id)) return;
   }
+  const bool lockstep = definition.progression == Progression::lockstep;
+  // Whoever turns up when the others have done their first step goes on by himself.
+  if (lockstep && steps.empty() && row.current_index > 0) {
+    member.row.catching_up = member.changed = true;
+    create_steps(member, row, definition, true);
+    return advance_catch_up(member);
+  }
   create_steps(member, row, definition, member.row.catching_up);
   steps = ledger.steps_of(member.row.id, row.id);
   for (Slot<StepExecution>* step : steps) adopt(job_of(*step));
   if (member.row.catching_up) return;  // his turn comes when he is through with the phases before
-  if (definition.progression == Progression::per_member) return advance_member(member, row);
+  if (!lockstep) return advance_member(member, row);
   for (Slot<StepExecution>* step : steps)
     if (step->row.step_index == row.current_index && !step->row.is_catch_up && !step->row.retry_after)
       dispatch(job_of(*step));
@@ -238,7 +253,10 @@ void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) 
     if (!newest || newest->row.runbook_version < phase->row.runbook_version) newest = phase;
   }
   for (const auto& [phase_name, phase] : begun) {
-    if (!ledger.steps_of(member.row.id, phase->row.id).empty()) continue;
+    const auto there = ledger.steps_of(member.row.id, phase->row.id);
+    // Steps that we have counted are under way or over; another scheduler's are taken as they are.
+    if (std::ranges::any_of(there, [](const auto* step) { return step->row.counted_as.has_value(); })) continue;
+    for (Slot<StepExecution>* step : there) set_catch_up(job_of(*step));
     create_steps(member, phase->row, ledger.definition(batch.row, phase->row.runbook_version), true);
     member.row.catching_up = true;
     member.changed = true;

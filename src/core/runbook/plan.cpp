@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/runbook/template.hpp"
+#include "core/runbook/variable.hpp"
 
 namespace baton::runbook {
 namespace {
@@ -18,6 +19,17 @@ std::string in_braces(std::string_view name) { return "{{" + std::string(name) +
 
 bool is_output(const Outputs& outputs, std::string_view name) {
   return std::ranges::any_of(outputs, [&](const auto& output) { return equal_ignoring_case(output, name); });
+}
+
+// No batch gets this id. It marks where the id will stand that the batch does not have yet.
+constexpr std::int64_t stand_in = 8'070'450'532'247'928'901;
+
+std::string with_id_open(std::string text) {
+  const std::string id = std::to_string(stand_in);
+  const std::string open = in_braces(batch_id_variable);
+  for (auto at = text.find(id); at != std::string::npos; at = text.find(id, at + open.size()))
+    text.replace(at, id.size(), open);
+  return text;
 }
 
 // Names that stand for themselves, so that the rest can be resolved around them.
@@ -46,13 +58,12 @@ void add_outputs(Outputs& outputs, const Step& step) {
 
 PlannedStep plan_step(const Step& step, const OptionalJson& data, std::optional<Time> batch_start_time,
                       const Outputs& outputs) {
-  constexpr std::int64_t no_id_yet = 0;
-  const Scope known(data, std::nullopt, no_id_yet, batch_start_time);
+  const Scope known(data, std::nullopt, stand_in, batch_start_time);
   PlannedStep planned;
   Placeholders placeholders;
   for (const std::string& name : variables_of(step)) {
     // What a step puts out wins over a column of that name.
-    if (is_output(outputs, name)) {
+    if (is_output(outputs, name) || name == batch_id_variable) {
       planned.later.push_back(name);
     } else if (!known.text(in_braces(name))) {
       planned.unresolved.push_back(name);
@@ -61,10 +72,10 @@ PlannedStep plan_step(const Step& step, const OptionalJson& data, std::optional<
     }
     placeholders.add(name);
   }
-  const Scope scope(data, placeholders.json(), no_id_yet, batch_start_time);
+  const Scope scope(data, placeholders.json(), stand_in, batch_start_time);
   // Nothing can stand for a T that is not there: then the whole stays as it is written.
-  planned.function_name = scope.text(step.function).value_or(step.function);
-  planned.params = scope.json(step.params).value_or(step.params);
+  planned.function_name = with_id_open(scope.text(step.function).value_or(step.function));
+  planned.params = Json{with_id_open(scope.json(step.params).value_or(step.params).text)};
   return planned;
 }
 

@@ -15,15 +15,14 @@ struct PlannedStep {
   std::string function_name;
   Json params;                          // {{Variable}} stays where the value is not known yet
   std::vector<std::string> unresolved;  // nobody knows them: the step would fail
-  std::vector<std::string> later;       // steps before it put them out
+  std::vector<std::string> later;       // steps before it put them out; or the id that the batch will get
 };
 
 // The variables that the steps so far put out.
 using Outputs = std::vector<std::string>;
 void add_outputs(Outputs& outputs, const Step& step);
 
-// `data` is what the source says of the member; none for init steps, which see the batch only. 0 stands
-// for the id that the batch does not have yet.
+// `data` is what the source says of the member; none for init steps, which see the batch only.
 [[nodiscard]] PlannedStep plan_step(const Step& step, const OptionalJson& data,
                                     std::optional<Time> batch_start_time, const Outputs& outputs);
 

@@ -38,6 +38,15 @@ TEST(Plan, what_nobody_knows_is_named_and_what_steps_put_out_comes_later) {
   EXPECT_EQ(planned.later, (std::vector<std::string>{"id", "Box"}));
 }
 
+TEST(Plan, a_batch_has_no_id_yet) {
+  const auto planned =
+      plan_step(step("f-{{_batch_id}}", R"({"a":"wave {{ _batch_id }}","b":"{{_batch_id}}"})"), {}, t, {});
+  EXPECT_EQ(planned.function_name, "f-{{_batch_id}}");
+  EXPECT_EQ(planned.params.text, R"({"a":"wave {{_batch_id}}","b":"{{_batch_id}}"})");
+  EXPECT_EQ(planned.later, std::vector<std::string>{"_batch_id"});
+  EXPECT_TRUE(planned.unresolved.empty());
+}
+
 TEST(Plan, a_manual_batch_has_no_start_time) {
   const auto planned = plan_step(step("f", R"({"At":"{{_batch_start_time}}"})"), ada, std::nullopt, {});
   EXPECT_EQ(planned.unresolved, std::vector<std::string>{"_batch_start_time"});

@@ -122,7 +122,7 @@ TEST_P(Messages, CanComeManyAtOnce) {
   given(phases({phase_of("p1", {doing("s1")}), phase_of("p2", {doing("s2")})}));
   const Id p1 = phase("p1");
   const Id p2 = phase("p2");
-  const Answer answer = send(json::array{phase_due(p1), event("nonsense"), phase_due(p2)});
+  const Answer answer = send(json::array{phase_due(p1), phase_due(999'999'999), phase_due(p2)});
   EXPECT_LT(answer.status, 300);
   ASSERT_TRUE(answer.body.is_object()) << json::serialize(answer.body);
   EXPECT_EQ(answer.body.at("results").as_array().size(), 3u);

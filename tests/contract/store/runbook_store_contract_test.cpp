@@ -1,7 +1,7 @@
-// The contract of core/runbook/store_needs.hpp, on every adapter.
+// The contract of core/runbook/store_needs.hpp, on every adapter: what is written and what may be asked for.
 #include <algorithm>
 
-#include "tests/contract/store/runbook_rows.hpp"
+#include "tests/contract/store/runbook_fixture.hpp"
 
 namespace baton::contract {
 namespace {
@@ -9,39 +9,6 @@ namespace {
 using namespace runbook;
 using What = Need::What;
 using RunbookTimer = runbook::Timer;
-
-class RunbookStoreContract : public ::testing::TestWithParam<Kind> {
- protected:
-  void SetUp() override {
-    store = database.store();
-    const auto state = store->open();
-    ASSERT_TRUE(state) << state.error().message;
-  }
-
-  Result<> try_commit(const Writes& writes) {
-    WriteSet set;
-    set.runbooks = writes;
-    EXPECT_FALSE(set.empty());
-    auto done = store->commit(set, number + 1);
-    if (done) ++number;
-    return done;
-  }
-
-  void commit(const Writes& writes) {
-    const auto done = try_commit(writes);
-    ASSERT_TRUE(done) << done.error().message;
-  }
-
-  runbook::Loaded load(const std::vector<Need>& needs) {
-    auto loaded = store->load(needs);
-    EXPECT_TRUE(loaded) << loaded.error().message;
-    return loaded ? std::move(*loaded) : runbook::Loaded{};
-  }
-
-  Database database{GetParam()};
-  std::unique_ptr<Store> store;
-  std::int64_t number = 0;
-};
 
 INSTANTIATE_TEST_SUITE_P(All, RunbookStoreContract,
                          ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
@@ -99,6 +66,511 @@ TEST_P(RunbookStoreContract, AbsentValuesStayAbsent) {
   EXPECT_TRUE(same(w.steps_new[0], l.steps.at(0)));
   EXPECT_TRUE(same(w.inits_new[0], l.inits.at(0)));
   EXPECT_TRUE(same(w.cleanups_new[0], l.cleanups.at(0)));
+}
+
+TEST_P(RunbookStoreContract, AnUpdateWritesTheChangeableColumnsOfItsRowOnly) {
+  Writes w;
+  w.steps_new = {step_row(1), step_row(2)};
+  w.members_new = {member_row(1)};
+  w.batches_new = {batch_row(1)};
+  commit(w);
+  StepExecution bare;
+  bare.id = 1;
+  bare.status = StepStatus::succeeded;
+  bare.stored_status = StepStatus::dispatched;
+  Member left;
+  left.id = 1;
+  left.status = MemberStatus::removed;
+  Batch done;
+  done.id = 1;
+  done.runbook_id = 9;
+  done.status = BatchStatus::completed;
+  done.stored_status = BatchStatus::active;
+  Writes u;
+  u.steps_changed = {bare};
+  u.members_changed = {left};
+  u.batches_changed = {done};
+  commit(u);
+  const auto l = load({{What::step, 1}, {What::step, 2}, {What::member, 1}, {What::batch, 1}});
+  StepExecution step = bare;
+  const StepExecution before = step_row(1);
+  step.phase_execution_id = before.phase_execution_id;
+  step.batch_member_id = before.batch_member_id;
+  step.step_name = before.step_name;
+  step.worker_id = before.worker_id;
+  step.is_poll_step = before.is_poll_step;
+  step.poll_interval_sec = before.poll_interval_sec;
+  step.poll_timeout_sec = before.poll_timeout_sec;
+  step.params_json = before.params_json;  // a document that the update did not bring
+  step.stored_status = StepStatus::succeeded;
+  EXPECT_TRUE(same(step, l.steps.at(0)));
+  EXPECT_TRUE(same(step_row(2), l.steps.at(1)));
+  EXPECT_EQ(l.members.at(0).member_key, member_row(1).member_key);
+  EXPECT_EQ(l.members.at(0).status, MemberStatus::removed);
+  EXPECT_EQ(l.members.at(0).data_json, member_row(1).data_json);
+  EXPECT_EQ(l.members.at(0).worker_data_json, member_row(1).worker_data_json);
+  EXPECT_FALSE(l.members.at(0).catching_up);
+  EXPECT_EQ(l.batches.at(0).runbook_id, 9);
+  EXPECT_EQ(l.batches.at(0).batch_start_time, batch_row(1).batch_start_time);
+  EXPECT_EQ(l.batches.at(0).walk, Walk::none);
+}
+
+TEST_P(RunbookStoreContract, ADocumentThatAnUpdateBringsIsWritten) {
+  Writes w;
+  w.steps_new = {step_row(1)};
+  w.members_new = {member_row(1)};
+  commit(w);
+  Writes u;
+  u.steps_changed = {step_row(1)};
+  u.steps_changed[0].params_json = Json{"[1]"};
+  u.members_changed = {member_row(1)};
+  u.members_changed[0].worker_data_json = Json{"{}"};
+  commit(u);
+  const auto l = load({{What::step, 1}, {What::member, 1}});
+  EXPECT_EQ(l.steps.at(0).params_json, Json{"[1]"});
+  EXPECT_EQ(l.members.at(0).worker_data_json, Json{"{}"});
+}
+
+TEST_P(RunbookStoreContract, ResultsAreNotLoaded) {
+  Writes w;
+  w.steps_new = {step_row(1)};
+  w.steps_new[0].result_json = Json{"{}"};
+  w.inits_new = {init_row(1)};
+  w.inits_new[0].result_json = Json{"{}"};
+  w.cleanups_new = {cleanup_row(1)};
+  w.cleanups_new[0].result_json = Json{"{}"};
+  commit(w);
+  const auto l = load({{What::step, 1}, {What::init, 1}, {What::cleanup, 1}});
+  EXPECT_FALSE(l.steps.at(0).result_json);
+  EXPECT_FALSE(l.inits.at(0).result_json);
+  EXPECT_FALSE(l.cleanups.at(0).result_json);
+}
+
+// Each of the guarded tables, with a row that the update believes to be in another status.
+TEST_P(RunbookStoreContract, AnUpdateOfARowInAnotherStatusIsAConflictAndWritesNothing) {
+  Writes w;
+  w.batches_new = {batch_row(1)};
+  w.members_new = {member_row(1)};
+  w.phases_new = {phase_row(1)};
+  w.steps_new = {step_row(1), step_row(2)};
+  w.inits_new = {init_row(1)};
+  w.cleanups_new = {cleanup_row(1)};
+  commit(w);
+  std::vector<Writes> attempts(6);
+  attempts[0].batches_changed = {batch_row(1)};
+  attempts[0].batches_changed[0].stored_status = BatchStatus::failed;
+  attempts[1].members_changed = {member_row(1)};
+  attempts[1].members_changed[0].stored_status = MemberStatus::failed;
+  attempts[2].phases_changed = {phase_row(1)};
+  attempts[2].phases_changed[0].stored_status = PhaseStatus::pending;
+  attempts[3].steps_changed = {step_row(1)};
+  attempts[3].steps_changed[0].stored_status = StepStatus::pending;
+  attempts[4].inits_changed = {init_row(1)};
+  attempts[4].inits_changed[0].stored_status = StepStatus::pending;
+  attempts[5].cleanups_changed = {cleanup_row(1)};
+  attempts[5].cleanups_changed[0].stored_status = StepStatus::pending;
+  for (Writes& attempt : attempts) {
+    attempt.steps_changed.push_back(step_row(2));
+    attempt.steps_changed.back().job_id = "written";
+    attempt.runbooks_new = {runbook_row(1)};
+    const auto done = try_commit(attempt);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
+    EXPECT_TRUE(done.error().message.contains("status")) << done.error().message;
+    const auto l = load({{What::step, 2}, {What::runbook, 1}});
+    EXPECT_EQ(l.steps.at(0).job_id, "step-2");
+    EXPECT_TRUE(l.runbooks.empty());
+  }
+  Writes good;
+  good.steps_changed = {step_row(1)};
+  commit(good);  // the writer goes on with the same number
+}
+
+TEST_P(RunbookStoreContract, AnInsertOfAnIdThatIsThereAndAnUpdateOfOneThatIsNotAreConflicts) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1)};
+  w.steps_new = {step_row(1)};
+  w.events_new = {batch_event_row(1, 1)};
+  w.timers_new = {{at(1), runbook::Kind::step, 1}};
+  commit(w);
+  std::vector<Writes> attempts(6);
+  attempts[0].steps_new = {step_row(1)};
+  attempts[1].steps_changed = {step_row(2)};
+  attempts[2].runbooks_changed = {runbook_row(2)};
+  attempts[3].runbooks_new = {runbook_row(2)};  // the same name and version
+  attempts[4].events_new = {batch_event_row(1, 1)};
+  attempts[5].timers_new = {{at(1), runbook::Kind::step, 1}};
+  for (const Writes& attempt : attempts) {
+    const auto done = try_commit(attempt);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
+  }
+}
+
+TEST_P(RunbookStoreContract, ARowThatIsInsertedAndUpdatedInOneCommitEndsUpdated) {
+  Writes w;
+  w.steps_new = {step_row(1)};
+  w.steps_changed = {step_row(1)};
+  w.steps_changed[0].status = StepStatus::succeeded;
+  commit(w);
+  EXPECT_EQ(load({{What::step, 1}}).steps.at(0).status, StepStatus::succeeded);
+}
+
+TEST_P(RunbookStoreContract, RunbooksAndTheirStateAreUpdated) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1)};
+  commit(w);
+  Writes u;
+  u.runbooks_changed = {Runbook{.id = 1, .is_active = true, .overdue_behavior = "rerun"}};
+  commit(u);
+  Runbook expected = u.runbooks_changed[0];
+  expected.name = w.runbooks_new[0].name;
+  expected.version = w.runbooks_new[0].version;
+  expected.yaml_content = w.runbooks_new[0].yaml_content;
+  expected.data_table_name = w.runbooks_new[0].data_table_name;
+  expected.created_at = w.runbooks_new[0].created_at;
+  EXPECT_TRUE(same(expected, load({{What::runbook, 1}}).runbooks.at(0)));
+}
+
+TEST_P(RunbookStoreContract, CountsAreInsertedOrReplacedAndFoundByBatchAndPhase) {
+  Writes w;
+  w.counts = {{1, 0, "member", 0, "active", 5},
+              {1, 0, "rollback", 0, "pending", 1},
+              {1, 7, "step", 0, "pending", 2},
+              {1, 8, "step", 0, "pending", 3},
+              {2, 0, "member", 0, "active", 9}};
+  commit(w);
+  w.counts = {{1, 7, "step", 0, "pending", 0}, {1, 7, "step", 1, "pending", 2}};
+  commit(w);
+  const auto counts = [&](std::int64_t batch, std::int64_t phase) {
+    std::vector<std::string> found;
+    for (const Count& c : load({{What::counts_of, batch, phase}}).counts)
+      found.push_back(c.lane + " " + std::to_string(c.step_index) + " " + c.status + " " +
+                      std::to_string(c.n));
+    std::ranges::sort(found);
+    return found;
+  };
+  EXPECT_EQ(counts(1, 0), (std::vector<std::string>{"member 0 active 5", "rollback 0 pending 1"}));
+  EXPECT_EQ(counts(1, 7), (std::vector<std::string>{"step 0 pending 0", "step 1 pending 2"}));
+  EXPECT_EQ(counts(3, 0), std::vector<std::string>{});
+  EXPECT_EQ(load({{What::counts_of, 1, 7}, {What::counts_of, 1, 7}, {What::counts_of, 1, 8}}).counts.size(),
+            3u);
+}
+
+TEST_P(RunbookStoreContract, RunbooksAreFoundByNameAndVersion) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1, "waves", 1), runbook_row(2, "waves", 2), runbook_row(3, "waves", 3),
+                    runbook_row(4, "other", 9), runbook_row(5, "Waves", 8)};
+  w.runbooks_new[1].is_active = true;
+  commit(w);
+  const auto named = [&](What what, const char* name, std::int32_t version = 0) {
+    return ids(load({{.what = what, .n = version, .text = name}}).runbooks);
+  };
+  EXPECT_EQ(named(What::runbook_named, "waves"), Ids{2});  // the active one
+  EXPECT_EQ(named(What::runbook_named, "other"), Ids{4});  // none is active: the newest
+  EXPECT_EQ(named(What::runbook_named, "waves", 1), Ids{1});
+  EXPECT_EQ(named(What::runbook_named, "waves", 4), Ids{});
+  EXPECT_EQ(named(What::runbook_named, "none"), Ids{});
+  EXPECT_EQ(named(What::latest_version, "waves"), Ids{3});
+  EXPECT_EQ(named(What::latest_version, "none"), Ids{});
+  const auto all = load({{.what = What::runbook_named, .n = 3, .text = "waves"},
+                         {.what = What::runbook_named, .n = 0, .text = "waves"},
+                         {.what = What::latest_version, .text = "waves"},
+                         {What::runbook, 3},
+                         {What::runbook, 1}});
+  auto found = ids(all.runbooks);
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (Ids{1, 2, 3}));
+}
+
+TEST_P(RunbookStoreContract, OpenBatchesAreFoundByRunbookAndTimeWhateverTheVersion) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1, "waves", 1), runbook_row(2, "waves", 2), runbook_row(3, "other", 1)};
+  const auto batch = [&](std::int64_t id, std::int64_t runbook, BatchStatus status,
+                         std::optional<Time> time) {
+    Batch row = batch_row(id, runbook);
+    row.status = status;
+    row.batch_start_time = time;
+    w.batches_new.push_back(row);
+  };
+  batch(1, 1, BatchStatus::active, at(1000));
+  batch(2, 2, BatchStatus::detected, at(1000));
+  batch(3, 2, BatchStatus::completed, at(1000));
+  batch(4, 3, BatchStatus::active, at(1000));
+  batch(5, 1, BatchStatus::init_dispatched, at(1001));
+  batch(6, 1, BatchStatus::active, std::nullopt);
+  batch(7, 1, BatchStatus::failed, at(1001));
+  batch(8, 1, BatchStatus::cancelled, at(1001));
+  commit(w);
+  const auto of_time = [&](const char* name, Time time) {
+    return ids(load({{.what = What::batch_of_time, .other = to_millis(time), .text = name}}).batches);
+  };
+  EXPECT_EQ(of_time("waves", at(1000)), Ids{2});
+  EXPECT_EQ(of_time("waves", at(1001)), Ids{5});
+  EXPECT_EQ(of_time("waves", at(1002)), Ids{});
+  EXPECT_EQ(of_time("other", at(1000)), Ids{4});
+  EXPECT_EQ(of_time("other", at(1001)), Ids{});
+  EXPECT_EQ(load({{.what = What::batch_of_time, .other = to_millis(at(1000)), .text = "waves"},
+                  {.what = What::batch_of_time, .other = to_millis(at(1000)), .text = "other"},
+                  {.what = What::batch_of_time, .other = to_millis(at(1001)), .text = "waves"},
+                  {What::batch, 2}})
+                .batches.size(),
+            3u);
+  const auto open = [&](std::int64_t after, std::int32_t limit) {
+    return ids(load({{.what = What::open_batches, .other = after, .n = limit, .text = "waves"}}).batches);
+  };
+  EXPECT_EQ(open(0, 10), (Ids{1, 2, 5, 6}));
+  EXPECT_EQ(open(1, 2), (Ids{2, 5}));
+  EXPECT_EQ(open(6, 10), Ids{});
+}
+
+TEST_P(RunbookStoreContract, PhasesAndInitStepsAreFoundByTheirBatch) {
+  Writes w;
+  w.phases_new = {phase_row(3), phase_row(1), phase_row(2, 9)};
+  w.inits_new = {init_row(1), init_row(2), init_row(3), init_row(4, 9)};
+  w.inits_new[0].step_index = 1;
+  w.inits_new[2].runbook_version = 2;
+  commit(w);
+  const auto l = load({{What::phases_of, 1}, {What::inits_of, 1}, {What::phase, 3}, {What::init, 1}});
+  EXPECT_EQ(ids(l.phases), (Ids{1, 3}));
+  EXPECT_EQ(ids(l.inits), (Ids{3, 2, 1}));  // by version and step_index
+  EXPECT_TRUE(same(w.inits_new[1], l.inits[1]));
+}
+
+TEST_P(RunbookStoreContract, MembersComeInPagesByIdAndByKey) {
+  Writes w;
+  for (int id = 1; id <= 9; ++id) {
+    w.members_new.push_back(member_row(id, id % 2 == 0 ? 2 : 1));
+    w.members_new.back().member_key = id < 6 ? "a" : "B";
+    w.members_new.back().status = static_cast<MemberStatus>(id % 3);  // 0 active, 1 removed, 2 failed
+  }
+  commit(w);
+  const auto of = [&](What what, std::int64_t batch, std::int64_t after, std::int32_t limit) {
+    return ids(load({{what, batch, after, limit}}).members);
+  };
+  EXPECT_EQ(of(What::members_of, 1, 0, 100), (Ids{1, 3, 5, 7, 9}));
+  EXPECT_EQ(of(What::members_of, 1, 1, 2), (Ids{3, 5}));
+  EXPECT_EQ(of(What::members_of, 1, 9, 2), Ids{});
+  EXPECT_EQ(of(What::failed_members_of, 1, 0, 100), Ids{5});
+  EXPECT_EQ(of(What::failed_members_of, 2, 0, 100), (Ids{2, 8}));
+  EXPECT_EQ(of(What::failed_members_of, 2, 2, 100), Ids{8});
+  EXPECT_EQ(of(What::failed_members_of, 2, 0, 1), Ids{2});
+  const auto named = [&](std::int64_t batch, const char* key) {
+    return ids(load({{.what = What::members_named, .id = batch, .text = key}}).members);
+  };
+  EXPECT_EQ(named(1, "a"), (Ids{1, 3, 5}));
+  EXPECT_EQ(named(1, "B"), (Ids{7, 9}));
+  EXPECT_EQ(named(1, "b"), Ids{});  // by bytes
+  const auto both =
+      load({{What::members_of, 1, 0, 3}, {What::member, 3}, {What::member, 2}, {What::member, 99}});
+  EXPECT_EQ(ids(both.members), (Ids{1, 3, 5, 2}));
+}
+
+TEST_P(RunbookStoreContract, StepsAreFoundByMemberAndPhase) {
+  Writes w;
+  w.members_new = {member_row(1), member_row(2)};
+  w.phases_new = {phase_row(10), phase_row(11), phase_row(12, 9)};
+  w.steps_new = {step_row(5, 10, 1, 1), step_row(6, 10, 1, 0), step_row(7, 11, 1, 0), step_row(8, 10, 2, 0),
+                 step_row(9, 11, 2, 0)};
+  commit(w);
+  const auto ids_of = [&](const std::vector<Need>& needs) { return ids(load(needs).steps); };
+  EXPECT_EQ(ids_of({{What::steps_of, 1, 10}}), (Ids{6, 5}));  // by step_index
+  EXPECT_EQ(ids_of({{What::steps_of, 2, 10}}), Ids{8});
+  EXPECT_EQ(ids_of({{What::steps_of, 2, 12}}), Ids{});
+  EXPECT_EQ(ids_of({{What::steps_of_member, 1}}), (Ids{6, 5, 7}));
+  EXPECT_EQ(ids_of({{What::steps_of_member, 3}}), Ids{});
+  EXPECT_EQ(ids_of({{What::step, 5}, {What::step, 8}, {What::steps_of, 1, 10}}), (Ids{6, 5, 8}));
+  auto all = ids_of({{What::steps_of_member, 1}, {What::steps_of_member, 2}, {What::steps_of, 1, 11}});
+  std::ranges::sort(all);
+  EXPECT_EQ(all, (Ids{5, 6, 7, 8, 9}));
+}
+
+TEST_P(RunbookStoreContract, ParkedStepsComeInPagesById) {
+  Writes w;
+  for (int id = 1; id <= 6; ++id) {
+    w.steps_new.push_back(step_row(id));
+    w.steps_new.back().job_state = id % 2 == 0 ? JobState::parked : JobState::none;
+  }
+  commit(w);
+  const auto parked = [&](std::int64_t after, std::int32_t limit) {
+    return ids(load({{.what = What::parked_steps, .other = after, .n = limit}}).steps);
+  };
+  EXPECT_EQ(parked(0, 10), (Ids{2, 4, 6}));
+  EXPECT_EQ(parked(2, 1), Ids{4});
+  EXPECT_EQ(parked(6, 10), Ids{});
+}
+
+TEST_P(RunbookStoreContract, CleanupsAreFoundByWhatCausedThem) {
+  Writes w;
+  const auto cleanup = [&](std::int64_t id, CleanupKind kind, StepStatus status) -> CleanupExecution& {
+    CleanupExecution row = cleanup_row(id, 4);
+    row.kind = kind;
+    row.status = status;
+    row.batch_member_id = 6;
+    row.caused_by_step_id.reset();
+    row.caused_by_init_id.reset();
+    return w.cleanups_new.emplace_back(row);
+  };
+  cleanup(1, CleanupKind::rollback, StepStatus::pending).caused_by_step_id = 50;
+  cleanup(2, CleanupKind::rollback, StepStatus::succeeded).caused_by_step_id = 50;
+  cleanup(3, CleanupKind::rollback, StepStatus::dispatched).caused_by_init_id = 50;
+  cleanup(4, CleanupKind::removal, StepStatus::polling);
+  cleanup(5, CleanupKind::removal, StepStatus::failed).batch_member_id = 7;
+  commit(w);
+  const auto found = [&](What what, std::int64_t id) { return ids(load({{what, id}}).cleanups); };
+  EXPECT_EQ(found(What::cleanups_of_step, 50), (Ids{1, 2}));
+  EXPECT_EQ(found(What::cleanups_of_init, 50), Ids{3});
+  EXPECT_EQ(found(What::removals_of, 6), Ids{4});
+  EXPECT_EQ(found(What::removals_of, 7), Ids{5});
+  EXPECT_EQ(found(What::open_cleanups_of, 4), (Ids{1, 3, 4}));
+  EXPECT_EQ(found(What::open_cleanups_of, 5), Ids{});
+  EXPECT_EQ(
+      load({{What::cleanups_of_step, 50}, {What::open_cleanups_of, 4}, {What::cleanup, 1}}).cleanups.size(),
+      4u);
+}
+
+TEST_P(RunbookStoreContract, WhatIsNotThereIsAbsentAndNoNeedsAskForNothing) {
+  std::vector<Need> needs;
+  for (int what = 0; what <= static_cast<int>(What::data_row); ++what)
+    needs.push_back({static_cast<What>(what), 1, 1, 1, "x", "y"});
+  const auto l = load(needs);
+  EXPECT_TRUE(l.runbooks.empty() && l.batches.empty() && l.members.empty() && l.phases.empty() &&
+              l.steps.empty() && l.inits.empty() && l.cleanups.empty() && l.counts.empty() &&
+              l.data_rows.empty());
+  load({});
+}
+
+TEST_P(RunbookStoreContract, ReservedIdsGrowAndAreGivenOnceAlsoOverARestart) {
+  Ids all;
+  const auto reserve = [&](runbook::Table table, std::size_t count) {
+    const auto given = store->reserve_ids(table, count);
+    ASSERT_TRUE(given) << given.error().message;
+    ASSERT_EQ(given->size(), count);
+    all.insert(all.end(), given->begin(), given->end());
+  };
+  reserve(runbook::Table::step_executions, 100);
+  reserve(runbook::Table::step_executions, 1);
+  store.reset();
+  store = database.store();
+  ASSERT_TRUE(store->open());
+  reserve(runbook::Table::step_executions, 3);
+  EXPECT_TRUE(std::ranges::is_sorted(all));
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
+  Writes w;
+  for (const std::int64_t id : all) w.steps_new.push_back(step_row(id));
+  commit(w);
+  for (int table = 0; table <= static_cast<int>(runbook::Table::cleanup_executions); ++table) {
+    all.clear();
+    reserve(static_cast<runbook::Table>(table), 2);
+    EXPECT_LT(all[0], all[1]);
+  }
+}
+
+TEST_P(RunbookStoreContract, TimersComeEarliestFirstUntilTheyAreGone) {
+  const RunbookTimer early{at(10), runbook::Kind::step, 3}, same_due{at(10), runbook::Kind::step, 4},
+      late{at(20), runbook::Kind::batch, 1};
+  Writes w;
+  w.timers_new = {late, same_due, early};
+  commit(w);
+  EXPECT_EQ(store->next_timer().value(), at(10));
+  EXPECT_TRUE(store->runbook_timers_due(at(9), 10)->empty());
+  EXPECT_EQ(store->runbook_timers_due(at(10), 10).value(), (std::vector{early, same_due}));
+  EXPECT_EQ(store->runbook_timers_due(at(20), 10).value(), (std::vector{early, same_due, late}));
+  EXPECT_EQ(store->runbook_timers_due(at(20), 1).value(), std::vector{early});
+  EXPECT_TRUE(store->timers_due(at(20), 10)->empty());
+  Writes gone;
+  gone.timers_gone = {early, same_due, {at(99), runbook::Kind::init, 1}};
+  gone.timers_new = {early};  // moved away and back within a commit
+  commit(gone);
+  EXPECT_EQ(store->runbook_timers_due(at(20), 10).value(), (std::vector{early, late}));
+}
+
+TEST_P(RunbookStoreContract, TheNextTimerIsTheEarlierOfBothKinds) {
+  WriteSet set;
+  set.timers_new = {{at(10), job_id(1), "a"}};
+  set.runbooks.timers_new = {{at(5), runbook::Kind::phase, 1}, {at(20), runbook::Kind::phase, 2}};
+  ASSERT_TRUE(store->commit(set, ++number));
+  EXPECT_EQ(store->next_timer().value(), at(5));
+  set = {};
+  set.runbooks.timers_gone = {{at(5), runbook::Kind::phase, 1}};
+  ASSERT_TRUE(store->commit(set, ++number));
+  EXPECT_EQ(store->next_timer().value(), at(10));
+}
+
+TEST_P(RunbookStoreContract, QueuedJobsAndNodesWaitInOneOrder) {
+  WriteSet set;
+  set.nodes_new = {node(1, "a"), node(1, "b")};
+  set.nodes_new[0].queue = set.nodes_new[1].queue = "pool-1";
+  set.nodes_new[0].dispatched_at = at(20), set.nodes_new[0].priority = 0;
+  set.nodes_new[1].dispatched_at = at(99), set.nodes_new[1].priority = 5;
+  const auto queue = [](auto row, Time when) {
+    row.job_state = JobState::queued;
+    row.queued_at = when;
+    return row;
+  };
+  set.runbooks.steps_new = {queue(step_row(1), at(30)), queue(step_row(2), at(10)), step_row(3),
+                            queue(step_row(4), at(5))};
+  set.runbooks.steps_new[3].worker_id = "pool-2";
+  set.runbooks.inits_new = {queue(init_row(1), at(20))};
+  set.runbooks.cleanups_new = {queue(cleanup_row(1), at(10))};
+  ASSERT_TRUE(store->commit(set, ++number));
+  const auto job = [](runbook::Kind kind, std::int64_t id, int when) {
+    return WaitingTask{.dispatched_at = at(when), .key = {}, .runbook_job = {kind, id}};
+  };
+  const std::vector<WaitingTask> expected = {{-5, at(99), {job_id(1), workflow::no_item, "b"}, {}},
+                                             job(runbook::Kind::step, 2, 10),
+                                             job(runbook::Kind::cleanup, 1, 10),
+                                             job(runbook::Kind::init, 1, 20),
+                                             {0, at(20), {job_id(1), workflow::no_item, "a"}, {}},
+                                             job(runbook::Kind::step, 1, 30)};
+  EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 100).value(), expected);
+  for (std::size_t limit = 0; limit < expected.size(); ++limit) {
+    EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, limit).value(),
+              std::vector(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(limit)));
+  }
+  EXPECT_EQ(store->waiting({{"default"}, "pool-2"}, 9).value(), std::vector{job(runbook::Kind::step, 4, 5)});
+  EXPECT_TRUE(store->waiting({{"acme"}, "pool-1"}, 9)->empty());
+  Writes leased;
+  leased.steps_changed = {step_row(2)};
+  commit(leased);
+  EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 2).value().at(1), expected[2]);
+}
+
+TEST_P(RunbookStoreContract, PhasesWithoutATimerAreThosePendingWithATimeToBeDue) {
+  Writes w;
+  for (int id = 1; id <= 6; ++id) {
+    w.phases_new.push_back(phase_row(id));
+    w.phases_new.back().status = PhaseStatus::pending;
+    w.phases_new.back().timer_due.reset();
+  }
+  w.phases_new[0].timer_due = at(1);
+  w.phases_new[1].status = PhaseStatus::dispatched;
+  w.phases_new[2].due_at.reset();
+  commit(w);
+  EXPECT_EQ(store->phases_without_timer(10).value(), (Ids{4, 5, 6}));
+  EXPECT_EQ(store->phases_without_timer(2).value(), (Ids{4, 5}));
+}
+
+TEST_P(RunbookStoreContract, ThousandsOfStepsInRandomOrderAllArrive) {
+  Writes w;
+  std::vector<Need> needs;
+  for (int i = 2000; i > 0; --i) {
+    w.steps_new.push_back(step_row(i, 1, i));
+    needs.push_back({What::step, i});
+    needs.push_back({What::steps_of, i, 1});
+  }
+  commit(w);
+  EXPECT_EQ(load(needs).steps.size(), 2000u);
+}
+
+TEST_P(RunbookStoreContract, NothingOfRunbooksWorksBeforeOpen) {
+  store.reset();
+  store = database.store();
+  EXPECT_EQ(store->load(std::vector<Need>{{What::step, 1}}).error().code, Code::unavailable);
+  EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 1).error().code, Code::unavailable);
+  EXPECT_EQ(store->phases_without_timer(1).error().code, Code::unavailable);
+  EXPECT_EQ(store->runbook_timers_due(at(1), 1).error().code, Code::unavailable);
+  EXPECT_EQ(store->write_data({.table = "runbook_a_v1"}).error().code, Code::unavailable);
 }
 
 }  // namespace

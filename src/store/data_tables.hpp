@@ -1,0 +1,52 @@
+// The tables that hold what data sources said of the members of runbooks: one per version of a runbook, made
+// when it is first written, with a column of text for each column of the query. Their names and columns come
+// from people, so every name is quoted.
+//
+// A query may name its columns as it likes, a database may not take all names. One that is too long, empty,
+// that of a system column, or differs from another only in case is cut and ends in its hash.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/runbook/store_needs.hpp"
+#include "store/connection.hpp"
+
+namespace baton::store {
+
+// The columns of the table for the columns of a query, which are all different.
+[[nodiscard]] std::vector<std::string> data_column_names(const std::vector<std::string>& columns);
+
+// Makes the table and the columns that it lacks, then writes the rows in one transaction. Of rows with the
+// same key the last one counts.
+[[nodiscard]] Result<> write_data_rows(Connection& connection, Dialect dialect,
+                                       const runbook::DataRows& rows);
+
+// The needs of kind data_row: first the columns of the tables are asked for, then the rows.
+class DataRowLoad {
+ public:
+  DataRowLoad(Dialect dialect, const std::vector<runbook::Need>& needs);
+
+  [[nodiscard]] bool empty() const { return tables_.empty(); }
+  void add_catalog_calls(std::vector<Call>& calls);
+  void add_calls(std::vector<Call>& calls);
+  [[nodiscard]] std::vector<runbook::Loaded::FoundData> finish() { return std::move(found_); }
+
+ private:
+  struct Table {
+    std::string stored_name;
+    std::vector<std::string> columns;           // system columns included; empty: there is no such table
+    std::vector<std::string> data_columns;      // without them
+    std::vector<std::string_view> member_keys;  // that were asked for, each once
+    Statement select;
+  };
+  Result<> take(const std::string& name, const Table& table, const RowView& row);
+
+  Dialect dialect_;
+  Statement catalog_;
+  std::map<std::string, Table> tables_;
+  std::vector<runbook::Loaded::FoundData> found_;
+};
+
+}  // namespace baton::store

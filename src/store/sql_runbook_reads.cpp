@@ -1,0 +1,445 @@
+#include "store/sql_runbook_reads.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/runbook/members.hpp"
+
+namespace baton::store {
+
+using namespace runbook;
+
+namespace {
+
+constexpr auto integer = Type::integer;
+constexpr auto text = Type::text;
+constexpr std::int64_t last_id = std::numeric_limits<std::int64_t>::max();
+
+// The rows of a table as t, with `more` columns behind them.
+template <class Row>
+std::string select_more(std::string_view more, std::string_view rest) {
+  return "SELECT " + names<Row>(Columns::all, "t.") + std::string(more) + " FROM " + table_name<Row>() +
+         " AS t " + std::string(rest);
+}
+template <class Row>
+int width() {
+  return static_cast<int>(types<Row>(Columns::all).size());
+}
+
+std::string batches_where(std::string_view rest) {
+  return select_more<Batch>(",r.name,r.version",
+                            "LEFT JOIN runbooks AS r ON r.id=t.runbook_id " + std::string(rest));
+}
+Result<BatchSummary> read_batch(const RowView& view) {
+  TRY_ASSIGN(auto batch, read<Batch>(view));
+  const int more = width<Batch>();
+  return BatchSummary{std::move(batch), std::string(view.text(more)),
+                      static_cast<std::int32_t>(view.integer(more + 1))};
+}
+
+// Steps know of which batch they are through their phase.
+std::string steps_where(std::string_view rest) {
+  return select_more<StepExecution>(
+      ",p.batch_id,p.runbook_version",
+      "LEFT JOIN phase_executions AS p ON p.id=t.phase_execution_id " + std::string(rest));
+}
+Result<ExecutionView> read_step(const RowView& view) {
+  TRY_ASSIGN(auto row, read<StepExecution>(view));
+  const int more = width<StepExecution>();
+  ExecutionView step;
+  step.ref = {runbook::Kind::step, row.id};
+  step.batch_id = view.integer(more);
+  step.phase_execution_id = row.phase_execution_id;
+  step.batch_member_id = row.batch_member_id;
+  step.runbook_version = static_cast<std::int32_t>(view.integer(more + 1));
+  step.is_catch_up = row.is_catch_up;
+  step.execution = std::move(row);
+  return step;
+}
+Result<ExecutionView> read_init(const RowView& view) {
+  TRY_ASSIGN(auto row, read<InitExecution>(view));
+  ExecutionView init;
+  init.ref = {runbook::Kind::init, row.id};
+  init.batch_id = row.batch_id;
+  init.runbook_version = row.runbook_version;
+  init.execution = std::move(row);
+  return init;
+}
+Result<ExecutionView> read_cleanup(const RowView& view) {
+  TRY_ASSIGN(auto row, read<CleanupExecution>(view));
+  ExecutionView cleanup;
+  cleanup.ref = {runbook::Kind::cleanup, row.id};
+  cleanup.batch_id = row.batch_id;
+  cleanup.phase_execution_id = row.phase_execution_id;
+  cleanup.batch_member_id = row.batch_member_id;
+  cleanup.runbook_version = row.runbook_version;
+  cleanup.cleanup_kind = row.kind;
+  cleanup.caused_by_step_id = row.caused_by_step_id;
+  cleanup.caused_by_init_id = row.caused_by_init_id;
+  cleanup.sequence = std::move(row.sequence);
+  cleanup.execution = std::move(row);
+  return cleanup;
+}
+
+Result<MatrixCell> read_cell(const RowView& view) {
+  MatrixCell cell;
+  const bool ok = decode(view, 0, cell.batch_member_id) && decode(view, 1, cell.phase_execution_id) &&
+                  decode(view, 2, cell.step_id) && decode(view, 3, cell.step_index) &&
+                  decode(view, 4, cell.step_name) && decode(view, 5, cell.status) &&
+                  decode(view, 6, cell.retry_count) && decode(view, 7, cell.poll_count) &&
+                  decode(view, 8, cell.is_catch_up);
+  if (!ok) return fail(Code::invalid, "table step_executions holds a row that this version cannot read");
+  return cell;
+}
+
+// A batch of a runbook, as its members need to know it.
+struct KnownBatch {
+  std::int64_t id = 0;
+  BatchStatus status{};
+  std::optional<Time> time;
+  bool is_manual = false;
+};
+Result<KnownBatch> read_known_batch(const RowView& view) {
+  KnownBatch batch;
+  const bool ok = decode(view, 0, batch.id) && decode(view, 1, batch.status) && decode(view, 2, batch.time) &&
+                  decode(view, 3, batch.is_manual);
+  if (!ok) return fail(Code::invalid, "table batches holds a row that this version cannot read");
+  return batch;
+}
+KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
+  return {.id = view.integer(0),
+          .batch_id = batch.id,
+          .member_key = std::string(view.text(1)),
+          .status = std::string(view.text(2)),
+          .batch_open = !is_terminal(batch.status),
+          .batch_manual = batch.is_manual,
+          .batch_time = batch.time,
+          .data_hash = view.is_null(3) ? 0 : hash_data(view.text(3))};
+}
+
+Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
+
+// Through the phases of the member's batch; CROSS JOIN is the order in which SQLite looks.
+constexpr std::string_view of_member =
+    "batch_members AS m CROSS JOIN phase_executions AS p CROSS JOIN step_executions AS t"
+    " WHERE p.batch_id=m.batch_id AND t.phase_execution_id=p.id AND t.batch_member_id=m.id";
+
+Statement cells_statement(Dialect dialect) {
+  const bool arrays = dialect == Dialect::postgres;
+  std::string sql =
+      "SELECT t.batch_member_id,t.phase_execution_id,t.id,t.step_index,t.step_name,t.status,t.retry_count,"
+      "t.poll_count,t.is_catch_up FROM ";
+  if (arrays) sql += "unnest(?1) AS k(id) CROSS JOIN ";
+  sql.append(of_member).append(arrays ? " AND m.id=k.id ORDER BY m.id,p.id,t.step_index"
+                                      : " AND m.id=?1 ORDER BY p.id,t.step_index");
+  return {sql, {integer}, true};
+}
+
+constexpr std::string_view has_failed = "t.status IN ('failed','poll_timeout','rolled_back')";
+
+}  // namespace
+
+struct RunbookReadStatements {
+  explicit RunbookReadStatements(Dialect dialect) : cells(cells_statement(dialect)) {}
+
+  // Which version is the newest is answered by the key alone; only its row is then read.
+  Statement runbooks{
+      "SELECT " + names<Runbook>(Columns::all, "t.") +
+          " FROM (SELECT name,max(version) AS version FROM runbooks WHERE name>?1 GROUP BY name ORDER BY name"
+          " LIMIT ?2) AS latest JOIN runbooks AS t ON t.name=latest.name AND t.version=latest.version"
+          " ORDER BY t.name",
+      {text, integer}};
+  Statement runbook_version{select<Runbook>() + " WHERE name=?1 AND version=?2", {text, integer}};
+  Statement runbook_active{select<Runbook>() +
+                               " WHERE id=coalesce((SELECT id FROM runbooks WHERE name=?1 AND is_active "
+                               "ORDER BY version DESC LIMIT 1),"
+                               "(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1))",
+                           {text}};
+  Statement versions{select<Runbook>() + " WHERE name=?1 ORDER BY version DESC", {text}};
+  Statement active{select<Runbook>() + " WHERE is_active ORDER BY name,version", {}};
+  Statement runbook_ids{"SELECT id FROM runbooks WHERE name=?1 ORDER BY version", {text}};
+
+  Statement batches{batches_where("WHERE t.id<?1 ORDER BY t.id DESC LIMIT ?2"), {integer, integer}};
+  Statement batches_by_status{batches_where("WHERE t.status=?1 AND t.id<?2 ORDER BY t.id DESC LIMIT ?3"),
+                              {text, integer, integer}};
+  Statement batches_by_runbook{
+      batches_where("WHERE t.runbook_id=?1 AND t.status=?2 AND t.id<?3 ORDER BY t.id DESC LIMIT ?4"),
+      {integer, text, integer, integer}};
+  Statement batch{batches_where("WHERE t.id=?1"), {integer}};
+  Statement importing{batches_where("WHERE t.importing ORDER BY t.id"), {}};
+  Statement approved{
+      "SELECT b.id FROM runbooks AS r CROSS JOIN batches AS b WHERE r.name=?1 AND b.runbook_id=r.id"
+      " AND b.removals_approved ORDER BY b.id",
+      {text}};
+  Statement phases{select<PhaseExecution>() + " WHERE batch_id=?1 ORDER BY id", {integer}};
+  Statement counts{select<Count>() + " WHERE batch_id=?1 ORDER BY phase_execution_id,lane,step_index,status",
+                   {integer}};
+  Statement inits{select<InitExecution>() + " WHERE batch_id=?1 ORDER BY runbook_version,step_index,id",
+                  {integer}};
+  Statement events{select<BatchEvent>() + " WHERE batch_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
+                   {integer, integer, integer}};
+
+  Statement members{select<Member>() + " WHERE batch_id=?1 AND id>?2 ORDER BY id LIMIT ?3",
+                    {integer, integer, integer}};
+  Statement members_active{
+      select<Member>() + " WHERE batch_id=?1 AND status='active' AND id>?2 ORDER BY id LIMIT ?3",
+      {integer, integer, integer}};
+  Statement members_left{
+      select<Member>() +
+          " WHERE batch_id=?1 AND status=?4 AND status<>'active' AND id>?2 ORDER BY id LIMIT ?3",
+      {integer, integer, integer, text}};
+  Statement member{select<Member>() + " WHERE id=?1", {integer}};
+  Statement member_by_key{
+      select<Member>() + " WHERE batch_id=?1 AND member_key=?2 ORDER BY status='active' DESC,id DESC LIMIT 1",
+      {integer, text}};
+
+  Statement cells;
+  Statement steps_of_member{"SELECT " + names<StepExecution>(Columns::all, "t.") +
+                                ",p.batch_id,p.runbook_version FROM " + std::string(of_member) +
+                                " AND m.id=?1 ORDER BY p.id,t.step_index,t.id",
+                            {integer}};
+  Statement failures{
+      select_more<StepExecution>(
+          ",p.batch_id,p.runbook_version,m.member_key,p.phase_name",
+          "LEFT JOIN phase_executions AS p ON p.id=t.phase_execution_id LEFT JOIN batch_members AS m ON "
+          "m.id=t.batch_member_id WHERE t.phase_execution_id=?1 AND " +
+              std::string(has_failed) + " AND t.id<?2 ORDER BY t.id DESC LIMIT ?3"),
+      {integer, integer, integer}};
+  Statement steps_of_phase{
+      steps_where("WHERE t.phase_execution_id=?1 AND (t.batch_member_id,t.step_index,t.id)>(?2,?3,?4)"
+                  " ORDER BY t.batch_member_id,t.step_index,t.id LIMIT ?5"),
+      {integer, integer, integer, integer, integer}};
+  Statement step{steps_where("WHERE t.id=?1"), {integer}};
+  Statement init{select<InitExecution>() + " WHERE id=?1", {integer}};
+  Statement cleanup{select<CleanupExecution>() + " WHERE id=?1", {integer}};
+  Statement cleanups{select<CleanupExecution>() + " WHERE batch_id=?1 AND id>?2 ORDER BY id LIMIT ?3",
+                     {integer, integer, integer}};
+
+  Statement known_batches{
+      "SELECT b.id,b.status,b.batch_start_time,b.is_manual FROM runbooks AS r CROSS JOIN batches AS b"
+      " WHERE r.name=?1 AND b.runbook_id=r.id ORDER BY b.id",
+      {text}};
+  Statement batch_of_member{"SELECT batch_id FROM batch_members WHERE id=?1", {integer}};
+  Statement known_members{
+      "SELECT id,member_key,status,data_json FROM batch_members WHERE batch_id=?1 AND id>?2 ORDER BY id "
+      "LIMIT ?3",
+      {integer, integer, integer}};
+};
+
+SqlRunbookReads::SqlRunbookReads(Dialect dialect, Connect connect)
+    : reader_(dialect, std::move(connect)), sql_(std::make_unique<RunbookReadStatements>(dialect)) {}
+SqlRunbookReads::~SqlRunbookReads() = default;
+
+// --- runbooks
+
+Result<std::vector<Runbook>> SqlRunbookReads::runbooks(const std::string& after, std::size_t limit) {
+  return reader_.all<Runbook>(sql_->runbooks, {encode(after), number(limit)});
+}
+
+Result<std::optional<Runbook>> SqlRunbookReads::runbook(const std::string& name, std::int32_t version) {
+  if (version == 0) return reader_.first<Runbook>(sql_->runbook_active, {encode(name)});
+  return reader_.first<Runbook>(sql_->runbook_version, {encode(name), encode(version)});
+}
+
+Result<std::vector<Runbook>> SqlRunbookReads::versions(const std::string& name) {
+  return reader_.all<Runbook>(sql_->versions, {encode(name)});
+}
+
+Result<std::vector<Runbook>> SqlRunbookReads::active_runbooks() {
+  return reader_.all<Runbook>(sql_->active, {});
+}
+
+// --- batches
+
+Result<std::vector<BatchSummary>> SqlRunbookReads::batches(const BatchFilter& filter, std::int64_t before,
+                                                           std::size_t limit) {
+  const std::int64_t below = before == 0 ? last_id : before;
+  if (filter.runbook_name) return batches_of(*filter.runbook_name, filter.status, below, limit);
+  if (filter.status)
+    return reader_.rows<BatchSummary>(sql_->batches_by_status, {encode(*filter.status), below, number(limit)},
+                                      read_batch);
+  return reader_.rows<BatchSummary>(sql_->batches, {below, number(limit)}, read_batch);
+}
+
+// Each version and status is a range of its own, in the order of the page; the page is their merge.
+Result<std::vector<BatchSummary>> SqlRunbookReads::batches_of(const std::string& name,
+                                                              std::optional<BatchStatus> status,
+                                                              std::int64_t before, std::size_t limit) {
+  constexpr std::array all = {BatchStatus::detected,  BatchStatus::init_dispatched, BatchStatus::active,
+                              BatchStatus::completed, BatchStatus::failed,          BatchStatus::cancelled};
+  const std::span<const BatchStatus> statuses =
+      status ? std::span<const BatchStatus>(&*status, 1) : std::span<const BatchStatus>(all);
+  TRY_ASSIGN(const auto runbook_ids, reader_.rows<std::int64_t>(sql_->runbook_ids, {encode(name)}, read_id));
+  if (runbook_ids.empty()) return std::vector<BatchSummary>{};
+  const auto fill_range = [&](std::size_t set, std::span<Value> out) {
+    out[0] = runbook_ids[set / statuses.size()];
+    out[1] = encode(statuses[set % statuses.size()]);
+    out[2] = before, out[3] = number(limit);
+  };
+  const Call call{&sql_->batches_by_runbook, runbook_ids.size() * statuses.size(), fill_range, {}, {}};
+  TRY_ASSIGN(auto found, reader_.rows<BatchSummary>(call, read_batch));
+  std::ranges::sort(found, std::greater{}, [](const BatchSummary& summary) { return summary.batch.id; });
+  if (found.size() > limit) found.resize(limit);
+  return found;
+}
+
+Result<std::optional<BatchSummary>> SqlRunbookReads::batch(std::int64_t id) {
+  TRY_ASSIGN(auto found, reader_.rows<BatchSummary>(sql_->batch, {id}, read_batch));
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
+}
+
+Result<std::vector<PhaseExecution>> SqlRunbookReads::phases(std::int64_t batch_id) {
+  return reader_.all<PhaseExecution>(sql_->phases, {batch_id});
+}
+
+Result<std::vector<Count>> SqlRunbookReads::counts(std::int64_t batch_id) {
+  return reader_.all<Count>(sql_->counts, {batch_id});
+}
+
+Result<std::vector<ExecutionView>> SqlRunbookReads::inits(std::int64_t batch_id) {
+  return reader_.rows<ExecutionView>(sql_->inits, {batch_id}, read_init);
+}
+
+Result<std::vector<BatchEvent>> SqlRunbookReads::batch_events(std::int64_t batch_id, std::int64_t after,
+                                                              std::size_t limit) {
+  return reader_.all<BatchEvent>(sql_->events, {batch_id, after, number(limit)});
+}
+
+Result<std::vector<std::int64_t>> SqlRunbookReads::approved_removals(const std::string& runbook_name) {
+  return reader_.rows<std::int64_t>(sql_->approved, {encode(runbook_name)}, read_id);
+}
+
+Result<std::vector<BatchSummary>> SqlRunbookReads::importing() {
+  return reader_.rows<BatchSummary>(sql_->importing, {}, read_batch);
+}
+
+// --- members
+
+Result<std::vector<Member>> SqlRunbookReads::members(std::int64_t batch_id,
+                                                     std::optional<MemberStatus> status, std::int64_t after,
+                                                     std::size_t limit) {
+  std::vector<Value> page = {batch_id, after, number(limit)};
+  if (!status) return reader_.all<Member>(sql_->members, std::move(page));
+  if (*status == MemberStatus::active) return reader_.all<Member>(sql_->members_active, std::move(page));
+  page.push_back(encode(*status));
+  return reader_.all<Member>(sql_->members_left, std::move(page));
+}
+
+Result<std::optional<Member>> SqlRunbookReads::member(std::int64_t id) {
+  return reader_.first<Member>(sql_->member, {id});
+}
+
+Result<std::optional<Member>> SqlRunbookReads::member_by_key(std::int64_t batch_id, const std::string& key) {
+  return reader_.first<Member>(sql_->member_by_key, {batch_id, encode(key)});
+}
+
+// Batch by batch: the members of one are a range, those of many are not.
+Result<std::vector<KnownMember>> SqlRunbookReads::known_members(const std::string& runbook_name,
+                                                                std::int64_t after, std::size_t limit) {
+  TRY_ASSIGN(const auto of_runbook,
+             reader_.rows<KnownBatch>(sql_->known_batches, {encode(runbook_name)}, read_known_batch));
+  TRY_ASSIGN(const auto at, reader_.rows<std::int64_t>(sql_->batch_of_member, {after}, read_id));
+  const std::int64_t current = at.empty() ? 0 : at.front();
+  std::vector<KnownMember> found;
+  for (const KnownBatch& batch : of_runbook) {
+    if (batch.id < current) continue;
+    if (found.size() >= limit) break;
+    TRY_ASSIGN(
+        auto more,
+        reader_.rows<KnownMember>(
+            sql_->known_members, {batch.id, batch.id == current ? after : 0, number(limit - found.size())},
+            [&](const RowView& view) -> Result<KnownMember> { return read_known_member(view, batch); }));
+    std::ranges::move(more, std::back_inserter(found));
+  }
+  return found;
+}
+
+// --- steps and their kind
+
+Result<std::vector<MatrixCell>> SqlRunbookReads::cells(const std::vector<std::int64_t>& member_ids) {
+  if (member_ids.empty()) return std::vector<MatrixCell>{};
+  const auto fill_id = [&](std::size_t set, std::span<Value> out) { out[0] = member_ids[set]; };
+  return reader_.rows<MatrixCell>(Call{&sql_->cells, member_ids.size(), fill_id, {}, {}}, read_cell);
+}
+
+Result<std::vector<ExecutionView>> SqlRunbookReads::steps_of_member(std::int64_t member_id) {
+  return reader_.rows<ExecutionView>(sql_->steps_of_member, {member_id}, read_step);
+}
+
+Result<std::vector<Failure>> SqlRunbookReads::failures(std::int64_t phase_execution_id, std::int64_t before,
+                                                       std::size_t limit) {
+  return reader_.rows<Failure>(
+      sql_->failures, {phase_execution_id, before == 0 ? last_id : before, number(limit)},
+      [](const RowView& view) -> Result<Failure> {
+        TRY_ASSIGN(auto step, read_step(view));
+        const int more = width<StepExecution>() + 2;
+        return Failure{std::move(step), std::string(view.text(more)), std::string(view.text(more + 1))};
+      });
+}
+
+Result<std::vector<ExecutionView>> SqlRunbookReads::steps_of_phase(std::int64_t phase_execution_id,
+                                                                   std::int64_t after, std::size_t limit) {
+  std::vector<Value> page = {phase_execution_id, std::int64_t{0}, std::int64_t{-1}, std::int64_t{0},
+                             number(limit)};
+  if (after != 0) {
+    TRY_ASSIGN(const auto last, reader_.rows<ExecutionView>(sql_->step, {after}, read_step));
+    if (last.empty()) return std::vector<ExecutionView>{};
+    page[1] = *last.front().batch_member_id;
+    page[2] = std::int64_t{last.front().execution.step_index};
+    page[3] = after;
+  }
+  return reader_.rows<ExecutionView>(sql_->steps_of_phase, std::move(page), read_step);
+}
+
+Result<std::optional<ExecutionView>> SqlRunbookReads::execution(Ref ref) {
+  std::vector<ExecutionView> found;
+  if (ref.kind == runbook::Kind::step) {
+    TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->step, {ref.id}, read_step));
+  } else if (ref.kind == runbook::Kind::init) {
+    TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->init, {ref.id}, read_init));
+  } else if (ref.kind == runbook::Kind::cleanup) {
+    TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->cleanup, {ref.id}, read_cleanup));
+  }
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
+}
+
+Result<std::vector<ExecutionView>> SqlRunbookReads::cleanups(std::int64_t batch_id, std::int64_t after,
+                                                             std::size_t limit) {
+  return reader_.rows<ExecutionView>(sql_->cleanups, {batch_id, after, number(limit)}, read_cleanup);
+}
+
+std::vector<Statement> runbook_list_statements(Dialect dialect) {
+  const RunbookReadStatements sql(dialect);
+  return {sql.runbooks,
+          sql.runbook_version,
+          sql.runbook_active,
+          sql.versions,
+          sql.active,
+          sql.batches,
+          sql.batches_by_status,
+          sql.batches_by_runbook,
+          sql.batch,
+          sql.importing,
+          sql.approved,
+          sql.phases,
+          sql.counts,
+          sql.inits,
+          sql.events,
+          sql.members,
+          sql.members_active,
+          sql.members_left,
+          sql.member_by_key,
+          sql.cells,
+          sql.failures,
+          sql.steps_of_phase,
+          sql.steps_of_member,
+          sql.cleanups,
+          sql.known_batches,
+          sql.batch_of_member,
+          sql.known_members};
+}
+
+}  // namespace baton::store
