@@ -15,7 +15,7 @@ prepare() {
 
 # The cut-over of the first wave is in a moment and that of the second soon after, so T-5d is long past, and due at once.
 arrange() {
-  local wait=${CUT_OVER_IN_SECONDS:-10} first second
+  local wait=${CUT_OVER_IN_SECONDS:-15} first second
   first=$(date -u -d "+$wait seconds" +%FT%TZ)
   second=$(date -u -d "+$((wait + 5)) seconds" +%FT%TZ)
   sed -e "s/2027-03-05T20:00:00Z/$first/" -e "s/2027-03-12T20:00:00Z/$second/" "$example/waves.csv" >"$WAVES_CSV"

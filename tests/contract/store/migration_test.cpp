@@ -19,7 +19,7 @@ class Migration : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     const std::string name = GetParam() == Kind::sqlite ? "version_1.sqlite.sql" : "version_1.postgres.sql";
-    std::ifstream file(std::filesystem::path(__FILE__).parent_path() / name);
+    std::ifstream file(std::filesystem::path(BATON_SOURCE_DIR) / "tests/contract/store" / name);
     ASSERT_TRUE(file) << name;
     database.execute(std::string(std::istreambuf_iterator<char>(file), {}));
   }
