@@ -171,7 +171,8 @@ std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definiti
 // A phase begins for a member: what is missing of his steps is made, what is there is used.
 void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch&, const Definition& definition) {
   PhaseExecution& row = phase.row;
-  adopt(member);
+  // One whom another program has removed is counted as such when it says so: the rest of him is cancelled then.
+  if (member.row.status == MemberStatus::active || !member.row.counted_as) adopt(member);
   auto steps = ledger.steps_of(member.row.id, row.id);
   if (member.row.status != MemberStatus::active) {
     for (Slot<StepExecution>* step : steps) {
