@@ -432,7 +432,10 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
     reopen_init(batch, by, desk);
     desk.next_init(batch);
   } else {
-    reopen(batch, job->cleanup->caused_by_init_id ? BatchStatus::init_dispatched : BatchStatus::active, by, desk);
+    const bool init_is_over = std::ranges::all_of(context.ledger.inits_of(batch.row.id), [](const auto* init) {
+      return init->row.status == StepStatus::succeeded;
+    });
+    reopen(batch, init_is_over ? BatchStatus::active : BatchStatus::init_dispatched, by, desk);
     (void)desk.make_again(*job, by);
     desk.dispatch(*job);
   }
