@@ -205,6 +205,9 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch
 
 void Desk::create_steps(Slot<Member>& member, PhaseExecution& phase, const Definition& definition,
                         bool catch_up) {
+  if (member.row.catching_up)  // also what another scheduler has made for him
+    for (Slot<StepExecution>* step : steps)
+      if (!step->row.counted_as) step->row.is_catch_up = true;
   const Phase* of = definition.phase(phase.phase_name);
   if (!of) return;  // another scheduler's phase: its steps are there, or there are none
   const auto there = ledger.steps_of(member.row.id, phase.id);
