@@ -450,12 +450,12 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   auto& batch = *context.ledger.batch(desk.batch_of(*job).id);
   if (is_terminal(batch.row.status)) return ended(batch.row);
   if (is_terminal(job->row->status)) return not_now(*job->row, "skipped; retry it first");
-  desk.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
-             job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
-  job->row->retry_after.reset();
   // Whoever has done the last step of a phase has done them all: that must stay true.
   if (job->step && job->row->status == StepStatus::pending && !job->row->retry_after)
     return not_now(*job->row, "skipped before it is its turn");
+  desk.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
+             job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
+  job->row->retry_after.reset();
   desk.succeed(*job, Json{"{\"skipped_by\":" + quoted(by) + "}"});
   desk.settle();
   return changed();
