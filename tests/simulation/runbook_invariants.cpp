@@ -200,8 +200,10 @@ void RunbookWatch::check_members(const Whole& all) const {
       return std::tuple(-phase.offset_minutes, phase.id, step->step_index);
     });
     if (!handled_.contains(all.batch->id)) check_order(catch_up, what + " who is late");
-    const bool over = member->status != MemberStatus::active && member->counted_as == member->status &&
-                      all.batch->status != BatchStatus::cancelled;
+    // Another program's word that he left counts when it has told us.
+    const bool told = member->status == MemberStatus::failed ||
+                      (member->status == MemberStatus::removed && member->remove_dispatched_at);
+    const bool over = told && all.batch->status != BatchStatus::cancelled;
     const bool lockstep_walk = std::ranges::any_of(all.phases, [](const auto* p) { return p->walk != Walk::none; });
     if (over && !lockstep_walk)
       expect(!open, "who has failed or left has nothing open", what + " " + std::string(name(member->status)));

@@ -190,11 +190,10 @@ void RunbookWatch::committed(const Writes& writes) {
   const auto jobs = [&](Kind kind, const auto& table, const auto& before, const auto& fresh, const auto& changed) {
     each(fresh, changed, [&](std::int64_t id, bool is_new) {
       const auto& row = table.at(id);
-      const std::int64_t batch_id = batch_of({kind, id});
-      touched_.insert(batch_id);
+      touched_.insert(batch_of({kind, id}));
       expect(row.counted_as == row.status, "a job that was written is counted as it is", about(row, kind));
       std::decay_t<decltype(row)> from = is_new ? std::decay_t<decltype(row)>{} : before.at(id);
-      check_move(from, row, batch_id, about(row, kind));
+      check_move(from, row, {kind, id}, about(row, kind));
     });
   };
   jobs(Kind::init, rows_.inits, inits_before_, writes.inits_new, writes.inits_changed);
@@ -202,7 +201,7 @@ void RunbookWatch::committed(const Writes& writes) {
   jobs(Kind::step, rows_.steps, steps_before_, writes.steps_new, writes.steps_changed);
   const auto begun = [&](const StepExecution& row) {
     const auto from = steps_before_.find(row.id);
-    const bool was = from != steps_before_.end() && from->second.status != StepStatus::pending;
+    const bool was = from != steps_before_.end() && from->second.dispatched_at;
     if (under_way(rows_.steps.at(row.id).status) && !was) check_begin(rows_.steps.at(row.id));
   };
   for (const StepExecution& row : writes.steps_new) begun(row);
@@ -257,8 +256,8 @@ void RunbookWatch::check_move(const Member& from, const Member& to) const {
     expect(from.status == MemberStatus::active, "a member fails or leaves once", what);
 }
 
-void RunbookWatch::check_move(const Execution& from, const Execution& to, std::int64_t batch_id,
-                              const std::string& what) {
+void RunbookWatch::check_move(const Execution& from, const Execution& to, Ref ref, const std::string& what) {
+  const std::int64_t batch_id = batch_of(ref);
   const std::string moved = what + " from " + std::string(name(from.status));
   if (is_terminal(from.status)) {
     const bool rolls_back = to.status == StepStatus::rolled_back &&
@@ -275,7 +274,7 @@ void RunbookWatch::check_move(const Execution& from, const Execution& to, std::i
   if (to.status == StepStatus::rolled_back && from.status != to.status) {
     int before = 0;
     for (const auto& [id, cleanup] : rows_.cleanups) {
-      if (cleanup.caused_by_step_id != to.id && cleanup.caused_by_init_id != to.id) continue;
+      if ((ref.kind == Kind::step ? cleanup.caused_by_step_id : cleanup.caused_by_init_id) != to.id) continue;
       ++before;
       expect(is_terminal(cleanup.status) || handled_.contains(batch_id), "a step is rolled back after its rollback",
              moved);

@@ -49,7 +49,7 @@ class RunbookWatch {
   void check_move(const runbook::Batch& from, const runbook::Batch& to) const;
   void check_move(const runbook::PhaseExecution& from, const runbook::PhaseExecution& to) const;
   void check_move(const runbook::Member& from, const runbook::Member& to) const;
-  void check_move(const runbook::Execution& from, const runbook::Execution& to, std::int64_t batch_id,
+  void check_move(const runbook::Execution& from, const runbook::Execution& to, runbook::Ref ref,
                   const std::string& about);
   void check_lease(const runbook::Execution& from, const runbook::Execution& to, const std::string& about);
   void check_begin(const runbook::StepExecution& step) const;

@@ -250,11 +250,16 @@ void World::start_engine() {
   } catch (const EngineDies&) {
     return kill_engine();
   }
-  for (const std::string_view text : definitions)
-    if (!clients_.empty()) engine_->inbox.push_back({PublishWorkflow{{"default"}, parse(text).definition, std::string(text)},
-                              std::make_shared<ReplyTo>(*this, Poll{}, [](const Reply&) {})});
+  publish_workflows();
   scheduled_.reset();
   schedule_engine();
+}
+
+void World::publish_workflows() {
+  if (clients_.empty() || !engine_) return;
+  for (const std::string_view text : definitions)
+    engine_->inbox.push_back({PublishWorkflow{{"default"}, parse(text).definition, std::string(text)},
+                              std::make_shared<ReplyTo>(*this, Poll{}, [](const Reply&) {})});
 }
 
 void World::kill_engine() {
@@ -311,8 +316,12 @@ void World::tidy_up() {
     for (const auto& [id, job] : database_.jobs)
       if (job.paused_at && !is_terminal(job.status))
         send(ChangeJob{{"default"}, id, ChangeJob::What::resume, "janitor", ""}, [](const Reply&) {});
-  if (runbooks_) runbooks_->tidy_up();
-  at(runbooks_ ? 20min : 30s, [this] { tidy_up(); });
+  if (runbooks_) {
+    runbooks_->tidy_up();
+    publish_workflows();  // it may have been refused when the engine started
+    schedule_engine();
+  }
+  at(runbooks_ ? Duration{20min} : Duration{30s}, [this] { tidy_up(); });
 }
 
 bool World::at_rest() const {

@@ -81,6 +81,7 @@ class World {
   void engine_step();
   void maybe_die();
   void add_workflows();
+  void publish_workflows();
   [[nodiscard]] bool at_rest() const;
 
   // what is promised

@@ -56,6 +56,8 @@ class Desk {
   void walk(Slot<Batch>& batch);
   void begin_init(Slot<Batch>& batch, std::int32_t version);
   void next_init(Slot<Batch>& batch);
+  // An active batch that changed over to a version has init steps to do, or to go on with.
+  [[nodiscard]] bool reruns_init(Slot<Batch>& batch, std::int32_t version);
   void activate(Slot<Batch>& batch);
   void create_phases(Slot<Batch>& batch, const Runbook& runbook, const Definition& definition);
   void transition(Slot<Batch>& batch, const Runbook& to, const Definition& definition);

@@ -21,6 +21,9 @@ std::string batch_name(const SchedulerMessage& message) { return "batch " + std:
 Outcome on(const BatchInit&, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
   if (is_terminal(batch.row.status))
     return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
+  if (batch.row.status == BatchStatus::active && !desk.reruns_init(batch, message.runbook_version))
+    return ignored(batch_name(message) + " is active, and version " + std::to_string(message.runbook_version) +
+                   " does not run init steps again");
   desk.begin_init(batch, message.runbook_version);
   return done();
 }

@@ -284,6 +284,7 @@ void Desk::succeed(const Job& job, OptionalJson result) {
         member->row.worker_data_json =
             merge_outputs(member->row.worker_data_json, source, definition->output_params);
         member->changed = true;
+        adopt(*member);
       }
     }
     step_succeeded(*job.step);

@@ -432,7 +432,10 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
     reopen_init(batch, by, desk);
     desk.next_init(batch);
   } else {
-    reopen(batch, job->cleanup->caused_by_init_id ? BatchStatus::init_dispatched : BatchStatus::active, by, desk);
+    const bool init_is_over = std::ranges::all_of(context.ledger.inits_of(batch.row.id), [](const auto* init) {
+      return init->row.status == StepStatus::succeeded;
+    });
+    reopen(batch, init_is_over ? BatchStatus::active : BatchStatus::init_dispatched, by, desk);
     (void)desk.make_again(*job, by);
     desk.dispatch(*job);
   }
@@ -447,6 +450,9 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   auto& batch = *context.ledger.batch(desk.batch_of(*job).id);
   if (is_terminal(batch.row.status)) return ended(batch.row);
   if (is_terminal(job->row->status)) return not_now(*job->row, "skipped; retry it first");
+  // Whoever has done the last step of a phase has done them all: that must stay true.
+  if (job->step && job->row->status == StepStatus::pending && !job->row->retry_after)
+    return not_now(*job->row, "skipped before it is its turn");
   desk.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
              job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
   job->row->retry_after.reset();

@@ -70,6 +70,14 @@ void Desk::next_init(Slot<Batch>& batch) {
   activate(batch);
 }
 
+bool Desk::reruns_init(Slot<Batch>& batch, std::int32_t version) {
+  const auto inits = ledger.inits_of(batch.row.id);
+  if (std::ranges::any_of(inits, [&](const auto* init) { return init->row.runbook_version == version; })) return true;
+  const auto* now_at = ledger.runbook(batch.row.runbook_id);
+  const auto* book = now_at ? ledger.runbook(now_at->row.name, version) : nullptr;
+  return book && book->row.rerun_init && !ledger.definition(book->row).init.empty();
+}
+
 void Desk::activate(Slot<Batch>& batch) {
   if (batch.row.status == BatchStatus::detected || batch.row.status == BatchStatus::init_dispatched) {
     batch.row.status = BatchStatus::active;
@@ -104,8 +112,10 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   row.timer_due.reset();
   // A scheduler without init steps to announce leaves the batch as it detected it, and one that announced them
   // may have changed to a version with others meanwhile: nothing is to wait for a batch-init that never comes.
-  const bool has_begun = batch.row.status == BatchStatus::active || batch.row.importing;
-  if (!has_begun && ledger.inits_of(batch.row.id).empty()) {
+  const bool is_active = batch.row.status == BatchStatus::active;
+  if (is_active && reruns_init(batch, row.runbook_version)) {
+    begin_init(batch, row.runbook_version);
+  } else if (!is_active && !batch.row.importing && ledger.inits_of(batch.row.id).empty()) {
     if (ledger.definition(batch.row, row.runbook_version).init.empty())
       activate(batch);
     else
@@ -197,6 +207,9 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch
   }
   create_steps(member, row, definition, member.row.catching_up);
   steps = ledger.steps_of(member.row.id, row.id);
+  if (member.row.catching_up)  // also what another scheduler has made for him
+    for (Slot<StepExecution>* step : steps)
+      if (!step->row.counted_as) step->row.is_catch_up = true;
   for (Slot<StepExecution>* step : steps) adopt(job_of(*step));
   if (member.row.catching_up) return;  // his turn comes when he is through with the phases before
   if (!lockstep) return advance_member(member, row);

@@ -95,6 +95,7 @@ void Desk::advance_catch_up(Slot<Member>& member) {
   }
   member.row.catching_up = false;
   member.changed = true;
+  adopt(member);
   batch_touched(member.row.batch_id);
 }
 
