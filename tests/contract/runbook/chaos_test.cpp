@@ -186,7 +186,7 @@ class Chaos : public Contract {
   // More seeds for those who have time: BATON_CHAOS_SEEDS.
   void run_all(bool in_lockstep) {
     const char* asked = std::getenv("BATON_CHAOS_SEEDS");
-    const auto seeds = static_cast<unsigned>(asked ? std::atoi(asked) : 6);
+    const auto seeds = static_cast<unsigned>(asked ? std::atoi(asked) : 4);
     for (unsigned seed = 1; seed <= seeds && !HasFailure(); ++seed) run(seed, in_lockstep);
   }
 
