@@ -368,6 +368,23 @@ TEST_P(MemberRemoved, FailsAPhaseInWhichNobodySucceeded) {
   expect_batch("failed");
 }
 
+// The one that failed may leave as well, and what it left behind is cleared away.
+TEST_P(MemberRemoved, RunsTheRemovalStepsForAFailedMemberToo) {
+  given(two_steps + section("on_member_removed", {doing("r1")}), 2);
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  fail(by_member(take(2))["m1"]);
+  expect_member(members_[0], "failed");
+  set_removed(members_[0]);
+  tell(member_removed(members_[0]));
+  const Job removal = one();
+  EXPECT_EQ(removal.function(), "Do-r1");
+  EXPECT_EQ(removal.parameter("Upn"), "m1");
+  succeed(removal);
+  expect_cleanup("succeeded");
+  expect_steps(p1, members_[0], "failed,cancelled");
+}
+
 // A member without any step leaves as well: it may have been there before the batch.
 TEST_P(MemberRemoved, RunsTheRemovalStepsBeforeAnyPhaseToo) {
   given(two_steps + section("on_member_removed", {doing("r1")}), 2);

@@ -122,12 +122,34 @@ TEST_P(Messages, CanComeManyAtOnce) {
   given(phases({phase_of("p1", {doing("s1")}), phase_of("p2", {doing("s2")})}));
   const Id p1 = phase("p1");
   const Id p2 = phase("p2");
-  const Answer answer = send(json::array{phase_due(p1), phase_due(999'999'999), phase_due(p2)});
+  json::object lost = phase_due(p1);
+  lost["batchId"] = 99'999'999;
+  const Answer answer = send(json::array{phase_due(p1), lost, phase_due(p2)});
   EXPECT_LT(answer.status, 300);
   ASSERT_TRUE(answer.body.is_object()) << json::serialize(answer.body);
+  ASSERT_TRUE(answer.body.as_object().contains("results")) << json::serialize(answer.body);
   EXPECT_EQ(answer.body.at("results").as_array().size(), 3u);
   work(2);  // the good ones were done
   expect_batch("completed");
+}
+
+// One that is no message among good ones: all are refused, or each is answered on its own; not something
+// between.
+TEST_P(Messages, AreNotHalfDoneWhenOneOfManyIsNone) {
+  given(two_steps);
+  const Id p1 = phase("p1");
+  const std::string before = snapshot();
+  const Answer answer = send(json::array{phase_due(p1), event("nonsense")});
+  if (answer.status < 300) {
+    EXPECT_EQ(answer.body.at("results").as_array().size(), 2u);
+    (void)one();
+    return;
+  }
+  EXPECT_LT(answer.status, 500);
+  quiet();
+  EXPECT_EQ(snapshot(), before);
+  tell(phase_due(p1));
+  (void)one();
 }
 
 // Application properties are the bus's; fields that we do not know are somebody else's.
