@@ -193,10 +193,12 @@ done; echo 1)");
   Agent agent(server_.url(), functions_, {"--concurrency", "2"});
   const auto results = [&] {
     std::set<std::string> ids;
-    for (const auto& body : server_.asked("task-results"))
-      for (const auto& result : json::parse(body).at("results").as_array())
+    for (const auto& body : server_.asked("task-results")) {
+      const json::value sent = json::parse(body);
+      for (const auto& result : sent.at("results").as_array())
         if (result.at("status").as_string() == "completed")
           ids.insert(std::string(result.at("task_id").as_string()));
+    }
     return ids;
   };
   ASSERT_TRUE(eventually([&] { return results().size() == 2; })) << agent.said();

@@ -391,13 +391,15 @@ TEST(RunbookExamples, MailboxMigrationDoesWhatItSays) {
   ExampleRun run({"runbooks/mailbox-migration", "--keep"});
   ASSERT_EQ(run.ended(), 0) << run.out() << run.err();
   EXPECT_TRUE(run.left_behind().empty());
-  for (const std::string words : {"Ivan leaves", "Began phase 'verify' of batch 2"})
+  for (const std::string words : {"Ivan leaves", "Began phase 'verify' of batch"})
     EXPECT_NE(run.err().find(words), std::string::npos) << words << "\n" << run.err();
   ASSERT_FALSE(run.kept().empty());
   BatchTraces traces(run.kept());
 
   const json::array batches = traces.list("/batches?runbook=mailbox-migration", "batches");
   ASSERT_EQ(batches.size(), 2u);
+  const std::int64_t second = batches[0].at("id").as_int64();  // the newest comes first
+  const std::int64_t first = batches[1].at("id").as_int64();
   for (const auto& listed : batches) {
     const json::value batch = traces.get("/batches/" + std::to_string(listed.at("id").as_int64()));
     EXPECT_EQ(batch.at("status").as_string(), "completed");
@@ -411,11 +413,13 @@ TEST(RunbookExamples, MailboxMigrationDoesWhatItSays) {
     }
     EXPECT_EQ(phases, (Words{"prepare completed", "cut-over completed", "verify completed"}));
   }
-  EXPECT_EQ(json::serialize(traces.get("/batches/1").at("members")), R"({"active":5,"failed":1})");
-  EXPECT_EQ(json::serialize(traces.get("/batches/2").at("members")), R"({"active":5,"removed":1})");
+  EXPECT_EQ(json::serialize(traces.get("/batches/" + std::to_string(first)).at("members")),
+            R"({"active":5,"failed":1})");
+  EXPECT_EQ(json::serialize(traces.get("/batches/" + std::to_string(second)).at("members")),
+            R"({"active":5,"removed":1})");
 
   // The first request for an E5 is turned away; a move is asked for twice more.
-  const json::value ada = traces.member(1, "ada@contoso.example");
+  const json::value ada = traces.member(first, "ada@contoso.example");
   EXPECT_EQ(BatchTraces::words(ada, "steps"),
             (Words{"create-mailbox succeeded", "set-licence succeeded", "move succeeded",
                    "switch-mail succeeded", "check succeeded"}));
@@ -423,19 +427,19 @@ TEST(RunbookExamples, MailboxMigrationDoesWhatItSays) {
   EXPECT_EQ(ada.at("steps").at(2).at("poll_count").as_int64(), 2);
   EXPECT_EQ(ada.at("worker_data_json").at("MovedItems").as_int64(), 14'400);
 
-  const json::array failures = traces.list("/batches/1/failures", "failures");
+  const json::array failures = traces.list("/batches/" + std::to_string(first) + "/failures", "failures");
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].at("member_key").as_string(), "heidi@contoso.example");
   EXPECT_EQ(failures[0].at("error_message").as_string(),
             "exit code 1: heidi@contoso.example has 140000 MB, the target takes 100000");
-  const json::value heidi = traces.member(1, "heidi@contoso.example");
+  const json::value heidi = traces.member(first, "heidi@contoso.example");
   EXPECT_EQ(heidi.at("status").as_string(), "failed");
   EXPECT_EQ(BatchTraces::words(heidi, "steps"), (Words{"create-mailbox succeeded", "set-licence succeeded",
                                                        "move rolled_back", "switch-mail cancelled"}));
   EXPECT_EQ(BatchTraces::words(heidi, "cleanups"),
             (Words{"stop-move succeeded", "remove-mailbox succeeded"}));
 
-  const json::value ivan = traces.member(2, "ivan@contoso.example");
+  const json::value ivan = traces.member(second, "ivan@contoso.example");
   EXPECT_EQ(ivan.at("status").as_string(), "removed");
   EXPECT_EQ(BatchTraces::words(ivan, "cleanups"), Words{"disable succeeded"});
 

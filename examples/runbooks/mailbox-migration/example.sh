@@ -21,7 +21,7 @@ arrange() {
   sed -e "s/2027-03-05T20:00:00Z/$first/" -e "s/2027-03-12T20:00:00Z/$second/" "$example/waves.csv" >"$WAVES_CSV"
   {
     echo "# The cut-over of wave 1 is at ${first:11:8}, that of wave 2 at ${second:11:8} (UTC). In the runbook:"
-    diff "$example/runbook.yaml" "$definition" | sed -n 's/^[<>] /#  &/p'
+    diff "$example/runbook.yaml" "$definition" | sed -n 's/^[<>] /#  &/p' || true
   } >&2
 }
 
@@ -40,5 +40,6 @@ meanwhile() {
     await_phase "$batch" cut-over
     baton batch advance "$batch" --phase verify --by ada >&2
   done
+  baton member show "$1" heidi@contoso.example >&2
   grep -E 'heidi@|ivan@' "$ledger" >what-was-undone.txt || true
 }

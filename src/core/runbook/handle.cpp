@@ -80,6 +80,8 @@ Outcome on(const MemberAdded& added, const SchedulerMessage& message, Slot<Batch
 Outcome on(const MemberRemoved& removed, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
   auto* member = member_of(removed.batch_member_id, batch.row, desk);
   if (!member) return no_member(message, removed.batch_member_id);
+  if (is_terminal(batch.row.status))
+    return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
   desk.remove(*member, batch, message.runbook_version);
   return done();
 }
@@ -226,6 +228,14 @@ class Foresight {
     batch(found->row.batch_id);
     want({.what = What::counts_of, .id = found->row.batch_id, .other = id});
   }
+  void phase_due(std::int64_t id) {
+    phase(id);
+    if (!ledger_.knows({.what = What::phase, .id = id})) return;
+    const auto* found = ledger_.phase(id);
+    if (!found || (found->row.walk != Walk::none && found->row.walk != Walk::held)) return;
+    want({.what = What::counts_of, .id = found->row.batch_id, .other = 0});
+    want({.what = What::inits_of, .id = found->row.batch_id});
+  }
   void step(std::int64_t id) {
     if (!want({.what = What::step, .id = id})) return;
     const auto job = ledger_.job({Kind::step, id});
@@ -277,7 +287,7 @@ void foresee(Ref ref, Ledger& ledger, Needs& needs) {
     case Kind::step: return see.step(ref.id);
     case Kind::init: return see.init(ref.id);
     case Kind::cleanup: return see.cleanup(ref.id);
-    case Kind::phase: return see.phase(ref.id);
+    case Kind::phase: return see.phase_due(ref.id);
     case Kind::batch: return see.whole_batch(ref.id);
     case Kind::runbook: see.want({.what = What::runbook, .id = ref.id}); return;
     case Kind::none: return;
@@ -318,8 +328,7 @@ void foresee(const SchedulerMessage& message, Ledger& ledger, Needs& needs) {
                  [&](const BatchInit&) { see.whole_batch(message.batch_id); },
                  [&](const PhaseDue& m) {
                    see.batch(message.batch_id);
-                   see.want({.what = What::counts_of, .id = message.batch_id, .other = 0});
-                   see.phase(m.phase_execution_id);
+                   see.phase_due(m.phase_execution_id);
                  },
                  [&](const MemberAdded& m) {
                    see.whole_batch(message.batch_id);

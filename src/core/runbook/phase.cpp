@@ -84,7 +84,9 @@ void Desk::activate(Slot<Batch>& batch) {
 
 bool Desk::gate_is_open(Slot<Batch>& batch) {
   return batch.row.status == BatchStatus::active && !batch.row.importing &&
-         ledger.open_count(batch.row.id, 0, "init") == 0;
+         std::ranges::all_of(ledger.inits_of(batch.row.id), [](const auto* init) {
+           return init->row.status == StepStatus::succeeded;
+         });
 }
 
 // --- phases
@@ -100,10 +102,15 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   if (!row.dispatched_at) row.dispatched_at = now;
   if (row.walk != Walk::none && row.walk != Walk::held) return;  // it is being walked over
   row.timer_due.reset();
-  // A scheduler without init steps to announce may leave the batch as it detected it.
-  if (batch.row.status == BatchStatus::detected && !batch.row.importing &&
-      ledger.definition(batch.row, row.runbook_version).init.empty())
-    activate(batch);
+  // A scheduler without init steps to announce leaves the batch as it detected it, and one that announced them
+  // may have changed to a version with others meanwhile: nothing is to wait for a batch-init that never comes.
+  const bool has_begun = batch.row.status == BatchStatus::active || batch.row.importing;
+  if (!has_begun && ledger.inits_of(batch.row.id).empty()) {
+    if (ledger.definition(batch.row, row.runbook_version).init.empty())
+      activate(batch);
+    else
+      begin_init(batch, row.runbook_version);
+  }
   if (gate_is_open(batch) || MUTANT(phase_before_init))
     start_walk(phase, Walk::start);
   else
@@ -180,11 +187,18 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch
     }
     if (!listed_.contains(member.row.id)) return;
   }
+  const bool lockstep = definition.progression == Progression::lockstep;
+  // Whoever turns up when the others have done their first step goes on by himself.
+  if (lockstep && steps.empty() && row.current_index > 0) {
+    member.row.catching_up = member.changed = true;
+    create_steps(member, row, definition, true);
+    return advance_catch_up(member);
+  }
   create_steps(member, row, definition, member.row.catching_up);
   steps = ledger.steps_of(member.row.id, row.id);
   for (Slot<StepExecution>* step : steps) adopt(job_of(*step));
   if (member.row.catching_up) return;  // his turn comes when he is through with the phases before
-  if (definition.progression == Progression::per_member) return advance_member(member, row);
+  if (!lockstep) return advance_member(member, row);
   for (Slot<StepExecution>* step : steps)
     if (step->row.step_index == row.current_index && !step->row.is_catch_up && !step->row.retry_after)
       dispatch(job_of(*step));

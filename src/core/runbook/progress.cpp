@@ -86,13 +86,12 @@ void Desk::advance_catch_up(Slot<Member>& member) {
   };
   std::ranges::sort(steps, {}, order);
   for (Slot<StepExecution>* step : steps) {
-    if (step->row.status == StepStatus::succeeded) continue;
-    if (step->row.status == StepStatus::pending && member.row.status == MemberStatus::active) {
-      if (!step->row.retry_after) dispatch(job_of(*step));
-      return;
-    }
-    if (!is_terminal(step->row.status)) return;
-    break;  // given up: the rest does not run
+    // Who failed or cancelled one has cancelled those after it; what was retried since then runs all the same.
+    if (is_terminal(step->row.status)) continue;
+    if (step->row.status == StepStatus::pending && member.row.status == MemberStatus::active &&
+        !step->row.retry_after)
+      dispatch(job_of(*step));
+    if (!is_terminal(step->row.status) || !member.row.catching_up) return;
   }
   member.row.catching_up = false;
   member.changed = true;
@@ -283,16 +282,21 @@ void Desk::settle_batch(Slot<Batch>& batch) {
   Batch& row = batch.row;
   if (is_terminal(row.status) || row.importing) return;
   const auto open = [&](std::string_view lane) { return ledger.open_count(row.id, 0, lane) > 0; };
-  if (failures(ledger, row.id, 0, "init", 0) > 0) {
+  const bool init_failed = failures(ledger, row.id, 0, "init", 0) > 0;
+  if (init_failed)
     for (Slot<InitExecution>* init : ledger.inits_of(row.id))
       if (init->row.status == StepStatus::pending && !init->row.retry_after)
         cancel(job_of(*init), "an earlier init step failed");
-    if (!open("rollback") && !open("init")) end(batch, BatchStatus::failed, "init failed");
-    return;
-  }
-  if (row.status != BatchStatus::active || row.walk != Walk::none) return;
+  if ((row.status != BatchStatus::active && !init_failed) || row.walk != Walk::none) return;
   if (open("rollback") || open("removal") || open("catch_up") || open("init")) return;
   const auto phases = ledger.phases_of(row.id);
+  if (init_failed) {  // of a new version, when phases of the one before may be running: they come to their end
+    const bool running = std::ranges::any_of(phases, [](const auto* phase) {
+      return phase->row.status == PhaseStatus::dispatched && phase->row.walk != Walk::held;
+    });
+    if (!running) end(batch, BatchStatus::failed, "init failed");
+    return;
+  }
   const auto has = [&](PhaseStatus status) {
     return std::ranges::any_of(phases, [&](const auto* phase) { return phase->row.status == status; });
   };

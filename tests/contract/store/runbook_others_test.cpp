@@ -1,0 +1,228 @@
+// Other programs write the tables of runbooks too: what they leave out, how they write times, and what
+// happens when they are faster than the writer.
+#include <algorithm>
+#include <thread>
+
+#include "store/open.hpp"
+#include "store/sqlite/connection.hpp"
+#include "tests/contract/store/runbook_fixture.hpp"
+
+namespace baton::contract {
+namespace {
+
+using namespace runbook;
+using What = Need::What;
+
+using RunbookOthers = RunbookStoreContract;
+
+INSTANTIATE_TEST_SUITE_P(All, RunbookOthers, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+
+TEST_P(RunbookOthers, RowsWithTheColumnsOfTheContractOnlyLoadWithDefaults) {
+  database.execute(R"sql(
+INSERT INTO runbooks(name, version, yaml_content, data_table_name) VALUES ('waves', 3, 'name: waves', 'runbook_waves_v3');
+INSERT INTO batches(runbook_id, batch_start_time, status, detected_at)
+  VALUES (1, '2025-03-15T00:00:00Z', 'detected', '2025-03-01T08:00:00Z');
+INSERT INTO batch_members(batch_id, member_key) VALUES (1, 'a@contoso.com');
+INSERT INTO phase_executions(batch_id, phase_name, offset_minutes, due_at, runbook_version)
+  VALUES (1, 'prepare', 7200, '2025-03-10T00:00:00Z', 3);
+INSERT INTO step_executions(phase_execution_id, batch_member_id, step_name, step_index, worker_id)
+  VALUES (1, 1, 'create-user', 0, 'pool-1');
+INSERT INTO init_executions(batch_id, step_name, step_index, runbook_version, worker_id, function_name, params_json)
+  VALUES (1, 'make-group', 0, 3, 'pool-1', 'New-Group', '{"Name" : "wave"}');
+)sql");
+  const auto l = load({{.what = What::runbook_named, .n = 3, .text = "waves"},
+                       {What::batch, 1},
+                       {What::members_of, 1, 0, 10},
+                       {What::phases_of, 1},
+                       {What::steps_of, 1, 1},
+                       {What::inits_of, 1}});
+  Runbook runbook{.id = 1,
+                  .name = "waves",
+                  .version = 3,
+                  .yaml_content = "name: waves",
+                  .data_table_name = "runbook_waves_v3"};
+  EXPECT_GT(l.runbooks.at(0).created_at, at(0));  // now
+  runbook.created_at = l.runbooks[0].created_at;
+  EXPECT_TRUE(same(runbook, l.runbooks[0]));
+  Batch batch{.id = 1,
+              .runbook_id = 1,
+              .batch_start_time = from_iso("2025-03-15T00:00:00Z"),
+              .detected_at = from_iso("2025-03-01T08:00:00Z").value()};
+  EXPECT_TRUE(same(batch, l.batches.at(0)));
+  Member member{.id = 1, .batch_id = 1, .member_key = "a@contoso.com", .added_at = l.members.at(0).added_at};
+  EXPECT_TRUE(same(member, l.members[0]));
+  PhaseExecution phase{.id = 1,
+                       .batch_id = 1,
+                       .phase_name = "prepare",
+                       .offset_minutes = 7200,
+                       .due_at = from_iso("2025-03-10T00:00:00Z"),
+                       .runbook_version = 3};
+  EXPECT_TRUE(same(phase, l.phases.at(0)));
+  StepExecution step;
+  step.id = step.phase_execution_id = step.batch_member_id = 1;
+  step.step_name = "create-user";
+  step.worker_id = "pool-1";
+  EXPECT_TRUE(same(step, l.steps.at(0)));
+  EXPECT_EQ(l.inits.at(0).params_json, Json{R"({"Name" : "wave"})"});
+  EXPECT_EQ(l.inits.at(0).status, StepStatus::pending);
+  EXPECT_EQ(store->phases_without_timer(10).value(), Ids{1});
+}
+
+TEST_P(RunbookOthers, WhatTheyLeaveNullOfTheirOwnColumnsReadsAsNothing) {
+  database.execute(R"sql(
+INSERT INTO runbooks(name, version, yaml_content, data_table_name, is_active, overdue_behavior, rerun_init)
+  VALUES ('waves', 1, '', NULL, NULL, NULL, NULL);
+INSERT INTO step_executions(phase_execution_id, batch_member_id, step_name, step_index, worker_id, function_name,
+  params_json, job_id, result_json, is_poll_step, poll_count, retry_count)
+  VALUES (1, 1, 's', 0, 'w', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+)sql");
+  const auto l = load({{What::runbook, 1}, {What::step, 1}});
+  EXPECT_EQ(l.runbooks.at(0).data_table_name, "");
+  EXPECT_FALSE(l.runbooks[0].is_active);
+  EXPECT_EQ(l.steps.at(0).poll_count, 0);
+  EXPECT_FALSE(l.steps[0].is_poll_step || l.steps[0].params_json);
+}
+
+TEST_P(RunbookOthers, TimesAreReadAsOthersWriteThem) {
+  const Time expected = from_iso("2025-03-15T10:20:30Z").value();
+  int id = 0;
+  for (const char* text :
+       {"2025-03-15T10:20:30Z", "2025-03-15 10:20:30", "2025-03-15T10:20:30", "2025-03-15T10:20:30.0001234",
+        "2025-03-15 12:20:30+02:00", "2025-03-15 10:20:30+00", "2025-03-15T10:20:30.000Z"}) {
+    database.execute(
+        "INSERT INTO phase_executions(batch_id,phase_name,due_at,runbook_version) VALUES (1,'p','" +
+        std::string(text) + "',1)");
+    const auto l = load({{What::phase, ++id}});
+    ASSERT_EQ(l.phases.size(), 1u) << text;
+    EXPECT_EQ(l.phases[0].due_at, expected) << text;
+  }
+}
+
+TEST_P(RunbookOthers, TheBatchOfATimeIsFoundHoweverTheTimeWasWritten) {
+  const Time midnight = from_iso("2025-03-15T00:00:00Z").value();
+  database.execute("INSERT INTO runbooks(name,version,yaml_content) VALUES ('waves',1,'')");
+  std::int64_t id = 0;
+  for (const char* text :
+       {"2025-03-15T00:00:00Z", "2025-03-15 00:00:00", "2025-03-15T00:00:00.0000000",
+        "2025-03-15T14:00:00+14:00", "2025-03-14 12:00:00-12:00", "2025-03-15T02:00:00+02:00"}) {
+    database.execute("INSERT INTO batches(runbook_id,batch_start_time) VALUES (1,'" + std::string(text) +
+                     "')");
+    EXPECT_EQ(
+        ids(load({{.what = What::batch_of_time, .other = to_millis(midnight), .text = "waves"}}).batches),
+        Ids{++id})
+        << text;
+  }
+  database.execute("INSERT INTO batches(runbook_id,batch_start_time) VALUES (1,'2025-03-15T00:00:01Z')");
+  EXPECT_EQ(ids(load({{.what = What::batch_of_time, .other = to_millis(midnight), .text = "waves"}}).batches),
+            Ids{id});
+}
+
+TEST_P(RunbookOthers, WhatCannotBeReadIsRefusedWithTheNameOfItsTable) {
+  database.execute("INSERT INTO batches(runbook_id,status) VALUES (1,'mañana')");
+  const auto loaded = store->load(std::vector<Need>{{What::batch, 1}});
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, Code::invalid);
+  EXPECT_TRUE(loaded.error().message.contains("batches")) << loaded.error().message;
+  if (GetParam() != Kind::sqlite) return;  // the other refuses it at once
+  database.execute(
+      "INSERT INTO phase_executions(batch_id,phase_name,due_at,runbook_version) VALUES (1,'p','soon',1)");
+  EXPECT_EQ(store->load(std::vector<Need>{{What::phase, 1}}).error().code, Code::invalid);
+}
+
+TEST_P(RunbookOthers, ARowThatAnotherProgramChangedMeanwhileIsAConflictAndNothingIsWritten) {
+  Writes w;
+  w.steps_new = {step_row(1), step_row(2)};
+  commit(w);
+  const auto seen = load({{What::step, 1}, {What::step, 2}});
+  database.execute("UPDATE step_executions SET status='cancelled' WHERE id=2");
+  Writes u;
+  u.steps_changed = seen.steps;
+  u.steps_changed[0].status = u.steps_changed[1].status = StepStatus::succeeded;
+  u.timers_new = {{at(1), runbook::Kind::step, 1}};
+  const auto done = try_commit(u);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
+  EXPECT_TRUE(done.error().message.contains("step_executions")) << done.error().message;
+  EXPECT_EQ(store->next_timer().value(), std::nullopt);
+  const auto again = load({{What::step, 1}, {What::step, 2}});
+  EXPECT_EQ(again.steps.at(0).status, StepStatus::dispatched);
+  EXPECT_EQ(again.steps.at(1).status, StepStatus::cancelled);
+  database.execute("DELETE FROM step_executions WHERE id=1");
+  u.steps_changed = {again.steps[0]};
+  EXPECT_EQ(try_commit(u).error().code, Code::conflict);
+  u.steps_changed = {again.steps[1]};
+  commit(u);
+}
+
+TEST_P(RunbookOthers, WhatOthersInsertNeverMeetsAReservedId) {
+  const auto insert = [&] {
+    database.execute("INSERT INTO batch_members(batch_id,member_key) VALUES (1,'theirs')");
+  };
+  Writes w;
+  const auto write = [&](const Ids& given) {
+    w.members_new.clear();
+    for (const std::int64_t id : given) w.members_new.push_back(member_row(id));
+    commit(w);
+  };
+  insert();
+  const auto first = store->reserve_ids(runbook::Table::batch_members, 10).value();
+  insert();
+  insert();
+  write(first);
+  insert();
+  const auto second = store->reserve_ids(runbook::Table::batch_members, 10).value();
+  EXPECT_GT(second.front(), first.back());
+  write(second);
+  insert();
+  EXPECT_EQ(load({{What::members_of, 1, 0, 100}}).members.size(), 25u);
+  EXPECT_EQ(load({{.what = What::members_named, .id = 1, .text = "theirs"}}).members.size(), 5u);
+}
+
+TEST_P(RunbookOthers, IdsAreReservedAtOnceByManyPrograms) {
+  std::vector<Ids> given(4);
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < given.size(); ++i) {
+      others.emplace_back([&] {
+        for (int n = 0; n < 20; ++n)
+          database.execute(
+              "INSERT INTO init_executions(batch_id,step_name,step_index,runbook_version,worker_id) "
+              "VALUES (1,'s',0,1,'w')");
+      });
+    }
+    for (int n = 0; n < 20; ++n) {
+      const auto some = store->reserve_ids(runbook::Table::init_executions, 3);
+      ASSERT_TRUE(some) << some.error().message;
+      given[0].insert(given[0].end(), some->begin(), some->end());
+    }
+  }
+  Writes w;
+  for (const std::int64_t id : given[0]) w.inits_new.push_back(init_row(id, 2));
+  commit(w);
+  EXPECT_EQ(load({{What::inits_of, 1}}).inits.size(), 60u);
+  EXPECT_EQ(load({{What::inits_of, 2}}).inits.size(), 60u);
+}
+
+TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {
+  Database database(Kind::sqlite);
+  auto store = database.store();
+  ASSERT_TRUE(store->open());
+  database.execute("INSERT INTO batches(id,runbook_id) VALUES (70,1); DELETE FROM sqlite_sequence");
+  EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).value(), (Ids{71, 72}));
+}
+
+TEST(SqliteRunbooks, WhileAnotherProgramWritesIdsAndDataAreUnavailableAndNothingIsLost) {
+  Database database(Kind::sqlite);
+  auto store = database.store();
+  ASSERT_TRUE(store->open());
+  auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
+  ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
+  EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).error().code, Code::unavailable);
+  EXPECT_EQ(store->write_data({.table = "runbook_a_v1"}).error().code, Code::unavailable);
+  EXPECT_TRUE(store->load(std::vector<Need>{{What::batch, 1}}));  // who reads does not wait
+  ASSERT_TRUE(other->script("COMMIT"));
+  EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).value(), (Ids{1, 2}));
+}
+
+}  // namespace
+}  // namespace baton::contract
