@@ -134,6 +134,20 @@ void append_matrix(std::string& out, const Matrix& matrix) {
   });
 }
 
+// Written where it is read: thousands of cells would hold up everybody else on the I/O thread.
+Result<std::string> matrix_body(Reads& reads, std::int64_t id, std::optional<runbook::MemberStatus> status,
+                                Page page) {
+  TRY_ASSIGN(auto matrix, read_matrix(reads, id, status, page));
+  const auto cursor = cut_page(matrix.members, page.limit, [](const auto& row) { return row.id; });
+  std::string out = "{";
+  append_member(out, "batch_id", id);
+  append_counts(out, "members_by_status", matrix.counts, {"member"});
+  append_matrix(out, matrix);
+  append_member(out, "next_cursor", cursor);
+  out += '}';
+  return out;
+}
+
 }  // namespace
 
 Task<Response> show_matrix(Call& call) {
@@ -142,18 +156,11 @@ Task<Response> show_matrix(Call& call) {
   const auto page = query_page(call.request, 100, 500, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto query = [id = captured_id(call.request), status, page](Reads& reads) {
-    return read_matrix(reads, id, status, page);
+    return matrix_body(reads, id, status, page);
   };
-  auto matrix = co_await call.read(std::move(query));
-  if (!matrix) co_return batch_problem(call.request, matrix.error());
-  const auto cursor = cut_page(matrix->members, page.limit, [](const auto& row) { return row.id; });
-  auto response = json_response(200, "{");
-  append_member(response.body, "batch_id", captured_id(call.request));
-  append_counts(response.body, "members_by_status", matrix->counts, {"member"});
-  append_matrix(response.body, *matrix);
-  append_member(response.body, "next_cursor", cursor);
-  response.body += '}';
-  co_return response;
+  auto body = co_await call.read(std::move(query));
+  if (!body) co_return batch_problem(call.request, body.error());
+  co_return json_response(200, *std::move(body));
 }
 
 }  // namespace baton::http

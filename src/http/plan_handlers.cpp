@@ -24,9 +24,7 @@ void append_wave(std::string& out, const Wave& wave, std::size_t& left) {
   out += '{';
   append_member(out, "batch_start_time", wave.batch_start_time);
   append_member(out, "member_count", static_cast<std::int64_t>(wave.members.size()));
-  std::vector<const runbook::SourceMember*> shown(
-      wave.members.begin(),
-      wave.members.begin() + static_cast<std::ptrdiff_t>(std::min(left, wave.members.size())));
+  const auto shown = std::span(wave.members).first(std::min(left, wave.members.size()));
   left -= shown.size();
   append_list(out, "members", shown, [](std::string& to, const runbook::SourceMember* member) {
     to += '{';
@@ -35,6 +33,12 @@ void append_wave(std::string& out, const Wave& wave, std::size_t& left) {
     to += '}';
   });
   out += '}';
+}
+
+void append_head(std::string& out, const std::string& name, std::int32_t version, std::size_t members) {
+  append_member(out, "name", name);
+  append_member(out, "version", version);
+  append_member(out, "member_count", static_cast<std::int64_t>(members));
 }
 
 std::optional<Time> time_of_others(const runbook::Definition& definition, Time now) {
@@ -81,12 +85,37 @@ std::expected<PlanRequest, Response> read_plan_request(const Request& request) {
 // What is unknown, and for how many of the members that are shown.
 using Unresolved = std::map<std::array<std::string, 3>, std::int64_t>;
 
-struct Planner {
-  const runbook::Definition& definition;
-  Time now;
-  std::size_t left;  // so many members are still to be shown
-  Unresolved unresolved;
+class Planner {
+ public:
+  Planner(const runbook::Definition& of, Time at, std::size_t members_max)
+      : definition_(of), now_(at), left_(members_max) {}
 
+  void append_wave(std::string& out, const Wave& wave) {
+    out += '{';
+    append_member(out, "batch_start_time", wave.batch_start_time);
+    append_member(out, "member_count", static_cast<std::int64_t>(wave.members.size()));
+    append_init(out, wave.batch_start_time);
+    append_phases(out, wave.batch_start_time);
+    append_list(out, "members", std::span(wave.members).first(std::min(left_, wave.members.size())),
+                [&](std::string& to, const runbook::SourceMember* member) {
+                  append_member_plan(to, *member, wave.batch_start_time);
+                });
+    left_ -= std::min(left_, wave.members.size());
+    out += '}';
+  }
+
+  void append_unresolved(std::string& out) const {
+    append_list(out, "unresolved", unresolved_, [](std::string& to, const auto& entry) {
+      to += '{';
+      append_member(to, "phase_name", entry.first[0].empty() ? std::nullopt : std::optional(entry.first[0]));
+      append_member(to, "step_name", entry.first[1]);
+      append_member(to, "variable", entry.first[2]);
+      append_member(to, "count", entry.second);
+      to += '}';
+    });
+  }
+
+ private:
   void append_step(std::string& out, const std::string& phase, const runbook::Step& step,
                    const runbook::PlannedStep& planned) {
     out += '{';
@@ -97,24 +126,24 @@ struct Planner {
     append_member(out, "unresolved", planned.unresolved);
     append_member(out, "from_earlier_steps", planned.later);
     out += '}';
-    for (const auto& variable : planned.unresolved) ++unresolved[{phase, step.name, variable}];
+    for (const auto& variable : planned.unresolved) ++unresolved_[{phase, step.name, variable}];
   }
 
   void append_init(std::string& out, std::optional<Time> time) {
-    append_list(out, "init_steps", definition.init, [&](std::string& to, const runbook::Step& step) {
+    append_list(out, "init_steps", definition_.init, [&](std::string& to, const runbook::Step& step) {
       append_step(to, "", step, runbook::plan_step(step, std::nullopt, time, {}));
     });
   }
 
   void append_phases(std::string& out, std::optional<Time> time) {
-    append_list(out, "phases", runbook::phases_in_order(definition),
+    append_list(out, "phases", runbook::phases_in_order(definition_),
                 [&](std::string& to, const runbook::Phase* phase) {
                   const auto due = time ? std::optional(runbook::due_at(*phase, *time)) : std::nullopt;
                   to += '{';
                   append_member(to, "phase_name", phase->name);
                   append_member(to, "offset_minutes", phase->offset_minutes);
                   append_member(to, "due_at", due);
-                  append_flag(to, "overdue", due && *due <= now);
+                  append_flag(to, "overdue", due && *due <= now_);
                   append_member(to, "step_count", static_cast<std::int64_t>(phase->steps.size()));
                   to += '}';
                 });
@@ -124,7 +153,7 @@ struct Planner {
     runbook::Outputs outputs;
     out += '{';
     append_member(out, "member_key", member.member_key);
-    append_list(out, "phases", runbook::phases_in_order(definition),
+    append_list(out, "phases", runbook::phases_in_order(definition_),
                 [&](std::string& to, const runbook::Phase* phase) {
                   to += '{';
                   append_member(to, "phase_name", phase->name);
@@ -138,30 +167,10 @@ struct Planner {
     out += '}';
   }
 
-  void append_wave(std::string& out, const Wave& wave) {
-    out += '{';
-    append_member(out, "batch_start_time", wave.batch_start_time);
-    append_member(out, "member_count", static_cast<std::int64_t>(wave.members.size()));
-    append_init(out, wave.batch_start_time);
-    append_phases(out, wave.batch_start_time);
-    append_list(out, "members", std::span(wave.members).first(std::min(left, wave.members.size())),
-                [&](std::string& to, const runbook::SourceMember* member) {
-                  append_member_plan(to, *member, wave.batch_start_time);
-                });
-    left -= std::min(left, wave.members.size());
-    out += '}';
-  }
-
-  void append_unresolved(std::string& out) const {
-    append_list(out, "unresolved", unresolved, [](std::string& to, const auto& entry) {
-      to += '{';
-      append_member(to, "phase_name", entry.first[0].empty() ? std::nullopt : std::optional(entry.first[0]));
-      append_member(to, "step_name", entry.first[1]);
-      append_member(to, "variable", entry.first[2]);
-      append_member(to, "count", entry.second);
-      to += '}';
-    });
-  }
+  const runbook::Definition& definition_;
+  const Time now_;
+  std::size_t left_;  // so many members are still to be shown
+  Unresolved unresolved_;
 };
 
 runbook::Parsed parse(std::string_view text) { return runbook::parse(text); }
@@ -184,22 +193,25 @@ Task<std::expected<StoredRunbook, Response>> choose(Call& call, const PlanReques
 Task<Response> preview_runbook(Call& call) {
   std::vector<FieldError> errors;
   const auto version = query_version(call.request, errors);
-  auto left = static_cast<std::size_t>(query_integer(call.request, "limit", 20, {1, 1000}, errors));
+  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 20, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   const auto name = call.request.captures[0];
   auto chosen = co_await read_runbook(call, name, version);
   if (!chosen) co_return std::move(chosen.error());
   auto members = co_await fetch_members(call, chosen->definition);
   if (!members) co_return std::move(members.error());
-  auto response = json_response(200, "{");
-  append_member(response.body, "name", name);
-  append_member(response.body, "version", chosen->version);
-  append_member(response.body, "member_count", static_cast<std::int64_t>(members->size()));
   const auto otherwise = time_of_others(*chosen->definition, call.services.clock.now());
-  append_list(response.body, "batches", group_by_time(*members, otherwise),
-              [&](std::string& out, const Wave& wave) { append_wave(out, wave, left); });
-  response.body += '}';
-  co_return response;
+  auto work = [members = *std::move(members), name, version = chosen->version, otherwise, limit] {
+    std::string out = "{";
+    append_head(out, name, version, members.size());
+    append_list(out, "batches", group_by_time(members, otherwise),
+                [left = limit](std::string& to, const Wave& wave) mutable { append_wave(to, wave, left); });
+    out += '}';
+    return out;
+  };
+  auto body = co_await call.compute(std::move(work));
+  if (!body) co_return problem(stopping());
+  co_return json_response(200, *std::move(body));
 }
 
 Task<Response> plan_runbook(Call& call) {
@@ -217,19 +229,22 @@ Task<Response> plan_runbook(Call& call) {
     members = co_await fetch_members(call, chosen->definition);
   }
   if (!members) co_return std::move(members.error());
-  auto response = json_response(200, "{");
-  auto& out = response.body;
-  append_member(out, "name", chosen->definition->name);
-  append_member(out, "version", chosen->version);
-  append_member(out, "member_count", static_cast<std::int64_t>(members->size()));
-  Planner planner{*chosen->definition, now, request->limit, {}};
-  append_list(out, "batches", group_by_time(*members, otherwise),
-              [&](std::string& to, const Wave& wave) { planner.append_wave(to, wave); });
-  planner.append_unresolved(out);
-  out += ",\"warnings\":";
-  append_diagnostics(out, chosen->diagnostics, Diagnostic::Level::warning);
-  out += '}';
-  co_return response;
+  auto work = [members = *std::move(members), chosen = *std::move(chosen), otherwise, now,
+               limit = request->limit] {
+    std::string out = "{";
+    append_head(out, chosen.definition->name, chosen.version, members.size());
+    Planner planner(*chosen.definition, now, limit);
+    append_list(out, "batches", group_by_time(members, otherwise),
+                [&](std::string& to, const Wave& wave) { planner.append_wave(to, wave); });
+    planner.append_unresolved(out);
+    out += ",\"warnings\":";
+    append_diagnostics(out, chosen.diagnostics, Diagnostic::Level::warning);
+    out += '}';
+    return out;
+  };
+  auto body = co_await call.compute(std::move(work));
+  if (!body) co_return problem(stopping());
+  co_return json_response(200, *std::move(body));
 }
 
 }  // namespace baton::http
