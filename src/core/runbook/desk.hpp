@@ -104,6 +104,7 @@ void fill_from(const Step& step, const Definition& definition, std::size_t index
 
 void job_timer_fired(const Job& job, Desk& desk);
 [[nodiscard]] std::set<std::int64_t> read_ids(const Json& list);
+bool list_also(PhaseExecution& phase, const std::vector<std::int64_t>& more);
 
 // How many members the next step of a walk sees.
 [[nodiscard]] std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definition,

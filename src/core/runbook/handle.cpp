@@ -33,14 +33,7 @@ Outcome on(const BatchInit&, const SchedulerMessage& message, Slot<Batch>& batch
 bool list_members(const PhaseDue& due, PhaseExecution& phase) {
   const bool begun_for_all = phase.walk_after != 0 && !phase.member_ids;
   if (due.member_ids.empty() || begun_for_all) return false;
-  std::set<std::int64_t> ids = phase.member_ids ? read_ids(*phase.member_ids) : std::set<std::int64_t>{};
-  const std::size_t before = ids.size();
-  ids.insert(due.member_ids.begin(), due.member_ids.end());
-  if (ids.size() == before) return false;
-  std::string list;
-  for (const std::int64_t id : ids) list += (list.empty() ? "[" : ",") + std::to_string(id);
-  phase.member_ids = Json{list + "]"};
-  return true;
+  return list_also(phase, due.member_ids);
 }
 
 Outcome on(const PhaseDue& due, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {

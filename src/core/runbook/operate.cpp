@@ -144,7 +144,7 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
     Slot<Member>& member = context.ledger.create(std::move(row));
     desk.adopt(member);
     joined.member_ids.push_back(member.row.id);
-    if (late) desk.catch_up(member, *batch);
+    desk.catch_up(member, *batch);
   }
   desk.settle();
   return joined;

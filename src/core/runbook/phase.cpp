@@ -34,6 +34,18 @@ std::set<std::int64_t> read_ids(const Json& text) {
   return ids;
 }
 
+// Adds to the list of those for whom a phase is. True: somebody is new.
+bool list_also(PhaseExecution& phase, const std::vector<std::int64_t>& more) {
+  std::set<std::int64_t> ids = phase.member_ids ? read_ids(*phase.member_ids) : std::set<std::int64_t>{};
+  const std::size_t before = ids.size();
+  ids.insert(more.begin(), more.end());
+  if (ids.size() == before) return false;
+  std::string list;
+  for (const std::int64_t id : ids) list += (list.empty() ? "[" : ",") + std::to_string(id);
+  phase.member_ids = Json{list + "]"};
+  return true;
+}
+
 // --- init
 
 void Desk::begin_init(Slot<Batch>& batch, std::int32_t version) {
@@ -253,7 +265,7 @@ void Desk::create_phases(Slot<Batch>& batch, const Runbook& runbook, const Defin
 // --- late joiners and leavers
 
 void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) {
-  if (member.row.status != MemberStatus::active || batch.row.status != BatchStatus::active) return;
+  if (member.row.status != MemberStatus::active || is_terminal(batch.row.status)) return;
   std::map<std::string, Slot<PhaseExecution>*> begun;  // of each name the newest version
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id)) {
     const PhaseStatus status = phase->row.status;
@@ -262,10 +274,13 @@ void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) 
     // A walk that has not come to him yet will see him.
     const bool will_see = phase->row.walk == Walk::held ||
                           (phase->row.walk == Walk::start && phase->row.walk_after < member.row.id);
+    // … if the list that came with the phase does not leave him out.
+    if (will_see && phase->row.member_ids && list_also(phase->row, {member.row.id})) phase->changed = true;
     if (!has_begun || will_see) continue;
     auto& newest = begun[phase->row.phase_name];
     if (!newest || newest->row.runbook_version < phase->row.runbook_version) newest = phase;
   }
+  if (batch.row.status != BatchStatus::active) return;  // what has not begun will begin with him
   for (const auto& [phase_name, phase] : begun) {
     const auto there = ledger.steps_of(member.row.id, phase->row.id);
     // Steps that we have counted are under way or over; another scheduler's are taken as they are.
