@@ -88,8 +88,6 @@ class Desk {
   void begin_sequence(const std::vector<Step>& steps, const Definition& definition, const CleanupExecution& like);
 
   std::set<std::int64_t> phases_, batches_;  // to be settled
-  std::int64_t listed_phase_ = 0;            // whose member_ids are in listed_
-  std::set<std::int64_t> listed_;
 };
 
 struct Unresolved {

@@ -37,12 +37,8 @@ Outcome on(const PhaseDue& due, const SchedulerMessage& message, Slot<Batch>& ba
     return ignored("phase '" + phase->row.phase_name + "' is " + std::string(name(phase->row.status)));
   if (is_terminal(batch.row.status))
     return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
-  const bool is_first = phase->row.status == PhaseStatus::pending || !phase->row.member_ids;
-  if (!due.member_ids.empty() && is_first && phase->row.walk_after == 0) {
-    std::string list;
-    for (const std::int64_t id : due.member_ids) list += (list.empty() ? "[" : ",") + std::to_string(id);
-    phase->row.member_ids = Json{list + "]"};
-  }
+  // The message lists the members as its sender knew them. Who has joined since then is one of them too:
+  // whom a list leaves out, nobody would come back for.
   desk.phase_due(*phase, batch);
   return done();
 }

@@ -1,7 +1,5 @@
 // Phases and batches: init steps, phases that become due, walks over members, versions, late joiners, leavers.
 #include <algorithm>
-#include <boost/json.hpp>
-#include <charconv>
 
 #include "base/mutant.hpp"
 #include "base/result.hpp"
@@ -20,16 +18,6 @@ std::size_t steps_in_all(const Definition& definition) {
   std::size_t n = 0;
   for (const Phase& phase : definition.phases) n += phase.steps.size();
   return n;
-}
-
-std::set<std::int64_t> read_ids(const Json& text) {
-  std::set<std::int64_t> ids;
-  boost::system::error_code error;
-  const auto value = boost::json::parse(text.text, error);
-  if (!error && value.is_array())
-    for (const auto& each : value.get_array())
-      if (each.is_int64()) ids.insert(each.get_int64());
-  return ids;
 }
 
 }  // namespace
@@ -188,13 +176,6 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch
       cancel(job_of(*step), "the member is not active");
     }
     return;
-  }
-  if (row.member_ids && steps.empty()) {
-    if (row.id != listed_phase_) {
-      listed_phase_ = row.id;
-      listed_ = read_ids(*row.member_ids);
-    }
-    if (!listed_.contains(member.row.id)) return;
   }
   const bool lockstep = definition.progression == Progression::lockstep;
   // Whoever turns up when the others have done their first step goes on by himself.

@@ -268,7 +268,6 @@ void Desk::settle_phase(Slot<PhaseExecution>& phase) {
   if (ledger.open_count(row.batch_id, row.id, "rollback") > 0 && !MUTANT(rollback_not_awaited)) return;
   row.status = completed ? PhaseStatus::completed : PhaseStatus::failed;
   row.completed_at = now;
-  row.member_ids.reset();
   phase.changed = true;
   event(row.batch_id, completed ? "phase_completed" : "phase_failed",
         "phase '" + row.phase_name + "' " + std::string(name(row.status)));
