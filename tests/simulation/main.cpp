@@ -105,8 +105,10 @@ int find_mutants() {
     active_mutant = mutant;
     Totals totals;
     std::string broken;
-    std::uint64_t seed = 0;
-    while (broken.empty() && seed < 500) broken = run_seed(++seed, totals);
+    // Odd seeds are about workflows, even ones about runbooks.
+    std::uint64_t seed = mutant < Mutant::runbook_counts_drift ? 1 : 2;
+    for (; seed <= 1'000; seed += 2)
+      if (broken = run_seed(seed, totals); !broken.empty()) break;
     if (broken.empty()) ++missed;
     std::printf(
         "%-28s %s\n", std::string(name).c_str(),
