@@ -41,8 +41,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 __version__ = "0.1.0"
 __all__ = [
-    "ApiError", "Approval", "Cancelled", "Client", "Context", "DeadLetter", "Event", "Job", "Node", "Task", "TaskFailed",
-    "Unreachable", "Waiting", "Why", "Worker", "WorkerInfo", "Workflow",
+    "ApiError", "Approval", "Batch", "Cancelled", "Client", "Context", "DeadLetter", "Event", "Job", "Member", "Node", "Phase",
+    "Runbook", "Step", "Task", "TaskFailed", "Unreachable", "Waiting", "Why", "Worker", "WorkerInfo", "Workflow",
 ]
 
 log = logging.getLogger("baton")
@@ -119,7 +119,8 @@ def _fields(cls: type[_Record]) -> list[tuple[str, bool]]:
     """The fields of a record, and whether each is a time."""
     if cls not in _known_fields:
         names = [f.name for f in dataclasses.fields(cls) if f.name != "raw"]
-        _known_fields[cls] = [(name, name in ("since", "until") or name.endswith(("_at", "_until"))) for name in names]
+        times = ("_at", "_until", "_start_time")
+        _known_fields[cls] = [(name, name in ("since", "until") or name.endswith(times)) for name in names]
     return _known_fields[cls]
 
 
@@ -194,7 +195,7 @@ class Workflow(_Record):
 
 @dataclass(frozen=True)
 class Task(_Record):
-    """One attempt of one task node, as it was handed out."""
+    """One attempt of one task node, or one job of a runbook, as it was handed out. The latter has a batch and no node."""
 
     task_id: str = ""
     job_id: str = ""
@@ -209,6 +210,20 @@ class Task(_Record):
     lease_until: datetime | None = None
     traceparent: str | None = None
     checkpoint: Any = None
+    batch_id: int | None = None
+    correlation: Mapping[str, Any] = field(default_factory=dict)
+
+
+# How the contract with the workers of runbooks names what a task has.
+_JOB_NAMES = {"task_id": "jobId", "job_id": "jobId", "handler": "functionName", "params": "parameters", "queue": "workerId",
+              "batch_id": "batchId", "correlation": "correlationData"}
+
+
+def _handed_out(job: Mapping[str, Any]) -> Task:
+    if "jobId" not in job:
+        return Task.parse(job)
+    named = {ours: job.get(theirs) for ours, theirs in _JOB_NAMES.items()}
+    return dataclasses.replace(Task.parse({**job, **named}), raw=job)
 
 
 @dataclass(frozen=True)
@@ -268,6 +283,96 @@ class DeadLetter(_Record):
     error: str = ""
     deliveries: int = 0
     dead_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Runbook(_Record):
+    name: str = ""
+    version: int = 0
+    is_active: bool = False
+    automation_enabled: bool = False  # whether its data source is looked at
+    overdue_behavior: str = ""
+    created: bool = False  # by publish_runbook(): false if this very text was there already
+    warnings: list[Mapping[str, Any]] = field(default_factory=list)
+    yaml_content: str = ""  # by runbook() only
+    last_error: str | None = None  # of its data source
+    last_error_at: datetime | None = None
+    last_synced_at: datetime | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Phase(_Record):
+    id: int = 0
+    phase_name: str = ""
+    status: str = ""
+    offset_minutes: int = 0  # before T; negative: after it
+    counts: Mapping[str, int] = field(default_factory=dict)  # of its steps, by status
+    due_at: datetime | None = None
+    dispatched_at: datetime | None = None
+    completed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Batch(_Record):
+    """A batch as it was when the server answered. `members` and `phases` are filled by `Client.batch` only."""
+
+    id: int = 0
+    runbook_name: str = ""
+    runbook_version: int = 0
+    status: str = ""
+    batch_start_time: datetime | None = None  # T; none: a batch whose phases are begun by hand
+    is_manual: bool = False
+    importing: bool = False
+    members: Mapping[str, int] = field(default_factory=dict)  # how many, by status
+    error_message: str | None = None
+    paused_by: str | None = None
+    note: str | None = None  # by advance_batch(): the phase that was begun
+    detected_at: datetime | None = None
+    paused_at: datetime | None = None
+    completed_at: datetime | None = None
+
+    @functools.cached_property
+    def phases(self) -> list[Phase]:
+        return [Phase.parse(one) for one in self.raw.get("phases") or []]
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled")
+
+
+@dataclass(frozen=True)
+class Member(_Record):
+    id: int = 0
+    batch_id: int = 0
+    member_key: str = ""
+    status: str = ""
+    catching_up: bool = False
+    data_json: Any = None  # what the source says; these two with full=True only
+    worker_data_json: Any = None  # what steps put out
+    added_at: datetime | None = None
+    failed_at: datetime | None = None
+    removed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Step(_Record):
+    """A step of a member, as `Client.failures` has it."""
+
+    id: int = 0
+    batch_id: int = 0
+    batch_member_id: int | None = None
+    member_key: str = ""
+    phase_name: str = ""
+    step_name: str = ""
+    status: str = ""
+    function_name: str | None = None
+    job_id: str | None = None
+    error_message: str | None = None
+    retry_count: int = 0
+    poll_count: int = 0
+    dispatched_at: datetime | None = None
+    completed_at: datetime | None = None
 
 
 # --- Talking to the server --------------------------------------------------------------------------------------------------------
@@ -547,6 +652,95 @@ class Client:
         answer: dict[str, Any] = self.request("POST", f"/dead-letters/{_part(task_id)}/replay", {}, safe=False)
         return answer
 
+    # Runbooks
+
+    def publish_runbook(self, yaml_text: str, *, overdue_behavior: str | None = None, rerun_init: bool = False) -> Runbook:
+        """A new version; open batches go over to it. `overdue_behavior` is `rerun` (the default) or `ignore`."""
+        query = {"overdue_behavior": overdue_behavior, "rerun_init": "true" if rerun_init else None}
+        return Runbook.parse(self.request("POST", "/runbooks", yaml_text, query=query, content_type="application/yaml"))
+
+    def validate_runbook(self, yaml_text: str) -> dict[str, Any]:
+        """`valid`, `errors` and `warnings`, without publishing."""
+        answer: dict[str, Any] = self.request("POST", "/runbooks/validate", yaml_text, content_type="application/yaml")
+        return answer
+
+    def runbooks(self) -> Iterator[Runbook]:
+        """The newest version of each."""
+        return map(Runbook.parse, self._pages("/runbooks", "runbooks"))
+
+    def runbook(self, name: str, version: int | None = None) -> Runbook:
+        return Runbook.parse(self.request("GET", f"/runbooks/{_part(name)}", query={"version": version}))
+
+    def create_batch(self, runbook: str, csv_text: str, *, version: int | None = None, by: str | None = None) -> Batch:
+        """A batch of the members in a CSV text, whose phases are begun by `advance_batch`."""
+        path, query = f"/runbooks/{_part(runbook)}/batches", {"version": version, "by": by}
+        return Batch.parse(self.request("POST", path, csv_text, query=query, content_type="text/csv", safe=False))
+
+    def batches(self, *, runbook: str | None = None, status: str | None = None, limit: int | None = None) -> Iterator[Batch]:
+        """Newest first, page by page as you go; at most `limit`."""
+        return map(Batch.parse, self._pages("/batches", "batches", {"runbook": runbook, "status": status}, limit))
+
+    def batch(self, batch_id: int) -> Batch:
+        return Batch.parse(self.request("GET", f"/batches/{batch_id}"))
+
+    def members(self, batch_id: int, *, status: str | None = None, full: bool = False) -> Iterator[Member]:
+        """By id, page by page as you go."""
+        query = {"status": status, "full": "true" if full else None}
+        return map(Member.parse, self._pages(f"/batches/{batch_id}/members", "members", query))
+
+    def matrix(self, batch_id: int, *, status: str | None = None, limit: int | None = None, cursor: str | None = None
+               ) -> dict[str, Any]:
+        """Members against steps: the columns in `phases`, a page of rows in `members`, `next_cursor` for the next page."""
+        query = {"status": status, "limit": limit, "cursor": cursor}
+        answer: dict[str, Any] = self.request("GET", f"/batches/{batch_id}/matrix", query=query)
+        return answer
+
+    def failures(self, batch_id: int, *, limit: int | None = None) -> Iterator[Step]:
+        """The steps that failed for good, newest first."""
+        return map(Step.parse, self._pages(f"/batches/{batch_id}/failures", "failures", limit=limit))
+
+    def advance_batch(self, batch_id: int, phase: str | None = None, *, by: str | None = None) -> Batch:
+        """Begins a phase now, whenever it is due: the named one, or the next."""
+        return self._steer(batch_id, "advance", _present(phase=phase, by=by), safe=False)
+
+    def pause_batch(self, batch_id: int, reason: str | None = None, *, by: str | None = None) -> Batch:
+        return self._steer(batch_id, "pause", _present(reason=reason, by=by), safe=True)
+
+    def resume_batch(self, batch_id: int, *, by: str | None = None) -> Batch:
+        return self._steer(batch_id, "resume", _present(by=by), safe=True)
+
+    def cancel_batch(self, batch_id: int, reason: str | None = None, *, by: str | None = None) -> Batch:
+        return self._steer(batch_id, "cancel", _present(reason=reason, by=by), safe=True)
+
+    def _steer(self, batch_id: int, verb: str, body: Mapping[str, Any], safe: bool) -> Batch:
+        return Batch.parse(self.request("POST", f"/batches/{batch_id}/{verb}", body, safe=safe))
+
+    def retry_members(self, batch_id: int, keys: Iterable[str] | None = None, *, by: str | None = None) -> dict[str, Any]:
+        """Failed members go on from what failed: those of these keys, or all. `count` of the answer says how many."""
+        return self._choose(batch_id, "retry", keys, by, safe=False)
+
+    def remove_members(self, batch_id: int, keys: Iterable[str], *, by: str | None = None) -> dict[str, Any]:
+        return self._choose(batch_id, "remove", keys, by, safe=True)
+
+    def _choose(self, batch_id: int, verb: str, keys: Iterable[str] | None, by: str | None, safe: bool) -> dict[str, Any]:
+        if isinstance(keys, str):
+            raise TypeError("keys is a list of member keys, not one of them")
+        body = _present(member_keys=None if keys is None else list(keys), by=by)
+        if body.get("member_keys") == []:  # the server would take that for "all"
+            return {"count": 0, "left_out": 0, "member_ids": []}
+        answer: dict[str, Any] = self.request("POST", f"/batches/{batch_id}/members:{verb}", body, safe=safe)
+        return answer
+
+    def send_events(self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Messages of a scheduler, such as phase-due: one, or up to 1,000, each of which has an entry in `results`."""
+        answer: dict[str, Any] = self.request("POST", "/events", _one_or_many(events))
+        return answer
+
+    def report_worker_result(self, results: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Results in the shape of the contract (jobId, status, result, …): one, or up to 1,000. A `Worker` does not need it."""
+        answer: dict[str, Any] = self.request("POST", "/callbacks/worker-result", _one_or_many(results))
+        return answer
+
     # Everything else
 
     def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None,
@@ -630,6 +824,10 @@ def _node(job_id: str, node_id: str) -> str:
     return f"/jobs/{_part(job_id)}/nodes/{_part(node_id)}"
 
 
+def _one_or_many(said: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
+    return said if isinstance(said, Mapping) else list(said)
+
+
 def _present(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
@@ -645,6 +843,7 @@ class Context:
 
     def __init__(self, worker: Worker, task: Task) -> None:
         self.task, self.task_id, self.job_id, self.node_id = task, task.task_id, task.job_id, task.node_id
+        self.batch_id = task.batch_id  # of a job of a runbook
         self.params: Any = task.params
         self.attempt = task.retry_count + 1
         self.last_checkpoint: Any = task.checkpoint
@@ -652,6 +851,7 @@ class Context:
         self._client = worker.client
         self._lock = threading.Lock()  # of what follows: the heartbeat sends it too
         self._progress: dict[str, Any] | None = None
+        self._keeps_progress = True  # until the server says that it cannot, as of jobs of runbooks
         self._lines: deque[dict[str, Any]] = deque(maxlen=LINES_MAX)
         self._sent_at = 0.0
 
@@ -669,7 +869,8 @@ class Context:
         """Says how far the task is. Cheap: at most one request a second, and the last word always arrives."""
         self.check()
         with self._lock:
-            self._progress = _present(progress=max(0, min(100, int(percent))), message=message)
+            if self._keeps_progress:
+                self._progress = _present(progress=max(0, min(100, int(percent))), message=message)
         self._tell(now=False)
 
     def log(self, text: str) -> None:
@@ -700,7 +901,7 @@ class Context:
             self._sent_at = time.monotonic()
             try:
                 if self._progress:
-                    self._client._once("POST", "/callbacks/task-progress", self._body(**self._progress), timeout=5.0)
+                    self._send_progress(self._progress)
                     self._progress = None
                 while self._lines:
                     lines = [self._lines[i] for i in range(min(len(self._lines), 500))]
@@ -716,8 +917,18 @@ class Context:
                     self._lines.clear()
                 self._lost(error)
 
+    def _send_progress(self, progress: Mapping[str, Any]) -> None:
+        try:
+            self._client._once("POST", "/callbacks/task-progress", self._body(**progress), timeout=5.0)
+        except ApiError as error:
+            if error.code != "not_possible":
+                raise
+            log.debug("%s: the server keeps no progress: %s", self.task_id, error)
+            self._keeps_progress = False
+
     def _lost(self, error: ApiError) -> None:
-        if error.code in ("stale_result", "task_not_found", "stale_lease") or error.status == 409:
+        gone = error.code in ("stale_result", "task_not_found", "stale_lease") or error.status == 409
+        if gone and error.code != "not_possible":  # that is about what was asked, and the task is still ours
             self.cancelled.set()
 
     def _body(self, **more: Any) -> dict[str, Any]:
@@ -796,7 +1007,7 @@ class Worker:
     @overload
     def task(self, name: str | None = None) -> Callable[[F], F]: ...
     def task(self, name: Any = None) -> Any:
-        """Registers a function for a handler of that name; without a name, for its own.
+        """Registers a function for a handler, or a function of a runbook, of that name; without a name, for its own.
 
         The params of the task are its keyword arguments. A function of the form `f(ctx, params)` is given all of them as they are.
         """
@@ -928,7 +1139,7 @@ class Worker:
                     continue
                 backoff.reset()
                 for job in jobs:
-                    self._begin(Task.parse(job))
+                    self._begin(_handed_out(job))
                 if not jobs and time.monotonic() - begun < min(0.1, self._poll_seconds):
                     self._stopping.wait(0.1)  # a server that stops answers at once
         except BaseException as error:

@@ -18,6 +18,8 @@ constexpr const char* examples = R"(Examples:
   baton run examples/workflows/echo_test.yaml --input '{"message":"hello"}'
   baton workflow publish examples/workflows/echo_test.yaml
   baton job submit echo_test --input '{"message":"hello"}' --wait
+  baton runbook plan contoso.yaml                       what would happen, and when
+  baton batch watch 42                                  follow a batch to its end
 
 Settings of `serve` may also come from the environment (BATON_LISTEN, ...) or a
 file (--config). Client commands use BATON_SERVER, BATON_TOKEN, BATON_TENANT.
@@ -58,7 +60,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 std::unique_ptr<CLI::App> make_app(Action& chosen) {
   auto app =
-      std::make_unique<CLI::App>("Durable orchestration: workflows from YAML to a finished job.", "baton");
+      std::make_unique<CLI::App>("Durable orchestration: workflows and runbooks from YAML to a finished job.", "baton");
   app->set_version_flag("--version", fmt::format("baton {}", version));
   app->require_subcommand(1);
   app->get_formatter()->column_width(38);
@@ -67,6 +69,10 @@ std::unique_ptr<CLI::App> make_app(Action& chosen) {
   add_validate(*app, chosen);
   add_workflow(*app, chosen);
   add_job(*app, chosen);
+  add_runbook(*app, chosen);
+  add_batch(*app, chosen);
+  add_member(*app, chosen);
+  add_step(*app, chosen);
   add_lists(*app, chosen);
   add_worker(*app, chosen);
   add_token(*app, chosen);

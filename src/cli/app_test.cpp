@@ -42,6 +42,32 @@ TEST(CommandLine, UnderstandsEveryCommand) {
            {"job", "show", "id", "--server", "http://h:1", "--token", "t", "--tenant", "x"},
            {"job", "watch", "id"},
            {"job", "cancel", "id", "--reason", "because"},
+           {"runbook", "validate", "a.yaml", "--json"},
+           {"runbook", "publish", "a.yaml", "--overdue-behavior", "ignore", "--rerun-init"},
+           {"runbook", "list"},
+           {"runbook", "show", "r", "--version", "2", "--yaml"},
+           {"runbook", "versions", "r", "--json"},
+           {"runbook", "plan", "a.yaml", "--members", "3", "--csv", "m.csv", "--start",
+            "2026-01-31T22:00:00Z"},
+           {"runbook", "preview", "r", "--limit", "5"},
+           {"runbook", "activate", "r", "--version", "2"},
+           {"runbook", "automation", "r", "off"},
+           {"batch", "list", "--runbook", "r", "--status", "active"},
+           {"batch", "create", "r", "--csv", "m.csv", "--by", "ada"},
+           {"batch", "advance", "42", "--phase", "p", "--by", "ada"},
+           {"batch", "cancel", "42", "--reason", "because"},
+           {"batch", "approve-removals", "42"},
+           {"batch", "watch", "42"},
+           {"member", "list", "42", "--status", "failed"},
+           {"member", "show", "42", "ada@contoso.example"},
+           {"member", "add", "42", "--csv", "m.csv"},
+           {"member", "retry", "42", "ada", "bob"},
+           {"member", "retry", "42", "--all", "--by", "ada"},
+           {"member", "remove", "42", "ada"},
+           {"step", "show", "step-12"},
+           {"step", "retry", "init-3", "--by", "ada"},
+           {"step", "skip", "rollback-4"},
+           {"step", "cancel", "removal-5-retry-1"},
            {"worker", "--queue", "a", "--queue", "b", "--functions", "d", "--concurrency", "3"},
            {"worker", "--queue=a", "--functions=d", "--grace-seconds=1", "--drain-seconds=2", "--name=n"},
            {"worker", "--queue=a", "--functions=d", "--idle-exit-seconds=3", "--log-limit=64k", "--quiet"},
@@ -75,6 +101,14 @@ TEST(CommandLine, TellsWhatIsMissing) {
   EXPECT_TRUE(has(complaint({"token", "create", "--role", "king"}), "king"));
   EXPECT_FALSE(complaint({}).empty());
   EXPECT_FALSE(complaint({"job"}).empty());
+}
+
+TEST(CommandLine, SaysWhatABatchAndAJobAreCalled) {
+  EXPECT_TRUE(has(complaint({"batch", "show", "wave"}), "'wave' is not the number of a batch"))
+      << complaint({"batch", "show", "wave"});
+  EXPECT_TRUE(has(complaint({"step", "show", "12"}), "such as step-12")) << complaint({"step", "show", "12"});
+  EXPECT_TRUE(has(complaint({"runbook", "automation", "r", "maybe"}), "maybe"));
+  EXPECT_FALSE(complaint({"member", "retry", "42", "ada", "--all"}).empty());
 }
 
 TEST(CommandLine, DelaysAreSecondsOrSpans) {
@@ -140,6 +174,12 @@ TEST(Output, WhatTurnsTheTerminalOrTheTextAroundIsNotPrinted) {
   EXPECT_EQ(printable("cut \xc2"), "cut \xc2");
   EXPECT_EQ(printable("cut \xe2\x80"), "cut \xe2\x80");
   EXPECT_EQ(table({{"A", "B"}, {"\u202e", "x"}}), "A  B\n?  x\n");
+}
+
+TEST(Output, TextsAreCutAtColumnsNotBytes) {
+  EXPECT_EQ(cut("äöü", 3), "äöü");
+  EXPECT_EQ(cut("äöüß", 3), "äö…");
+  EXPECT_EQ(cut("abc", 0), "");
 }
 
 TEST(Output, LinesOfAnErrorAreJoined) {

@@ -30,6 +30,10 @@ void add_validate(CLI::App& app, Action& chosen);
 void add_workflow(CLI::App& app, Action& chosen);
 void add_job(CLI::App& app, Action& chosen);
 void add_job_operations(CLI::App& job, Action& chosen);  // those of `baton job` that change or explain one
+void add_runbook(CLI::App& app, Action& chosen);
+void add_batch(CLI::App& app, Action& chosen);
+void add_member(CLI::App& app, Action& chosen);
+void add_step(CLI::App& app, Action& chosen);
 void add_lists(CLI::App& app, Action& chosen);           // workers, approvals, dead letters
 void add_worker(CLI::App& app, Action& chosen);
 void add_token(CLI::App& app, Action& chosen);

@@ -85,6 +85,8 @@ std::int64_t Fields::number(std::string_view key) const {
   return error == std::errc{} && end == found.data() + found.size() ? number : 0;
 }
 
+bool Fields::flag(std::string_view key) const { return find(key) == "true"; }
+
 std::string Fields::document(std::string_view key) const { return std::string{find(key)}; }
 
 std::vector<Fields> Fields::items(std::string_view key) const {

@@ -18,6 +18,7 @@ class Fields {
   [[nodiscard]] bool has(std::string_view key) const;                   // present and not null
   [[nodiscard]] std::string text(std::string_view key) const;           // a string, or ""
   [[nodiscard]] std::int64_t number(std::string_view key) const;        // an integer, or 0
+  [[nodiscard]] bool flag(std::string_view key) const;                  // true only when it is
   [[nodiscard]] std::string document(std::string_view key) const;       // any value as JSON, or ""
   [[nodiscard]] std::vector<Fields> items(std::string_view key) const;  // of an array
   [[nodiscard]] std::vector<std::pair<std::string, Fields>> members(

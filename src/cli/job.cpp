@@ -6,11 +6,11 @@
 
 #include "base/json.hpp"
 #include "cli/commands.hpp"
-#include "cli/fields.hpp"
+#include "cli/exchange.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
-#include "cli/remote.hpp"
+#include "cli/subcommand.hpp"
 #include "core/workflow/span.hpp"
 
 namespace baton::cli {
@@ -115,8 +115,7 @@ int submit(const Options& options) {
   if (!answer->ok()) {
     const int code = refuse(options.remote, *answer);
     if (!options.remote.as_json && Fields(answer->body).text("code") == "workflow_not_found")
-      if (const std::string hint = nearest_workflow(remote, options.workflow_id); !hint.empty())
-        complain(hint);
+      suggest(remote, workflow_names, options.workflow_id);
     return code;
   }
   const std::string job_id = Fields(answer->body).text("job_id");
@@ -132,38 +131,20 @@ int submit(const Options& options) {
 }
 
 int list(const Options& options) {
-  std::string target = "/api/v1/jobs";
-  char separator = '?';
-  const auto filter = [&](std::string_view key, const std::string& value) {
-    if (value.empty()) return;
-    target += fmt::format("{}{}={}", separator, key, escaped(value));
-    separator = '&';
-  };
-  filter("status", options.status);
-  filter("workflow_id", options.workflow_id);
-  filter("tag", options.tag);
-  filter("limit", options.limit > 0 ? std::to_string(options.limit) : "");
-  filter("cursor", options.cursor);
-  Remote remote(options.remote);
-  const auto answer = remote.get(target);
-  if (!answer) return refuse(options.remote, answer.error());
-  if (!answer->ok()) return refuse(options.remote, *answer);
-  if (options.remote.as_json) {
-    print_json(answer->body);
-    return exit_ok;
-  }
-  const Fields body(answer->body);
-  std::vector<std::vector<std::string>> rows{{"JOB", "WORKFLOW", "VERSION", "STATUS", "CREATED", "ENDED"}};
-  for (const Fields& job : body.items("jobs"))
-    rows.push_back({job.text("job_id"), job.text("workflow_id"),
-                    std::to_string(job.number("workflow_version")), job.text("status"),
-                    job.text("created_at"), job.text("completed_at")});
-  if (rows.size() == 1)
-    fmt::print(stderr, "No jobs.\n");
-  else
-    fmt::print("{}", table(rows));
-  if (body.has("next_cursor")) fmt::print(stderr, "More: add --cursor {}\n", body.text("next_cursor"));
-  return exit_ok;
+  const Listing listing{.target = Target("/api/v1/jobs")
+                                      .with("status", options.status)
+                                      .with("workflow_id", options.workflow_id)
+                                      .with("tag", options.tag)
+                                      .with("limit", options.limit)
+                                      .with("cursor", options.cursor)
+                                      .text(),
+                        .key = "jobs",
+                        .heading = {"JOB", "WORKFLOW", "VERSION", "STATUS", "CREATED", "ENDED"},
+                        .none = "No jobs."};
+  return list_page(options.remote, listing, [](const Fields& job) -> Row {
+    return {job.text("job_id"), job.text("workflow_id"), std::to_string(job.number("workflow_version")),
+            job.text("status"), job.text("created_at"),  job.text("completed_at")};
+  });
 }
 
 // "40/100, 2 failed" of a fan-out.
@@ -177,32 +158,28 @@ std::string items_of(const Fields& node) {
 
 void print_job(const Fields& job) {
   const bool colour = has_colour(stdout);
-  const auto line = [](std::string_view name, const std::string& value) {
-    if (!value.empty()) fmt::print("{:<10} {}\n", name, value);
-  };
   const std::string status = job.text("status");
-  line("job", job.text("job_id"));
-  line("workflow", fmt::format("{} version {}", job.text("workflow_id"), job.number("workflow_version")));
-  line("status", paint(status, colour_of_status(status), colour));
-  line("error", one_line(job.text("error")));
-  if (job.number("priority") != 0) line("priority", std::to_string(job.number("priority")));
-  if (job.document("tags") != "[]") line("tags", job.document("tags"));
-  line("rerun of", job.text("rerun_of"));
-  line("created", job.text("created_at"));
-  line("due", job.text("due_at"));
-  if (job.has("paused_at"))
-    line("paused",
-         job.text("paused_at") + (job.has("paused_by") ? " by " + printable(job.text("paused_by")) : ""));
-  line("started", job.text("started_at"));
-  line("ended", job.text("completed_at"));
+  print_field("job", job.text("job_id"));
+  print_field("workflow",
+              fmt::format("{} version {}", job.text("workflow_id"), job.number("workflow_version")));
+  print_field("status", paint(status, colour_of_status(status), colour));
+  print_field("error", one_line(job.text("error")));
+  if (job.number("priority") != 0) print_field("priority", std::to_string(job.number("priority")));
+  if (job.document("tags") != "[]") print_field("tags", job.document("tags"));
+  print_field("rerun of", job.text("rerun_of"));
+  print_field("created", job.text("created_at"));
+  print_field("due", job.text("due_at"));
+  print_field("paused", at_and_by(job.text("paused_at"), job.text("paused_by")));
+  print_field("started", job.text("started_at"));
+  print_field("ended", job.text("completed_at"));
   if (job.has("input_data_bytes"))
-    line("input", fmt::format("{} bytes, too many to show", job.number("input_data_bytes")));
+    print_field("input", fmt::format("{} bytes, too many to show", job.number("input_data_bytes")));
   else
-    line("input", job.document("input_data"));
-  if (job.has("result_data")) line("result", job.document("result_data"));
+    print_field("input", job.document("input_data"));
+  if (job.has("result_data")) print_field("result", job.document("result_data"));
   if (job.has("result_data_bytes"))
-    line("result", fmt::format("{} bytes, see 'baton job result {}'", job.number("result_data_bytes"),
-                               job.text("job_id")));
+    print_field("result", fmt::format("{} bytes, see 'baton job result {}'", job.number("result_data_bytes"),
+                                      job.text("job_id")));
   std::vector<std::vector<std::string>> rows{
       {"NODE", "STATUS", "ATTEMPT", "ITEMS", "QUEUE", "WORKER", "ERROR"}};
   for (const auto& [node_id, node] : job.members("nodes"))
@@ -212,29 +189,11 @@ void print_job(const Fields& job) {
   if (rows.size() > 1) fmt::print("\n{}", table(rows));
 }
 
-int show(const Options& options) {
-  Remote remote(options.remote);
-  const auto answer = remote.get(job_target(options.job_id));
-  if (!answer) return refuse(options.remote, answer.error());
-  if (!answer->ok()) return refuse(options.remote, *answer);
-  if (options.remote.as_json)
-    print_json(answer->body);
-  else
-    print_job(Fields(answer->body));
-  return exit_ok;
-}
+int show(const Options& options) { return get(options.remote, job_target(options.job_id), print_job); }
 
 int watch(const Options& options) {
   Remote remote(options.remote);
   return follow(remote, options, options.job_id);
-}
-
-CLI::App* add_command(CLI::App& parent, Action& chosen, const Shared& options, const std::string& name,
-                      const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  add_remote_options(*command, options->remote);
-  command->callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
-  return command;
 }
 
 void add_submit(CLI::App& job, Action& chosen, const Shared& options) {

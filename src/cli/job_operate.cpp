@@ -5,11 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "base/json.hpp"
 #include "cli/commands.hpp"
-#include "cli/fields.hpp"
+#include "cli/exchange.hpp"
 #include "cli/output.hpp"
-#include "cli/remote.hpp"
+#include "cli/subcommand.hpp"
 
 namespace baton::cli {
 namespace {
@@ -26,28 +25,13 @@ std::string node_target(const Options& options) {
   return job_target(options) + "/nodes/" + escaped(options.node_id);
 }
 
-// {"by": …, "reason": …}, without what is empty.
-std::string body_of(const Options& options, std::string_view reason_key) {
-  std::string body = "{";
-  if (!options.by.empty()) body += "\"by\":" + baton::quoted(options.by);
-  if (!options.reason.empty())
-    body += fmt::format("{}\"{}\":{}", body.size() > 1 ? "," : "", reason_key, baton::quoted(options.reason));
-  return body + "}";
-}
-
 int change(const Options& options, const std::string& target, std::string_view reason_key,
            std::string_view done) {
-  Remote remote(options.remote);
-  const auto answer = remote.post(target, body_of(options, reason_key), "application/json");
-  if (!answer) return refuse(options.remote, answer.error());
-  if (!answer->ok()) return refuse(options.remote, *answer);
-  const Fields job(answer->body);
-  if (options.remote.as_json)
-    print_json(answer->body);
-  else
+  const std::string body = json_object({{"by", options.by}, {reason_key, options.reason}});
+  return post(options.remote, target, body, [done](const Fields& job) {
     fmt::print("{} {}; it is {}{}.\n", done, job.text("job_id"), job.text("status"),
                job.has("paused_at") ? " and paused" : "");
-  return exit_ok;
+  });
 }
 
 int cancel(const Options& o) { return change(o, job_target(o) + "/cancel", "reason", "Cancelled job"); }
@@ -59,34 +43,13 @@ int approve(const Options& o) {
 }
 int reject(const Options& o) { return change(o, node_target(o) + "/reject", "comment", "Rejected for job"); }
 
-// Gets a page; `show` prints it for people.
-template <class Show>
-int show_page(const Options& options, const std::string& target, Show&& show) {
-  Remote remote(options.remote);
-  const auto answer = remote.get(target);
-  if (!answer) return refuse(options.remote, answer.error());
-  if (!answer->ok()) return refuse(options.remote, *answer);
-  if (options.remote.as_json)
-    print_json(answer->body);
-  else
-    show(Fields(answer->body));
-  return exit_ok;
-}
-
 int rerun(const Options& options) {
-  Remote remote(options.remote);
-  const auto answer = remote.post(job_target(options) + "/rerun", "{}", "application/json");
-  if (!answer) return refuse(options.remote, answer.error());
-  if (!answer->ok()) return refuse(options.remote, *answer);
-  if (options.remote.as_json)
-    print_json(answer->body);
-  else
-    fmt::print("{}\n", Fields(answer->body).text("job_id"));
-  return exit_ok;
+  return post(options.remote, job_target(options) + "/rerun", "{}",
+              [](const Fields& job) { fmt::print("{}\n", job.text("job_id")); });
 }
 
 int why(const Options& options) {
-  return show_page(options, job_target(options) + "/why", [](const Fields& body) {
+  return get(options.remote, job_target(options) + "/why", [](const Fields& body) {
     fmt::print("job {} is {}: {}\n", body.text("job_id"), body.text("status"),
                printable(body.text("summary")));
     std::vector<std::vector<std::string>> rows{{"NODE", "STATUS", "REASON", "WHY"}};
@@ -114,29 +77,9 @@ int result(const Options& options) {
   return exit_failed;
 }
 
-// Gets one page after the other. `show` prints each for people; programs get them as they are.
-template <class Show>
-int each_page(const Options& options, const std::string& target, std::int64_t after, Show&& show) {
-  Remote remote(options.remote);
-  for (bool first = true;; first = false) {
-    const auto answer = remote.get(fmt::format("{}?limit=1000&after={}", target, after));
-    if (!answer) return refuse(options.remote, answer.error());
-    if (!answer->ok()) return refuse(options.remote, *answer);
-    const Fields page(answer->body);
-    const bool is_empty = page.number("next_after") == after;
-    if (options.remote.as_json) {
-      if (first || !is_empty) print_json(answer->body);
-    } else {
-      show(page);
-    }
-    if (is_empty) return exit_ok;
-    after = page.number("next_after");
-  }
-}
-
 int items(const Options& options) {
   std::vector<std::vector<std::string>> rows{{"ITEM", "STATUS", "ATTEMPT", "WORKER", "ERROR"}};
-  const int code = each_page(options, node_target(options) + "/items", -1, [&](const Fields& page) {
+  const int code = each_page(options.remote, node_target(options) + "/items", -1, [&](const Fields& page) {
     for (const Fields& node : page.items("items"))
       rows.push_back({node.text("node_id"), node.text("status"),
                       std::to_string(node.number("retry_count") + 1), node.text("worker_id"),
@@ -147,7 +90,7 @@ int items(const Options& options) {
 }
 
 int logs(const Options& options) {
-  return each_page(options, node_target(options) + "/logs", 0, [](const Fields& page) {
+  return each_page(options.remote, node_target(options) + "/logs", 0, [](const Fields& page) {
     for (const Fields& line : page.items("lines"))
       fmt::print("{} #{} {} {}\n", line.text("at"), line.number("retry_count") + 1, line.text("stream"),
                  printable(line.text("text")));
@@ -156,10 +99,8 @@ int logs(const Options& options) {
 
 CLI::App* add(CLI::App& job, Action& chosen, const Shared& options, const std::string& name,
               const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = job.add_subcommand(name, help);
-  add_remote_options(*command, options->remote);
+  CLI::App* command = add_command(job, chosen, options, name, help, act);
   command->add_option("ID", options->job_id, "the job's id")->required();
-  command->callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
   return command;
 }
 

@@ -4,16 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 namespace baton::cli {
 namespace {
 
 // Bytes that continue a UTF-8 character take no column.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 // The bytes of the character that the text begins with, if a terminal would do something for it other than
 // show it; otherwise 0.
@@ -46,10 +44,37 @@ std::string paint(std::string_view text, Colour colour, bool enabled) {
 }
 
 Colour colour_of_status(std::string_view status) {
-  if (status == "COMPLETED") return Colour::green;
-  if (status == "FAILED") return Colour::red;
-  if (status == "CANCELLED" || status == "SKIPPED") return Colour::yellow;
-  return status == "RUNNING" ? Colour::blue : Colour::none;
+  // Jobs and nodes speak in capitals, batches and steps do not.
+  struct Known {
+    std::string_view status;
+    Colour colour;
+  };
+  static constexpr std::array known{
+      Known{"COMPLETED", Colour::green},      Known{"FAILED", Colour::red},
+      Known{"CANCELLED", Colour::yellow},     Known{"SKIPPED", Colour::yellow},
+      Known{"RUNNING", Colour::blue},         Known{"completed", Colour::green},
+      Known{"succeeded", Colour::green},      Known{"failed", Colour::red},
+      Known{"poll_timeout", Colour::red},     Known{"rolled_back", Colour::red},
+      Known{"cancelled", Colour::yellow},     Known{"skipped", Colour::yellow},
+      Known{"superseded", Colour::yellow},    Known{"removed", Colour::yellow},
+      Known{"active", Colour::blue},          Known{"dispatched", Colour::blue},
+      Known{"init_dispatched", Colour::blue}, Known{"polling", Colour::blue},
+  };
+  const auto* const found = std::ranges::find(known, status, &Known::status);
+  return found == known.end() ? Colour::none : found->colour;
+}
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
+
+std::string cut(std::string_view text, std::size_t columns) {
+  if (columns_of(text) <= columns) return std::string{text};
+  if (columns == 0) return "";
+  std::size_t end = 0;
+  for (std::size_t kept = 0; end < text.size(); ++end)
+    if (begins_character(text[end]) && kept++ == columns - 1) break;
+  return std::string{text.substr(0, end)} + "…";
 }
 
 std::string printable(std::string_view text) {
@@ -78,14 +103,14 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
   }
   std::string out;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       line += printable(row[i]);
-      if (i + 1 < row.size()) line.append(widths[i] - width(row[i]) + 2, ' ');
+      if (i + 1 < row.size()) line.append(widths[i] - columns_of(row[i]) + 2, ' ');
     }
     line.resize(line.find_last_not_of(' ') + 1);
     out += line + '\n';

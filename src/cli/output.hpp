@@ -25,6 +25,10 @@ enum class Colour { none, red, green, yellow, blue, dim };
 // The same of a text that may have several lines, such as an error: they are joined with " | ".
 [[nodiscard]] std::string one_line(std::string_view text);
 
+// How many columns of a terminal the text takes, and as much of it as fits in so many; what was cut ends in "…".
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+[[nodiscard]] std::string cut(std::string_view text, std::size_t columns);
+
 // The index behind the string literal that begins at `from`, in well-formed JSON.
 [[nodiscard]] std::size_t end_of_string(std::string_view json, std::size_t from);
 

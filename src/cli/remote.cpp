@@ -115,14 +115,14 @@ int refuse(const RemoteOptions&, const Error& error) {
 
 std::string escaped(std::string_view text) { return http::percent_encode(text); }
 
-std::string nearest_workflow(Remote& remote, std::string_view workflow_id) {
-  const auto answer = remote.get("/api/v1/workflows?limit=200");
-  if (!answer || !answer->ok()) return "";
-  std::vector<std::string> ids;
+void suggest(Remote& remote, const Names& names, std::string_view word) {
+  const auto answer = remote.get(names.target);
+  if (!answer || !answer->ok()) return;
+  std::vector<std::string> known;
   const Fields page(answer->body);
-  for (const Fields& each : page.items("workflows")) ids.push_back(each.text("workflow_id"));
-  const std::string near = nearest(workflow_id, {ids.begin(), ids.end()});
-  return near.empty() ? "" : fmt::format("did you mean '{}'?", near);
+  for (const Fields& each : page.items(names.list_key)) known.push_back(each.text(names.name_key));
+  const std::string near = nearest(word, {known.begin(), known.end()});
+  if (!near.empty()) complain(fmt::format("did you mean '{}'?", near));
 }
 
 }  // namespace baton::cli

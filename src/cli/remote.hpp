@@ -67,7 +67,13 @@ class Remote {
 // A path segment or a query value.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-// "did you mean 'x'?" from the server's list of workflows, or nothing.
-[[nodiscard]] std::string nearest_workflow(Remote& remote, std::string_view workflow_id);
+// Where the server lists the names of something.
+struct Names {
+  std::string_view target, list_key, name_key;
+};
+inline constexpr Names workflow_names{"/api/v1/workflows?limit=200", "workflows", "workflow_id"};
+inline constexpr Names runbook_names{"/api/v1/runbooks?limit=200", "runbooks", "name"};
+// Complains "did you mean 'x'?" if the server knows a name that is near.
+void suggest(Remote& remote, const Names& names, std::string_view word);
 
 }  // namespace baton::cli

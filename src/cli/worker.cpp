@@ -139,13 +139,15 @@ void add_worker(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("worker", "Run the programs of a directory as functions");
   add_server_options(*command, options->remote);
-  command->add_option("--queue", options->queues, "take tasks from this queue; may be repeated")
+  command
+      ->add_option("--queue", options->queues,
+                   "take tasks from this queue, or jobs of this worker_id; may be repeated")
       ->required()
       ->allow_extra_args(false)
       ->type_name("QUEUE");
   command
       ->add_option("--functions", options->functions,
-                   "the executable DIR/NAME does the tasks of handler NAME")
+                   "the executable DIR/NAME does the tasks of handler, or jobs of function, NAME")
       ->required()
       ->type_name("DIR");
   command->add_option("--name", options->name, "shown in the timeline; default HOST-PID")->type_name("NAME");

@@ -65,7 +65,7 @@ void Notes::add_log(const std::string& key, std::string_view line) {
 
 void Notes::add_report(const std::string& key, std::string_view line) {
   Outbox* outbox = find(key);
-  if (outbox == nullptr || line.empty()) return;
+  if (outbox == nullptr || line.empty() || !outbox->takes_reports) return;
   const auto document = http::JsonDocument::parse(line);
   const auto root = document ? document->root() : http::JsonView{};
   const bool is_object = root && root.kind() == http::JsonKind::object;
@@ -162,6 +162,11 @@ void Notes::on_answer(const std::string& key, const Request& request, const Answ
     return retry_later(key, answer ? pause : 1s);
   }
   outbox->refusals = 0;
+  if (request.kind != log && answer && answer->status == 409 &&
+      answer->body.find("not_possible") != std::string::npos) {
+    stop_reports(*outbox, key, answer);
+    return send(key);
+  }
   if (answer && answer->status == 409) {
     const auto then = std::move(outbox->then);
     outboxes_.erase(key);
@@ -191,6 +196,16 @@ void Notes::forget(Outbox& outbox, const Request& request) {
   auto& entries = request.kind == checkpoint ? outbox.checkpoints : outbox.logs;
   const std::size_t done = std::min(request.items, entries.size());
   entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+// The job is still ours and goes on.
+void Notes::stop_reports(Outbox& outbox, const std::string& key, const Answered& answer) {
+  outbox.takes_reports = false;
+  outbox.checkpoints.clear();
+  outbox.progress.clear();
+  if (!std::exchange(has_said_no_reports_, true))
+    listener_.trouble(
+        fmt::format("{}: its reports, and those of others like it, are dropped: {}", key, describe(answer)));
 }
 
 }  // namespace baton::cli::agent

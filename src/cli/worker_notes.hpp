@@ -1,7 +1,7 @@
 // What running programs say before they end: lines of their log, progress, checkpoints. Each task has an
 // outbox with one request under way at most. Logs and progress are sent a few times a second, checkpoints at
-// once and in order. A server that does not know a kind of note is not told it again for a while. On the
-// agent's thread.
+// once and in order. A server that does not know a kind of note is not told it again for a while; reports of
+// a job that can have none are dropped, which is said once. On the agent's thread.
 #pragma once
 
 #include <array>
@@ -47,6 +47,7 @@ class Notes {
     std::size_t log_bytes = 0;
     bool log_is_full = false;
     bool has_complained = false;  // of a report that is none
+    bool takes_reports = true;    // false: the server keeps neither progress nor checkpoints of such a job
     bool is_sending = false;
     bool is_scheduled = false;
     int refusals = 0;  // in a row
@@ -66,6 +67,7 @@ class Notes {
   void on_answer(const std::string& key, const Request& request, const Answered& answer);
   void retry_later(const std::string& key, milliseconds wait);
   void forget(Outbox& outbox, const Request& request);
+  void stop_reports(Outbox& outbox, const std::string& key, const Answered& answer);
   void add_log_entry(Outbox& outbox, std::string_view line);
 
   Timers& timers_;
@@ -73,6 +75,7 @@ class Notes {
   Listener listener_;
   std::unordered_map<std::string, Outbox> outboxes_;
   std::array<Clock::time_point, kinds> off_until_{};
+  bool has_said_no_reports_ = false;
   std::size_t opened_ = 0;
   std::vector<std::unique_ptr<Line>> lines_;
 };

@@ -23,7 +23,38 @@ std::int64_t integer_of(http::JsonView object, std::string_view key) {
   return value && value.kind() == http::JsonKind::integer ? value.integer() : 0;
 }
 
+// An id that may be a number, as the ids of batches are.
+std::string id_of(http::JsonView object, std::string_view key) {
+  const auto value = object.find(key);
+  return value && value.kind() == http::JsonKind::integer ? std::to_string(value.integer())
+                                                          : text_of(object, key);
+}
+
+Task read_runbook_job(http::JsonView object) {
+  Task task{.task_id = text_of(object, "jobId"),
+            .job_id = text_of(object, "jobId"),
+            .handler = text_of(object, "functionName"),
+            .queue = text_of(object, "workerId"),
+            .lease = text_of(object, "lease"),
+            .traceparent = text_of(object, "traceparent"),
+            .params = {"{}"},
+            .timeout_seconds = integer_of(object, "timeout_seconds"),
+            .retry_count = integer_of(object, "retry_count"),
+            .delivery_count = integer_of(object, "delivery_count"),
+            .batch_id = id_of(object, "batchId")};
+  if (const auto parameters = object.find("parameters"); parameters && !parameters.is_null())
+    task.params = parameters.json();
+  if (const auto correlation = object.find("correlationData");
+      correlation && correlation.kind() == http::JsonKind::object) {
+    task.correlation = correlation.json();  // looked into on its own: the document is open three levels deep
+    if (const auto document = http::JsonDocument::parse(task.correlation->text))
+      task.runbook = text_of(document->root(), "runbookName");
+  }
+  return task;
+}
+
 Task read_task(http::JsonView object) {
+  if (object.find("jobId")) return read_runbook_job(object);
   Task task{.task_id = text_of(object, "task_id"),
             .job_id = text_of(object, "job_id"),
             .node_id = text_of(object, "node_id"),
@@ -61,11 +92,11 @@ std::string signal_name(int signal) {
   return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
 }
 
-constexpr std::array task_variables{"BATON_TASK_ID",        "BATON_JOB_ID",          "BATON_NODE_ID",
-                                    "BATON_HANDLER",        "BATON_QUEUE",           "BATON_RETRY_COUNT",
-                                    "BATON_DELIVERY_COUNT", "BATON_TIMEOUT_SECONDS", "BATON_SERVER",
-                                    "BATON_LEASE",          "BATON_CHECKPOINT",      "BATON_PROGRESS_FD",
-                                    "TRACEPARENT"};
+constexpr std::array task_variables{
+    "BATON_TASK_ID",  "BATON_JOB_ID",      "BATON_NODE_ID",        "BATON_HANDLER",
+    "BATON_QUEUE",    "BATON_RETRY_COUNT", "BATON_DELIVERY_COUNT", "BATON_TIMEOUT_SECONDS",
+    "BATON_SERVER",   "BATON_LEASE",       "BATON_CHECKPOINT",     "BATON_PROGRESS_FD",
+    "BATON_BATCH_ID", "BATON_RUNBOOK",     "BATON_CORRELATION",    "TRACEPARENT"};
 
 }  // namespace
 
@@ -94,6 +125,11 @@ std::vector<std::string> variables_of(const Task& task, const std::string& serve
                                "BATON_LEASE=" + task.lease,
                                "BATON_CHECKPOINT=" + checkpoint_file,
                                fmt::format("BATON_PROGRESS_FD={}", worker::report_fd)};
+  if (!task.batch_id.empty()) {
+    all.push_back("BATON_BATCH_ID=" + task.batch_id);
+    all.push_back("BATON_RUNBOOK=" + task.runbook);
+    all.push_back("BATON_CORRELATION=" + (task.correlation ? task.correlation->text : "{}"));
+  }
   if (!task.traceparent.empty()) all.push_back("TRACEPARENT=" + task.traceparent);
   return all;
 }

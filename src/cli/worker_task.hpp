@@ -1,4 +1,7 @@
 // One task as the agent sees it: read from a poll's answer, told to the program, and reported. Pure.
+//
+// A poll brings tasks of workflows and jobs of runbooks. To the agent they are the same: a job of a runbook
+// is a task whose id is the job's, whose handler is the function, and which has a batch instead of a node.
 #pragma once
 
 #include <chrono>
@@ -20,6 +23,9 @@ struct Task {
   OptionalJson checkpoint;
   std::int64_t timeout_seconds = 0;  // 0: none
   std::int64_t retry_count = 0, delivery_count = 0;
+  // Of a runbook's job only. The correlation data is handed on as it came.
+  std::string batch_id, runbook;
+  OptionalJson correlation;
 
   // One delivery: the same task may come back with another lease.
   [[nodiscard]] std::string key() const { return task_id + ' ' + lease; }

@@ -28,6 +28,49 @@ TEST(WorkerTask, IsReadWithItsNumbersAsTheyWere) {
   for (const auto& variable : variables) EXPECT_TRUE(is_task_variable(variable)) << variable;
 }
 
+TEST(WorkerTask, MayBeAJobOfARunbook) {
+  const auto tasks = read_tasks(
+      R"({"jobs":[{"jobId":"step-12-retry-1","batchId":42,"workerId":"pool-1","functionName":"New-User",
+      "parameters":{"Upn":"ada@contoso.com","Aliases":["a","b"],"Size":1.50},
+      "correlationData":{"stepExecutionId":12,"isInitStep":false,"runbookName":"mail","runbookVersion":3},
+      "lease":"2","lease_until":"2026-01-01T00:00:00Z","timeout_seconds":60,"delivery_count":2,"retry_count":1},
+      {"task_id":"j_n_0","job_id":"j","handler":"h","lease":"0.1"}]})");
+  ASSERT_TRUE(tasks);
+  ASSERT_EQ(tasks->size(), 2u);
+  const Task& job = tasks->front();
+  EXPECT_EQ(job.key(), "step-12-retry-1 2");
+  EXPECT_EQ(job.handler, "New-User");
+  EXPECT_EQ(job.params.text, R"({"Upn":"ada@contoso.com","Aliases":["a","b"],"Size":1.50})");
+  EXPECT_FALSE(job.checkpoint);
+  EXPECT_EQ(job.timeout_seconds, 60);
+  const auto variables = variables_of(job, "http://s", "");
+  for (
+      const auto* expected :
+      {"BATON_TASK_ID=step-12-retry-1", "BATON_JOB_ID=step-12-retry-1",
+       "BATON_NODE_ID=", "BATON_HANDLER=New-User", "BATON_QUEUE=pool-1", "BATON_RETRY_COUNT=1",
+       "BATON_DELIVERY_COUNT=2", "BATON_LEASE=2", "BATON_BATCH_ID=42", "BATON_RUNBOOK=mail",
+       R"(BATON_CORRELATION={"stepExecutionId":12,"isInitStep":false,"runbookName":"mail","runbookVersion":3})"})
+    EXPECT_TRUE(std::ranges::find(variables, expected) != variables.end()) << expected;
+  for (const auto& variable : variables) EXPECT_TRUE(is_task_variable(variable)) << variable;
+  EXPECT_EQ(render_result(job, {.completed = true, .output = {R"({"complete":false})"}}, "w",
+                          std::chrono::milliseconds{5}),
+            R"({"task_id":"step-12-retry-1","lease":"2","status":"completed","output":{"complete":false},)"
+            R"("worker_id":"w","execution_duration_ms":5})");
+  for (const auto& variable : variables_of(tasks->back(), "http://s", ""))
+    EXPECT_FALSE(variable.starts_with("BATON_BATCH_ID")) << "a task of a workflow has no batch";
+}
+
+TEST(WorkerTask, OfARunbookMayLackWhatIsNotNeeded) {
+  const auto tasks = read_tasks(
+      R"({"jobs":[{"jobId":"init-1","batchId":"7","functionName":"F","parameters":null,"lease":"1"}]})");
+  ASSERT_TRUE(tasks);
+  EXPECT_EQ(tasks->at(0).params.text, "{}");
+  EXPECT_EQ(tasks->at(0).timeout_seconds, 0);
+  const auto variables = variables_of(tasks->at(0), "", "");
+  for (const auto* expected : {"BATON_BATCH_ID=7", "BATON_RUNBOOK=", "BATON_CORRELATION={}"})
+    EXPECT_TRUE(std::ranges::find(variables, expected) != variables.end()) << expected;
+}
+
 TEST(WorkerTask, IsNotReadFromSomethingElse) {
   EXPECT_FALSE(read_tasks("<html>"));
   EXPECT_FALSE(read_tasks("[]"));

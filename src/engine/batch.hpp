@@ -37,7 +37,8 @@ class Writer::Batch {
   [[nodiscard]] Result<> prepare();  // loads and decides; nothing is written yet
   // After prepare(): more has to be loaded, and a new batch decided with it.
   [[nodiscard]] bool needs_more() const { return !missing_.empty() || runbooks_missing_; }
-  [[nodiscard]] const std::set<runbook::Table>& ids_wanted() const { return ids_wanted_; }
+  // Of which tables more ids are needed, and how many of them were not enough.
+  [[nodiscard]] std::map<runbook::Table, std::size_t> ids_wanted() const;
   // There is more than one message in it, or a timer that can be put off.
   [[nodiscard]] bool can_be_divided() const {
     const std::size_t timers = timers_.size() + runbook_timers_.size();

@@ -30,6 +30,7 @@ Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, Timers t
 
 std::unique_ptr<Writer::Batch> Writer::Batch::again() {
   lessons_.whole.insert(missing_.begin(), missing_.end());
+  ledger_.return_ids();
   return std::make_unique<Batch>(writer_, now_, take_items(), which_timers_, only_timer_, std::move(lessons_));
 }
 

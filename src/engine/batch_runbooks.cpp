@@ -16,6 +16,12 @@ runbook::Context Writer::Batch::context() {
   return {ledger_, writer_.options_.runbooks, now_, runbook_journal_};
 }
 
+std::map<runbook::Table, std::size_t> Writer::Batch::ids_wanted() const {
+  std::map<runbook::Table, std::size_t> wanted;
+  for (const runbook::Table table : ids_wanted_) wanted[table] = ledger_.ids_taken(table);
+  return wanted;
+}
+
 // --- loading
 
 Result<> Writer::Batch::load_needs(Needs needs) {

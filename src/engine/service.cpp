@@ -84,6 +84,17 @@ std::size_t size_of(const Command& command) {
                             command);
 }
 
+WriterOptions writer_options(const Options& o, const Hooks& hooks) {
+  WriterOptions options;
+  options.policy.builtin = o.builtin;
+  options.policy.short_lease = o.short_lease;
+  options.policy.environment = o.environment;
+  options.runbooks.scheduler = o.scheduler;
+  options.runbooks.short_lease = o.short_lease;
+  options.runbooks_changed = hooks.runbooks_changed;
+  return options;
+}
+
 struct Waiting {
   Item item;
   std::size_t bytes = 0;
@@ -97,11 +108,7 @@ struct Service::State {
         clock(c),
         options(o),
         hooks(std::move(h)),
-        writer(*store, c,
-               {.policy = {.builtin = o.builtin, .short_lease = o.short_lease, .environment = o.environment},
-                .runbooks = {.scheduler = o.scheduler, .short_lease = o.short_lease},
-                .runbooks_changed = hooks.runbooks_changed},
-               register_metrics(m)),
+        writer(*store, c, writer_options(o, hooks), register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
 

@@ -103,18 +103,21 @@ Result<> Writer::prepare(std::unique_ptr<Batch>& batch) {
   for (int round = 0; round < rounds_max; ++round) {
     TRY(batch->prepare());
     if (!batch->needs_more()) return {};
-    TRY(reserve(batch->ids_wanted()));
+    const auto wanted = batch->ids_wanted();
     batch = batch->again();
+    TRY(reserve(wanted));
     if (metrics_.redecided) metrics_.redecided->add();
   }
   return fail(Code::invalid, "what is stored does not fit together: it cannot be decided");
 }
 
-// Ids are reserved in blocks; those that are not used are gaps.
-Result<> Writer::reserve(const std::set<runbook::Table>& tables) {
-  for (const runbook::Table table : tables) {
+// Ids are reserved in blocks; those that are not used are gaps. As many as were not enough at least, so that
+// a batch that makes many rows is not decided again for each block of them.
+Result<> Writer::reserve(const std::map<runbook::Table, std::size_t>& wanted) {
+  for (const auto& [table, taken] : wanted) {
     const bool many = table == runbook::Table::step_executions || table == runbook::Table::batch_members;
-    TRY_ASSIGN(auto fresh, store_.reserve_ids(table, many ? options_.ids_block : options_.ids_block / 50 + 1));
+    const std::size_t block = many ? options_.ids_block : options_.ids_block / 50 + 1;
+    TRY_ASSIGN(auto fresh, store_.reserve_ids(table, std::max(block, taken)));
     std::ranges::sort(fresh, std::greater{});
     auto& pool = ids_[table];
     pool.insert(pool.begin(), fresh.begin(), fresh.end());

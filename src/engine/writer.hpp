@@ -124,7 +124,7 @@ class Writer {
   void look_at_all_queues();
   [[nodiscard]] Result<> take_back_builtin();
   [[nodiscard]] Result<> adopt_phases();
-  [[nodiscard]] Result<> reserve(const std::set<runbook::Table>& tables);
+  [[nodiscard]] Result<> reserve(const std::map<runbook::Table, std::size_t>& wanted);
   [[nodiscard]] std::shared_ptr<const runbook::Definition> runbook_definition(const runbook::Runbook& row);
   void count(std::size_t commands, std::size_t jobs_ended, std::size_t timers);
   void count_handouts(std::size_t n);

@@ -14,17 +14,17 @@
 
 namespace baton::http {
 
-[[nodiscard]] inline Response stopping() { return problem(503, "stopping", "the server is stopping"); }
+[[nodiscard]] inline Refused stopping() { return {Refusal::stopping, "the server is stopping", {}}; }
 
 template <class R>
-Task<std::expected<R, Response>> expect(Call& call, std::shared_ptr<ReplyParcel> parcel) {
+Task<std::expected<R, Refused>> expect(Call& call, std::shared_ptr<ReplyParcel> parcel) {
   Wait wait(call.exchange, parcel, Interruptible::no);
   const bool here = co_await wait;
-  std::expected<R, Response> answer = std::unexpected(stopping());
+  std::expected<R, Refused> answer = std::unexpected(stopping());
   if (here) {
     Reply reply = parcel->take();
-    if (const auto* refused = std::get_if<Refused>(&reply)) {
-      answer = std::unexpected(problem(*refused));
+    if (auto* refused = std::get_if<Refused>(&reply)) {
+      answer = std::unexpected(std::move(*refused));
     } else {
       answer = std::get<R>(std::move(reply));
     }
@@ -32,27 +32,24 @@ Task<std::expected<R, Response>> expect(Call& call, std::shared_ptr<ReplyParcel>
   co_return answer;
 }
 
-// The answer to a command, which has the type R, or the problem that is the response.
+// The answer to a command, which has the type R, or why there is none.
 template <class R, class C>
-Task<std::expected<R, Response>> tell(Call& call, C&& command) {
+Task<std::expected<R, Refused>> tell(Call& call, C&& command) {
   return expect<R>(call, call.submit(Command(std::forward<C>(command))));
-}
-
-// What was read, or the problem that is the response: of the store, or that there is no such thing.
-template <class T>
-std::expected<T, Response> found(Result<std::optional<T>> read, std::string_view code,
-                                 std::string_view detail) {
-  if (!read) return std::unexpected(problem(read.error()));
-  if (!*read) return std::unexpected(problem(404, code, detail));
-  return *std::move(*read);
 }
 
 // One more row than asked for tells that there is a next page: its cursor is `id` of the last one shown.
 template <class T, class IdOf>
-std::optional<std::string> cut_page(std::vector<T>& rows, std::size_t limit, IdOf id_of) {
+[[nodiscard]] std::optional<std::string> cut_page(std::vector<T>& rows, std::size_t limit, IdOf id_of) {
   if (rows.size() <= limit) return std::nullopt;
   rows.resize(limit);
   return std::to_string(id_of(rows.back()));
+}
+
+// The id in a path; 0 when it is none.
+[[nodiscard]] inline std::int64_t captured_id(const Request& request, std::size_t index = 0) {
+  const auto id = to_integer(request.captures[index]);
+  return id && *id > 0 ? *id : 0;
 }
 
 }  // namespace baton::http

@@ -67,7 +67,7 @@ TEST_F(AuthTest, each_role_reaches_its_routes_and_no_other) {
       {"POST /api/v1/runbooks", "admin operator"},
       {"GET /api/v1/runbooks", "admin operator viewer"},
       {"POST /api/v1/runbooks/validate", "admin operator viewer"},
-      {"POST /api/v1/runbooks/plan", "admin operator viewer"},
+      {"POST /api/v1/runbooks/plan", "admin operator"},
       {"GET /api/v1/runbooks/{name}", "admin operator viewer"},
       {"GET /api/v1/runbooks/{name}/versions", "admin operator viewer"},
       {"GET /api/v1/runbooks/{name}/preview", "admin operator viewer"},

@@ -71,7 +71,7 @@ Task<Response> accept_events(Call& call) {
   if (!read->many) {
     RunbookEvent event{std::move(read->items.front())};
     auto reply = co_await tell<EventReply>(call, std::move(event));
-    if (!reply) co_return std::move(reply.error());
+    if (!reply) co_return problem(reply.error());
     append_event_reply(response.body, *reply);
     response.body += '}';
     co_return response;
@@ -101,7 +101,7 @@ Task<Response> report_worker_result(Call& call) {
   if (!read->many) {
     auto command = command_of(std::move(read->items.front()), call.request);
     auto reply = co_await tell<ResultReply>(call, std::move(command));
-    if (!reply) co_return std::move(reply.error());
+    if (!reply) co_return problem(reply.error());
     append_outcome(response.body, *reply);
     response.body += '}';
     co_return response;

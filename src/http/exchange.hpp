@@ -122,6 +122,7 @@ struct Services {
   std::shared_ptr<Mailbox> mailbox;
   TokenCache tokens;
   std::mt19937_64 random{std::random_device{}()};
+  std::shared_ptr<std::mutex> sources_busy = std::make_shared<std::mutex>();  // held while one is read
 };
 
 struct Call {

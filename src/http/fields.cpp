@@ -114,6 +114,18 @@ std::vector<std::string> Fields::texts(std::string_view key, std::size_t items_m
   return list;
 }
 
+std::vector<std::int64_t> Fields::ids(std::string_view key, std::size_t items_max) {
+  if (const auto value = object_.find(key); !value || value.is_null()) return {};
+  std::vector<std::int64_t> list;
+  for (const JsonView& item : required_array(key, items_max)) {
+    if (item.kind() == JsonKind::integer && item.integer() > 0)
+      list.push_back(item.integer());
+    else
+      wrong(fmt::format("{}[{}]", key, list.size()), "must be a positive integer");
+  }
+  return list;
+}
+
 std::optional<bool> Fields::boolean(std::string_view key) {
   const auto value = expect(key, JsonKind::boolean);
   if (!value) return std::nullopt;

@@ -36,6 +36,8 @@ class Fields {
   // A list of printable texts; absent is empty.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::size_t items_max,
                                                std::size_t length_max);
+  // A list of positive integers; absent is empty.
+  [[nodiscard]] std::vector<std::int64_t> ids(std::string_view key, std::size_t items_max);
   [[nodiscard]] OptionalJson object(std::string_view key);
   [[nodiscard]] OptionalJson any(std::string_view key);
   [[nodiscard]] std::vector<JsonView> required_array(std::string_view key, std::size_t items_max);

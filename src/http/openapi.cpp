@@ -14,7 +14,7 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 15> parameters{{
+constexpr std::array<Named, 24> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
     {"status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/JobStatus"}})"},
     {"workflow_id", R"({"name":"workflow_id","in":"query","schema":{"type":"string"}})"},
@@ -29,6 +29,15 @@ constexpr std::array<Named, 15> parameters{{
     {"item_after", R"({"name":"after","in":"query","description":"next_after of the answer before","schema":{"type":"integer","minimum":-1,"default":-1}})"},
     {"overdue_behavior", R"({"name":"overdue_behavior","in":"query","description":"what open batches do about phases that are past due","schema":{"type":"string","enum":["rerun","ignore"],"default":"rerun"}})"},
     {"rerun_init", R"({"name":"rerun_init","in":"query","description":"open batches run their init steps again","schema":{"type":"boolean","default":false}})"},
+    {"runbook", R"({"name":"runbook","in":"query","schema":{"type":"string"}})"},
+    {"batch_status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/BatchStatus"}})"},
+    {"member_status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/MemberStatus"}})"},
+    {"many_limit", R"({"name":"limit","in":"query","schema":{"type":"integer","minimum":1,"maximum":1000,"default":100}})"},
+    {"matrix_limit", R"({"name":"limit","in":"query","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}})"},
+    {"preview_limit", R"({"name":"limit","in":"query","description":"so many members are shown","schema":{"type":"integer","minimum":1,"maximum":1000,"default":20}})"},
+    {"plan_limit", R"({"name":"limit","in":"query","description":"so many members are shown","schema":{"type":"integer","minimum":1,"maximum":100,"default":5}})"},
+    {"phase", R"({"name":"phase","in":"query","description":"absent: the next one","schema":{"type":"string"}})"},
+    {"by", R"({"name":"by","in":"query","description":"who does it","schema":{"type":"string","maxLength":200}})"},
     {"version", R"({"name":"version","in":"query","description":"absent: the latest","schema":{"type":"integer","minimum":1}})"},
 }};
 
@@ -38,11 +47,27 @@ constexpr std::string_view runbook_members =
     "id:int name:text version:int is_active:bool data_table_name:text overdue_behavior:text ignore_overdue_applied:bool rerun_init:bool created_at:time "
     "automation_enabled:bool last_error:text? last_error_at:time? last_synced_at:time? held_removals:any in_transition:bool ";
 
+constexpr std::string_view batch_members =
+    "id:int runbook_id:int batch_start_time:time? status:BatchStatus detected_at:time init_dispatched_at:time? is_manual:bool importing:bool created_by:text? "
+    "completed_at:time? paused_at:time? paused_by:text? error_message:text? removals_approved:bool walk:text ";
+constexpr std::string_view phase_members =
+    "id:int batch_id:int phase_name:text offset_minutes:int due_at:time? runbook_version:int status:PhaseStatus dispatched_at:time? completed_at:time? walk:text "
+    "current_index:int ";
+constexpr std::string_view member_members =
+    "id:int batch_id:int member_key:text status:MemberStatus added_at:time removed_at:time? failed_at:time? add_dispatched_at:time? remove_dispatched_at:time? "
+    "catching_up:bool ~data_json:any ~worker_data_json:any ";
+constexpr std::string_view execution_members =
+    "id:int type:text batch_id:int runbook_version:int ~phase_execution_id:int? ~batch_member_id:int? ~is_catch_up:bool ~kind:text ~sequence:text ~caused_by_step_id:int? "
+    "~caused_by_init_id:int? step_name:text step_index:int status:StepStatus worker_id:text function_name:text? job_id:text? error_message:text? dispatched_at:time? "
+    "completed_at:time? is_poll_step:bool ~poll_interval_sec:int? ~poll_timeout_sec:int? ~poll_started_at:time? ~last_polled_at:time? poll_count:int max_retries:int? "
+    "retry_interval_sec:int? retry_backoff:text? retry_count:int retry_after:time? timeout_sec:int? job_state:text queued_at:time? leased_by:text? leased_at:time? "
+    "lease_until:time? delivery_count:int dead_at:time? ";
+
 struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 16> short_schemas{{
+constexpr std::array<Short, 54> short_schemas{{
     {"Runbook", runbook_members, ""},
     {"RunbookText", runbook_members, "yaml_content:text"},
     {"RunbookChanged", runbook_members, "changed:bool"},
@@ -59,6 +84,44 @@ constexpr std::array<Short, 16> short_schemas{{
     {"WorkerResultAnswer", "", "~accepted:bool ~duplicate:bool ~ignored:text ~code:text ~results:WorkerResultOutcome[]"},
     {"RunbookJob", "", "jobId:text batchId:int workerId:text functionName:text parameters:any correlationData:CorrelationData lease:text lease_until:time timeout_seconds:int delivery_count:int retry_count:int"},
     {"CorrelationData", "", "~stepExecutionId:int ~initExecutionId:int ~cleanupExecutionId:int isInitStep:bool runbookName:text runbookVersion:int"},
+    {"BatchSummary", batch_members, "runbook_name:text runbook_version:int"},
+    {"BatchChanged", batch_members, "changed:bool note:text"},
+    {"BatchCreated", batch_members, "member_count:int left_out:int"},
+    {"BatchPage", "", "batches:BatchSummary[] next_cursor:text?"},
+    {"BatchView", batch_members, "runbook_name:text runbook_version:int members:Counts phases:PhaseView[] init_steps:Execution[] rollbacks:Counts removals:Counts catch_up:Counts open_cleanups:Execution[] held_removals:any"},
+    {"BatchEvent", "", "event_id:int event_type:text created_at:time batch_member_id:int? job_id:text? message:text"},
+    {"BatchEvents", "", "events:BatchEvent[] next_after:int"},
+    {"StepCounts", "", "step_index:int ~step_name:text counts:Counts ~catch_up:Counts"},
+    {"PhaseView", phase_members, "counts:Counts steps:StepCounts[] rollbacks:Counts catch_up:Counts"},
+    {"PhaseList", "", "phases:PhaseView[]"},
+    {"Member", member_members, ""},
+    {"MemberPage", "", "members:Member[] next_cursor:text?"},
+    {"MemberView", member_members, "steps:ExecutionText[] cleanups:ExecutionText[]"},
+    {"ChosenMembers", "", "~member_ids:int[] ~member_keys:text[] ~by:text"},
+    {"MembersChanged", "", "count:int left_out:int member_ids:int[]"},
+    {"Execution", execution_members, ""},
+    {"ExecutionText", execution_members, "params_json:any result_json:any"},
+    {"Failure", execution_members, "member_key:text phase_name:text"},
+    {"FailurePage", "", "failures:Failure[] next_cursor:text?"},
+    {"CleanupPage", "", "cleanups:Execution[] next_cursor:text?"},
+    {"StepPage", "", "steps:Execution[] next_cursor:text?"},
+    {"StepChanged", "", "id:int type:text status:StepStatus"},
+    {"MatrixPhase", phase_members, "steps:StepCounts[]"},
+    {"MatrixCell", "", "step_id:int status:StepStatus retry_count:int poll_count:int is_catch_up:bool"},
+    {"MatrixRow", "", "id:int member_key:text status:MemberStatus catching_up:bool cells:MatrixCells"},
+    {"Matrix", "", "batch_id:int members_by_status:Counts phases:MatrixPhase[] members:MatrixRow[] next_cursor:text?"},
+    {"Advance", "", "~phase:text ~by:text ~reason:text"},
+    {"SourceMember", "", "member_key:text data:any"},
+    {"PreviewBatch", "", "batch_start_time:time? member_count:int members:SourceMember[]"},
+    {"Preview", "", "name:text version:int member_count:int batches:PreviewBatch[]"},
+    {"PlanRequest", "", "~runbook:text ~version:int ~yaml:text ~csv:text ~batch_start_time:time ~limit:int"},
+    {"PlannedStep", "", "step_name:text worker_id:text function_name:text params:any unresolved:text[] from_earlier_steps:text[]"},
+    {"PlannedPhase", "", "phase_name:text offset_minutes:int due_at:time? overdue:bool step_count:int"},
+    {"PlannedSteps", "", "phase_name:text steps:PlannedStep[]"},
+    {"PlannedMember", "", "member_key:text phases:PlannedSteps[]"},
+    {"PlannedBatch", "", "batch_start_time:time? member_count:int init_steps:PlannedStep[] phases:PlannedPhase[] members:PlannedMember[]"},
+    {"Unresolved", "", "phase_name:text? step_name:text variable:text count:int"},
+    {"Plan", "", "name:text version:int member_count:int batches:PlannedBatch[] unresolved:Unresolved[] warnings:Diagnostic[]"},
 }};
 
 constexpr std::string_view job_members =
@@ -69,7 +132,7 @@ constexpr std::string_view job_members =
     R"("priority":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},"due_at":{"type":["string","null"],"format":"date-time"},)"
     R"("paused_at":{"type":["string","null"],"format":"date-time"},"paused_by":{"type":["string","null"]},"rerun_of":{"type":["string","null"]})";
 
-constexpr std::array<Named, 43> schemas{{
+constexpr std::array<Named, 49> schemas{{
     {"Any", R"({"type":"object"})"},
     {"Health", R"({"type":"object","properties":{"status":{"type":"string"}},"required":["status"]})"},
     {"JobStatus", R"({"type":"string","enum":["PENDING","RUNNING","COMPLETED","FAILED","CANCELLED"]})"},
@@ -104,6 +167,12 @@ constexpr std::array<Named, 43> schemas{{
     {"PollRequest", R"({"type":"object","properties":{"max":{"type":"integer","minimum":1,"maximum":1000,"default":1},"wait_ms":{"type":"integer","minimum":0,"maximum":60000,"default":0},"worker":{"type":"string"},"heartbeat":{"type":"boolean","default":false}}})"},
     {"PollAnswer", R"({"type":"object","required":["jobs"],"properties":{"jobs":{"type":"array","items":{"anyOf":[{"$ref":"#/components/schemas/WorkflowJob"},{"$ref":"#/components/schemas/RunbookJob"}]}}}})"},
     {"WorkflowJob", R"({"type":"object","required":["task_id","job_id","node_id","handler","params","queue","lease"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"handler":{"type":"string"},"params":{},"queue":{"type":"string"},"timeout_seconds":{"type":"integer"},"retry_count":{"type":"integer"},"delivery_count":{"type":"integer"},"lease":{"type":"string"},"lease_until":{"type":"string","format":"date-time"},"traceparent":{"type":"string"},"checkpoint":{}}})"},
+    {"BatchStatus", R"({"type":"string","enum":["detected","init_dispatched","active","completed","failed","cancelled"]})"},
+    {"MemberStatus", R"({"type":"string","enum":["active","removed","failed"]})"},
+    {"PhaseStatus", R"({"type":"string","enum":["pending","dispatched","completed","failed","skipped","superseded"]})"},
+    {"StepStatus", R"({"type":"string","enum":["pending","dispatched","polling","succeeded","failed","poll_timeout","rolled_back","cancelled"]})"},
+    {"Counts", R"({"type":"object","description":"how many are in which status; those with none are not there","additionalProperties":{"type":"integer"}})"},
+    {"MatrixCells", R"({"type":"array","description":"one for each step of each phase, in the order of phases and steps","items":{"anyOf":[{"type":"null"},{"$ref":"#/components/schemas/MatrixCell"}]}})"},
     {"SchedulerMessages", R"({"oneOf":[{"$ref":"#/components/schemas/SchedulerMessage"},{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/SchedulerMessage"}}]})"},
     {"WorkerResults", R"({"oneOf":[{"$ref":"#/components/schemas/WorkerResult"},{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/WorkerResult"}}]})"},
     {"TaskResult", R"({"type":"object","required":["task_id","status"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"status":{"type":"string","enum":["completed","failed"]},"output":{},"error":{"type":["string","null"]},"error_message":{"type":["string","null"]},"worker_id":{"type":["string","null"]},"execution_duration_ms":{"type":["integer","null"]},"lease":{"type":["string","null"]}}})"},
@@ -216,6 +285,8 @@ void append_operation(std::string& out, const Route& route) {
   if (route.permission == Permission::none) out += ",\"security\":[]";
   if (route.body == "yaml") {
     out += R"(,"requestBody":{"required":true,"content":{"application/yaml":{"schema":{"type":"string"}}}})";
+  } else if (route.body == "csv") {
+    out += R"(,"requestBody":{"required":true,"content":{"text/csv":{"schema":{"type":"string"}}}})";
   } else if (!route.body.empty()) {
     out += ",\"requestBody\":{\"content\":";
     append_reference(out, "application/json", route.body);

@@ -1,4 +1,5 @@
 // What people do to jobs: cancel, pause, resume, retry, rerun, approve, replay, and ask why nothing happens.
+#include "http/answer.hpp"
 #include "http/fields.hpp"
 #include "http/problem.hpp"
 #include "http/render.hpp"
@@ -10,12 +11,10 @@ namespace {
 
 // The answer to a command that tells a job.
 Task<Response> tell_job(Call& call, Command command) {
-  auto reply = co_await call.ask(std::move(command));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
-  const auto& job = std::get<JobReply>(*reply);
-  auto response = json_response(job.created ? 201 : 200, {});
-  append_job(response.body, job.job, Documents::brief);
+  auto reply = co_await tell<JobReply>(call, std::move(command));
+  if (!reply) co_return problem(reply.error());
+  auto response = json_response(reply->created ? 201 : 200, {});
+  append_job(response.body, reply->job, Documents::brief);
   co_return response;
 }
 
@@ -101,11 +100,10 @@ Task<Response> explain_job(Call& call) {
   const workflow::JobId id{call.request.captures[0]};
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
   ExplainJob question{call.request.tenant, id};
-  auto reply = co_await call.ask(std::move(question));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto reply = co_await tell<ExplainReply>(call, std::move(question));
+  if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
-  append_explanation(response.body, std::get<ExplainReply>(*reply));
+  append_explanation(response.body, *reply);
   co_return response;
 }
 

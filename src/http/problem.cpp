@@ -76,21 +76,26 @@ Response problem(std::string_view detail, const std::vector<FieldError>& errors)
   return response;
 }
 
-Response problem(const Refused& refused) {
-  auto response = open_problem(status_of(refused.refusal), name(refused.refusal), refused.message);
+Response problem(int status, std::string_view code, std::string_view detail,
+                 const std::vector<std::string>& errors) {
+  auto response = open_problem(status, code, detail);
   auto& out = response.body;
-  if (!refused.details.empty()) {
+  if (!errors.empty()) {
     out += ",\"errors\":[";
-    for (const auto& detail : refused.details) {
-      if (&detail != &refused.details.front()) out += ',';
+    for (const auto& error : errors) {
+      if (&error != &errors.front()) out += ',';
       out += "{\"message\":";
-      append_quoted(out, detail);
+      append_quoted(out, error);
       out += '}';
     }
     out += ']';
   }
   out += '}';
   return response;
+}
+
+Response problem(const Refused& refused) {
+  return problem(status_of(refused.refusal), name(refused.refusal), refused.message, refused.details);
 }
 
 Response problem(const Error& error) {

@@ -22,6 +22,8 @@ struct FieldError {
 [[nodiscard]] Response problem(int status, std::string_view code, std::string_view detail);
 [[nodiscard]] Response problem(std::string_view detail,
                                const std::vector<FieldError>& errors);  // 422 invalid_request
+[[nodiscard]] Response problem(int status, std::string_view code, std::string_view detail,
+                               const std::vector<std::string>& errors);  // as [{"message":…},…]
 [[nodiscard]] Response problem(const Refused& refused);
 [[nodiscard]] Response problem(const Error& error);
 [[nodiscard]] Response problem(const std::vector<Diagnostic>& diagnostics);  // 422 invalid_definition

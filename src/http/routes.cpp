@@ -12,6 +12,8 @@ namespace baton::http {
 namespace {
 
 using enum Permission;
+using runbook::Kind;
+using What = ChangeStep::What;
 
 Task<Response> refuse_tenant(Call& call) {
   co_return problem(404, "runbook_not_found",
@@ -25,7 +27,7 @@ Task<Response> of_default(Call& call) {
 }
 
 // clang-format off
-constexpr std::array<Route, 44> table{{
+constexpr std::array<Route, 77> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -61,11 +63,44 @@ constexpr std::array<Route, 44> table{{
     {"POST", "/api/v1/runbooks", publish, of_default<publish_runbook>, "publishRunbook", "Publish a version of a runbook", "overdue_behavior rerun_init", "yaml", "RunbookPublished"},
     {"GET", "/api/v1/runbooks", read, of_default<list_runbooks>, "listRunbooks", "List runbooks by name, the newest version of each", "limit cursor", "", "RunbookPage"},
     {"POST", "/api/v1/runbooks/validate", read, of_default<validate_runbook>, "validateRunbook", "Check a runbook without publishing it", "", "yaml", "RunbookValidation"},
+    {"POST", "/api/v1/runbooks/plan", publish, of_default<plan_runbook>, "planRunbook", "A dry run: phases with their times, steps of members with what is known; nothing is stored", "plan_limit", "PlanRequest", "Plan"},
     {"GET", "/api/v1/runbooks/{name}", read, of_default<show_runbook>, "getRunbook", "Show a runbook; with Accept: application/yaml its text", "version", "", "RunbookText"},
     {"GET", "/api/v1/runbooks/{name}/versions", read, of_default<list_versions>, "listRunbookVersions", "All versions of a runbook", "", "", "RunbookVersions"},
     {"POST", "/api/v1/runbooks/{name}/activate", publish, of_default<activate_runbook>, "activateRunbook", "Make a version the active one; without version the newest", "version", "", "RunbookChanged"},
     {"POST", "/api/v1/runbooks/{name}/deactivate", publish, of_default<deactivate_runbook>, "deactivateRunbook", "Deactivate a runbook: no new batches", "", "", "RunbookChanged"},
     {"POST", "/api/v1/runbooks/{name}/automation", submit, of_default<set_automation>, "setAutomation", "Look at the data source, or no longer", "", "Automation", "RunbookChanged"},
+    {"GET", "/api/v1/runbooks/{name}/preview", read, of_default<preview_runbook>, "previewRunbook", "What the data source says now, as batches", "version preview_limit", "", "Preview"},
+    {"POST", "/api/v1/runbooks/{name}/batches", submit, of_default<create_batch>, "createBatch", "Make a batch from CSV; its phases are advanced by hand", "version by", "csv", "BatchCreated"},
+    {"GET", "/api/v1/batches", read, of_default<list_batches>, "listBatches", "List batches, newest first", "runbook batch_status limit cursor", "", "BatchPage"},
+    {"GET", "/api/v1/batches/{batch_id}", read, of_default<show_batch>, "getBatch", "A batch with its phases, counters, init steps and open cleanups", "", "", "BatchView"},
+    {"POST", "/api/v1/batches/{batch_id}/advance", submit, of_default<advance_batch>, "advanceBatch", "Begin the next phase that is pending, or the named one", "phase", "Advance", "BatchChanged"},
+    {"POST", "/api/v1/batches/{batch_id}/pause", submit, of_default<pause_batch>, "pauseBatch", "Pause a batch: what runs goes on, nothing new is handed out", "", "Change", "BatchChanged"},
+    {"POST", "/api/v1/batches/{batch_id}/resume", submit, of_default<resume_batch>, "resumeBatch", "Let a paused batch go on", "", "Change", "BatchChanged"},
+    {"POST", "/api/v1/batches/{batch_id}/cancel", submit, of_default<cancel_batch>, "cancelBatch", "Cancel a batch", "", "Change", "BatchChanged"},
+    {"POST", "/api/v1/batches/{batch_id}/approve-removals", submit, of_default<approve_removals>, "approveRemovals", "Let the members leave whose removal is held", "", "Change", "BatchChanged"},
+    {"GET", "/api/v1/batches/{batch_id}/events", read, of_default<list_batch_events>, "listBatchEvents", "What happened to a batch, oldest first", "after event_limit", "", "BatchEvents"},
+    {"GET", "/api/v1/batches/{batch_id}/phases", read, of_default<list_phases>, "listPhases", "The phases of a batch with their counters", "", "", "PhaseList"},
+    {"GET", "/api/v1/batches/{batch_id}/members", read, of_default<list_members>, "listMembers", "The members of a batch by id; full=true: with their data", "member_status full many_limit cursor", "", "MemberPage"},
+    {"POST", "/api/v1/batches/{batch_id}/members", submit, of_default<add_batch_members>, "addMembers", "Add members from CSV; in a batch that has begun they catch up", "", "csv", "MembersChanged"},
+    {"GET", "/api/v1/batches/{batch_id}/members/{member_id}", read, of_default<show_member>, "getMember", "A member with all its steps and cleanups", "", "", "MemberView"},
+    {"POST", "/api/v1/batches/{batch_id}/members:remove", submit, of_default<remove_members>, "removeMembers", "Remove members", "", "ChosenMembers", "MembersChanged"},
+    {"POST", "/api/v1/batches/{batch_id}/members:retry", submit, of_default<retry_members>, "retryMembers", "Let failed members go on from what failed; all of them when none are named", "", "ChosenMembers", "MembersChanged"},
+    {"GET", "/api/v1/batches/{batch_id}/matrix", read, of_default<show_matrix>, "getMatrix", "Members against steps: columns with their counters, and a page of rows", "member_status matrix_limit cursor", "", "Matrix"},
+    {"GET", "/api/v1/batches/{batch_id}/failures", read, of_default<list_failures>, "listFailures", "Steps that failed for good, newest first", "limit cursor", "", "FailurePage"},
+    {"GET", "/api/v1/batches/{batch_id}/cleanups", read, of_default<list_cleanups>, "listCleanups", "Rollbacks and removals of a batch, by id", "many_limit cursor", "", "CleanupPage"},
+    {"GET", "/api/v1/phases/{phase_id}/steps", read, of_default<list_steps>, "listSteps", "The steps of a phase, by id", "many_limit cursor", "", "StepPage"},
+    {"GET", "/api/v1/steps/{step_id}", read, of_default<show_execution<Kind::step>>, "getStep", "One step with its documents", "", "", "ExecutionText"},
+    {"POST", "/api/v1/steps/{step_id}/retry", submit, of_default<change_execution<Kind::step, What::retry>>, "retryStep", "Try it again", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/steps/{step_id}/skip", submit, of_default<change_execution<Kind::step, What::skip>>, "skipStep", "Take it as done", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/steps/{step_id}/cancel", submit, of_default<change_execution<Kind::step, What::cancel>>, "cancelStep", "Give it up", "", "Change", "StepChanged"},
+    {"GET", "/api/v1/inits/{init_id}", read, of_default<show_execution<Kind::init>>, "getInit", "One init step with its documents", "", "", "ExecutionText"},
+    {"POST", "/api/v1/inits/{init_id}/retry", submit, of_default<change_execution<Kind::init, What::retry>>, "retryInit", "Try it again", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/inits/{init_id}/skip", submit, of_default<change_execution<Kind::init, What::skip>>, "skipInit", "Take it as done", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/inits/{init_id}/cancel", submit, of_default<change_execution<Kind::init, What::cancel>>, "cancelInit", "Give it up", "", "Change", "StepChanged"},
+    {"GET", "/api/v1/cleanups/{cleanup_id}", read, of_default<show_execution<Kind::cleanup>>, "getCleanup", "One cleanup with its documents", "", "", "ExecutionText"},
+    {"POST", "/api/v1/cleanups/{cleanup_id}/retry", submit, of_default<change_execution<Kind::cleanup, What::retry>>, "retryCleanup", "Try it again", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/cleanups/{cleanup_id}/skip", submit, of_default<change_execution<Kind::cleanup, What::skip>>, "skipCleanup", "Take it as done", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/cleanups/{cleanup_id}/cancel", submit, of_default<change_execution<Kind::cleanup, What::cancel>>, "cancelCleanup", "Give it up", "", "Change", "StepChanged"},
     {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
     {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},
     {"GET", "/readyz", none, show_readiness, "getReadiness", "Whether the server can do work", "", "", "Health"},

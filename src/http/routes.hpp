@@ -21,7 +21,7 @@ struct Route {
   std::string_view operation;  // OpenAPI's operationId
   std::string_view summary;
   std::string_view query;   // names of openapi.cpp's parameters, separated by blanks
-  std::string_view body;    // a schema's name, "yaml", or empty
+  std::string_view body;    // a schema's name, "yaml", "csv", or empty
   std::string_view answer;  // a schema's name, "text", or empty
 };
 
@@ -81,6 +81,37 @@ Task<Response> list_versions(Call& call);
 Task<Response> activate_runbook(Call& call);
 Task<Response> deactivate_runbook(Call& call);
 Task<Response> set_automation(Call& call);
+// plan_handlers.cpp
+Task<Response> preview_runbook(Call& call);
+Task<Response> plan_runbook(Call& call);
+// import_handlers.cpp
+Task<Response> create_batch(Call& call);
+Task<Response> add_batch_members(Call& call);
+// batch_handlers.cpp
+Task<Response> list_batches(Call& call);
+Task<Response> show_batch(Call& call);
+Task<Response> advance_batch(Call& call);
+Task<Response> pause_batch(Call& call);
+Task<Response> resume_batch(Call& call);
+Task<Response> cancel_batch(Call& call);
+Task<Response> approve_removals(Call& call);
+Task<Response> list_phases(Call& call);
+Task<Response> list_batch_events(Call& call);
+// member_handlers.cpp
+Task<Response> list_members(Call& call);
+Task<Response> show_member(Call& call);
+Task<Response> remove_members(Call& call);
+Task<Response> retry_members(Call& call);
+Task<Response> list_failures(Call& call);
+// matrix_handlers.cpp
+Task<Response> show_matrix(Call& call);
+// step_handlers.cpp
+Task<Response> list_steps(Call& call);
+Task<Response> list_cleanups(Call& call);
+template <runbook::Kind kind>
+Task<Response> show_execution(Call& call);
+template <runbook::Kind kind, ChangeStep::What what>
+Task<Response> change_execution(Call& call);
 // event_handlers.cpp
 Task<Response> accept_events(Call& call);
 Task<Response> report_worker_result(Call& call);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "ports/commands.hpp"
+#include "ports/data_source.hpp"
 #include "ports/reads.hpp"
 
 namespace baton::http {
@@ -166,6 +168,12 @@ class RunbookMemoryReads : public Reads {
   std::mutex& mutex_;
 };
 
+// Says what the test says.
+struct ScriptedSources final : DataSources {
+  Result<SourceTable> table = SourceTable{};
+  Result<SourceTable> fetch(const runbook::DataSource&) override { return table; }
+};
+
 inline runbook::Batch batch_row(std::int64_t id) {
   runbook::Batch batch;
   batch.id = id;
@@ -184,6 +192,8 @@ inline runbook::Runbook runbook_row(const std::string& name, std::int32_t versio
 
 // What an engine that agrees answers to a command about runbooks.
 struct RunbookAgrees {
+  std::shared_ptr<int> retries = std::make_shared<int>(0);  // of all members: there are more twice
+
   Reply operator()(const PublishRunbook& c) const {
     return RunbookReply{runbook_row(c.definition->name, 1), c.overdue_behavior == "rerun"};
   }
@@ -208,7 +218,10 @@ struct RunbookAgrees {
   Reply operator()(const RemoveMembers& c) const {
     return MembersReply{c.member_ids.empty() ? std::vector<std::int64_t>{1} : c.member_ids, 0, false};
   }
-  Reply operator()(const RetryMembers& c) const { return MembersReply{c.member_ids, 0, false}; }
+  Reply operator()(const RetryMembers& c) const {
+    if (!c.member_ids.empty() || !c.member_keys.empty()) return MembersReply{c.member_ids, 0, false};
+    return MembersReply{{11, 12}, 1, (*retries)++ < 2};
+  }
   Reply operator()(const ChangeBatch& c) const {
     if (c.batch_id == 404) return Refused{Refusal::batch_not_found, "no batch 404", {}};
     if (c.phase == "done") return Refused{Refusal::not_possible, "phase 'done' is completed", {}};

@@ -6,29 +6,19 @@
 #include "http/problem.hpp"
 #include "http/render_runbook.hpp"
 #include "http/routes.hpp"
+#include "http/stored_runbook.hpp"
 
 namespace baton::http {
 
 namespace {
 
-constexpr std::int64_t version_max = 2'147'483'647;
-
 runbook::Parsed parse(std::string_view text) { return runbook::parse(text); }
-
-Response no_such_runbook(const std::string& name, std::int32_t version = 0) {
-  const auto which = version == 0 ? std::string() : " in version " + std::to_string(version);
-  return problem(404, "runbook_not_found", "no runbook '" + name + "'" + which);
-}
-
-std::int32_t query_version(const Request& request, std::vector<FieldError>& errors) {
-  return static_cast<std::int32_t>(query_integer(request, "version", 0, {1, version_max}, errors));
-}
 
 Task<Response> change_runbook(Call& call, ChangeRunbook command) {
   command.name = call.request.captures[0];
   if (!is_printable(command.name, 400)) co_return no_such_runbook(command.name);
   auto reply = co_await tell<RunbookReply>(call, std::move(command));
-  if (!reply) co_return std::move(reply.error());
+  if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
   append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
   append_flag(response.body, "changed", reply->changed);
@@ -48,12 +38,12 @@ Task<Response> publish_runbook(Call& call) {
     errors.push_back({"overdue_behavior", "must be rerun or ignore"});
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto parsed = co_await parse_definition(call, call.request.body, parse);
-  if (!parsed) co_return stopping();
+  if (!parsed) co_return problem(stopping());
   if (!parsed->definition) co_return problem(parsed->diagnostics);
   command.definition = parsed->definition;
   command.text = std::move(call.request.body);
   auto reply = co_await tell<RunbookReply>(call, std::move(command));
-  if (!reply) co_return std::move(reply.error());
+  if (!reply) co_return problem(reply.error());
   auto response = json_response(reply->changed ? 201 : 200, {});
   append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
   append_flag(response.body, "created", reply->changed);
@@ -68,7 +58,7 @@ Task<Response> publish_runbook(Call& call) {
 Task<Response> validate_runbook(Call& call) {
   if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
   auto parsed = co_await parse_definition(call, call.request.body, parse);
-  if (!parsed) co_return stopping();
+  if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
   append_flag(response.body, "valid", parsed->definition != nullptr);
   if (parsed->definition) append_member(response.body, "name", parsed->definition->name);

@@ -19,6 +19,7 @@
 #include "http/read_pool.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
+#include "ports/data_source.hpp"
 
 namespace baton::http {
 
@@ -36,6 +37,7 @@ struct Options {
   std::chrono::milliseconds idle_time{75'000};   // between requests on one connection
   std::chrono::milliseconds stop_time{10'000};   // for requests in flight when the server stops
   std::chrono::milliseconds token_cache_time{2'000};
+  DataSources* data_sources = nullptr;  // for previews and plans; must outlive the read pool
 };
 
 class Server {

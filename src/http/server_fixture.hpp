@@ -59,6 +59,14 @@ class ScriptedInbox final : public Inbox {
     const auto* found = find();
     return found == nullptr ? std::nullopt : std::optional<T>(*found);
   }
+  template <class T>
+  std::vector<T> all() {
+    const std::lock_guard lock(mutex_);
+    std::vector<T> found;
+    for (const auto& command : commands_)
+      if (const auto* one = std::get_if<T>(&command)) found.push_back(*one);
+    return found;
+  }
   std::shared_ptr<Waiter> held() {
     const std::lock_guard lock(mutex_);
     return held_.empty() ? nullptr : held_.back();
@@ -237,7 +245,10 @@ class RawConnection {
 
 class ServerTest : public ::testing::Test {
  protected:
-  ServerTest() { options_.access = Access::open; }
+  ServerTest() {
+    options_.access = Access::open;
+    options_.data_sources = &sources_;
+  }
   ~ServerTest() override { stop(); }
 
   void start() {
@@ -297,7 +308,7 @@ class ServerTest : public ::testing::Test {
   }
   // An engine to which everything is fine.
   void agree() {
-    inbox_.answer([](const Command& command) -> std::optional<Reply> {
+    inbox_.answer([runbooks = RunbookAgrees{}](const Command& command) -> std::optional<Reply> {
       return std::visit(
           overloaded{
               [](const SubmitJob& c) -> Reply {
@@ -359,7 +370,7 @@ class ServerTest : public ::testing::Test {
                 return HeartbeatReply{Time{Duration{1000}}, {"t2"}};
               },
               [](const ReturnTasks&) -> Reply { return ReturnReply{}; },
-              RunbookAgrees{},
+              runbooks,
           },
           command);
     });
@@ -367,6 +378,7 @@ class ServerTest : public ::testing::Test {
 
   Options options_;
   ScriptedInbox inbox_;
+  ScriptedSources sources_;
   Rows rows_;
   TestClock clock_;
   metrics::Registry metrics_;

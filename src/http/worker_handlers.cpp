@@ -87,7 +87,7 @@ Task<Response> report_result(Call& call) {
   auto result = read_result(document->root(), "", call.request, errors);
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   auto reply = co_await tell<ResultReply>(call, std::move(result));
-  if (!reply) co_return std::move(reply.error());
+  if (!reply) co_return problem(reply.error());
   auto response = json_response(200, "{");
   append_outcome(response.body, *reply);
   response.body += '}';
@@ -132,10 +132,9 @@ Task<Response> heartbeat(Call& call) {
     }
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  auto reply = co_await call.ask(std::move(command));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
-  const auto& renewed = std::get<HeartbeatReply>(*reply);
+  auto reply = co_await tell<HeartbeatReply>(call, std::move(command));
+  if (!reply) co_return problem(reply.error());
+  const auto& renewed = *reply;
   auto response = json_response(200, "{");
   append_member(response.body, "lease_until", renewed.lease_until);
   response.body += ",\"cancelled\":[";
@@ -157,12 +156,11 @@ TaskNote read_note(Fields& fields, const Request& request) {
 }
 
 Task<Response> tell_note(Call& call, TaskNote note, std::optional<std::size_t> lines) {
-  auto reply = co_await call.ask(std::move(note));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto reply = co_await tell<NoteReply>(call, std::move(note));
+  if (!reply) co_return problem(reply.error());
   auto response = json_response(200, "{\"accepted\":true");
   if (lines) {
-    const std::size_t stored = std::get<NoteReply>(*reply).stored;
+    const std::size_t stored = reply->stored;
     append_member(response.body, "stored", static_cast<std::int64_t>(stored));
     append_flag(response.body, "truncated", stored < *lines);
   }
@@ -226,11 +224,10 @@ Task<Response> report_log(Call& call) {
 
 Task<Response> list_workers(Call& call) {
   ListWorkers question{call.request.tenant};
-  auto reply = co_await call.ask(std::move(question));
-  if (!reply) co_return problem(503, "stopping", "the server is stopping");
-  if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
+  auto reply = co_await tell<WorkersReply>(call, std::move(question));
+  if (!reply) co_return problem(reply.error());
   auto response = json_response(200, "{");
-  append_list(response.body, "workers", std::get<WorkersReply>(*reply).workers, append_worker);
+  append_list(response.body, "workers", reply->workers, append_worker);
   response.body += '}';
   co_return response;
 }

@@ -23,14 +23,14 @@ void append_found(std::string& out, const workflow::Parsed& parsed) {
 Task<Response> publish_workflow(Call& call) {
   if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
   auto parsed = co_await parse_definition(call, call.request.body, parse);
-  if (!parsed) co_return stopping();
+  if (!parsed) co_return problem(stopping());
   if (!parsed->definition) co_return problem(parsed->diagnostics);
   PublishWorkflow command;
   command.tenant = call.request.tenant;
   command.definition = parsed->definition;
   command.text = std::move(call.request.body);
   auto published = co_await tell<WorkflowReply>(call, std::move(command));
-  if (!published) co_return std::move(published.error());
+  if (!published) co_return problem(published.error());
   auto response = json_response(published->created ? 201 : 200, "{");
   append_member(response.body, "workflow_id", published->workflow_id);
   append_member(response.body, "version", published->version);
@@ -45,7 +45,7 @@ Task<Response> publish_workflow(Call& call) {
 Task<Response> validate_workflow(Call& call) {
   if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
   auto parsed = co_await parse_definition(call, call.request.body, parse);
-  if (!parsed) co_return stopping();
+  if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
   append_flag(response.body, "valid", parsed->definition != nullptr);
   if (parsed->definition) {

@@ -181,8 +181,8 @@ Result<> Handler::set_cell(std::optional<std::string_view> text) {
 
 Result<SourceTable> Handler::finish() {
   if (!found_rows_) return std::unexpected(not_rows().error());
-  if (table_.columns() == 0)
-    return fail(Code::invalid, "no row has any field, so nobody can tell the columns");
+  if (table_.rows() > 0 && table_.columns() == 0)
+    return fail(Code::invalid, "row 1: an object without fields");
   return table_.finish();
 }
 

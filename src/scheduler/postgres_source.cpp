@@ -115,6 +115,15 @@ Result<> add_rows(const PGresult* answer, TableBuilder& table) {
   return {};
 }
 
+// A server does not notice that nobody listens any more while it computes.
+void cancel(PGconn* session) {
+  char ignored[256];
+  PGcancel* request = PQgetCancel(session);
+  if (request == nullptr) return;
+  PQcancel(request, ignored, sizeof ignored);
+  PQfreeCancel(request);
+}
+
 }  // namespace
 
 Result<SourceTable> read_postgres(const std::string& url, const std::string& query, const Limits& limits) {
@@ -135,7 +144,10 @@ Result<SourceTable> read_postgres(const std::string& url, const std::string& que
       return fail(Code::invalid, "the query answers no rows");
     if (status != PGRES_TUPLES_OK && status != PGRES_SINGLE_TUPLE)
       return error_of(session.get(), answer.get());
-    TRY(add_rows(answer.get(), table));
+    if (auto added = add_rows(answer.get(), table); !added) {
+      cancel(session.get());
+      return std::unexpected(std::move(added).error());
+    }
   }
   if (table.columns() == 0) return fail(Code::invalid, "the query answers no columns");
   return table.finish();

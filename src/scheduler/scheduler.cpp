@@ -142,7 +142,7 @@ std::chrono::milliseconds Scheduler::State::look() {
     last.automation = row.automation_enabled;
     if (!row.automation_enabled) continue;
     const auto parsed = runbook::parse(row.yaml_content, runbook::Strictness::stored);
-    if (!parsed.definition) continue;
+    if (!parsed.definition || parsed.definition->data_source.type == runbook::SourceType::unsupported) continue;
     const auto approvals = reads->approved_removals(row.name);
     const bool newly_approved = approvals && !approvals->empty() && approved[row.name] != *approvals;
     if (approvals) approved[row.name] = *approvals;

@@ -58,8 +58,9 @@ Result<SourceTable> Sources::read(const runbook::DataSource& source, const std::
     case runbook::SourceType::sqlite: return read_sqlite(connection, source.query, limits_);
     case runbook::SourceType::postgres: return read_postgres(connection, source.query, limits_);
     case runbook::SourceType::http: return read_http(get_, connection, source.query, limits_);
+    case runbook::SourceType::unsupported: break;
   }
-  return fail(Code::invalid, "an unknown type of source");
+  return fail(Code::invalid, "baton cannot read sources of this type yet");
 }
 
 }  // namespace baton::scheduler

@@ -108,6 +108,9 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_bool(c.insecure, v); }},
     Setting{"builtin", "on|off", "built-in handlers echo, sleep, fail and flaky; default on",
             [](Config& c, std::string_view v) { return set_bool(c.builtin, v); }},
+    Setting{"scheduler", "on|off",
+            "the built-in scheduler of runbooks: data sources, phases and polls; default on",
+            [](Config& c, std::string_view v) { return set_bool(c.scheduler, v); }},
     Setting{"env", "NAMES",
             "variables that expressions may see as env.NAME, with commas between them; default none",
             [](Config& c, std::string_view v) { return set_names(c.env, v); }},
@@ -283,6 +286,7 @@ Environment connections(const Config& config, Environment environment) {
   return [configured = config.connections,
           environment = std::move(environment)](const std::string& name) -> std::optional<std::string> {
     if (const auto found = configured.find(name); found != configured.end()) return found->second;
+    if (name.starts_with("BATON_")) return std::nullopt;
     return environment(name);
   };
 }

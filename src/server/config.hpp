@@ -34,6 +34,7 @@ struct Config {
   std::filesystem::path definitions;  // empty: none
   bool insecure = false;
   bool builtin = true;
+  bool scheduler = true;  // off: an external one writes batches and members, and sends messages
   std::vector<std::string> env;  // names of variables that expressions may see
   std::string log_level = "info";
   LogFormat log_format = LogFormat::automatic;
@@ -63,7 +64,8 @@ using Values = std::map<std::string, std::string, std::less<>>;  // by key
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 [[nodiscard]] Environment process_environment();
-// What the name of a connection stands for: the configured one, else the environment variable of that name.
+// What the name of a connection stands for: the configured one, else the environment variable of that name. Our
+// own settings are not for runbooks: BATON_STORE is the database with everybody's tokens.
 [[nodiscard]] Environment connections(const Config& config, Environment environment);
 
 // Everything that is wrong, each line naming where it was said: "--listen: …", "BATON_LISTEN: …", "FILE:3:5:

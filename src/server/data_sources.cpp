@@ -6,7 +6,7 @@
 namespace baton::server {
 
 std::unique_ptr<DataSources> open_data_sources(const Config& config, Environment environment) {
-  constexpr scheduler::Limits limits;
+  static constexpr scheduler::Limits limits;
   return std::make_unique<scheduler::Sources>(
       connections(config, std::move(environment)),
       [](const std::string& url) -> Result<scheduler::HttpAnswer> {

@@ -17,6 +17,7 @@ TEST(DataSources, a_configured_connection_wins_over_the_environment) {
   EXPECT_EQ(resolve("A"), "configured");
   EXPECT_EQ(resolve("B"), "environment");
   EXPECT_EQ(resolve("NONE"), std::nullopt);
+  EXPECT_EQ(resolve("BATON_STORE"), std::nullopt) << "the server's own database is no data source";
 }
 
 TEST(DataSources, an_http_source_is_asked_over_the_network) {

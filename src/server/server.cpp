@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -13,6 +14,8 @@
 #include "http/read_pool.hpp"
 #include "http/server.hpp"
 #include "ports/ask.hpp"
+#include "scheduler/scheduler.hpp"
+#include "server/data_sources.hpp"
 #include "server/definition_files.hpp"
 #include "server/system_clock.hpp"
 #include "store/open.hpp"
@@ -80,6 +83,9 @@ struct Server::State {
   Result<> start_engine();
   Result<> publish_all(const std::vector<DefinitionFile>& files);
   Result<> start_http(http::Access access);
+  void start_scheduler();
+  void wake_scheduler();  // any thread
+  void stop_scheduler();
 
   const Config config;
   std::function<void(const Error&)> on_fatal;
@@ -90,6 +96,9 @@ struct Server::State {
   std::unique_ptr<http::ReadPool> reads;
   std::unique_ptr<http::Server> http;
   std::unique_ptr<worker::Builtin> builtin;
+  std::unique_ptr<DataSources> sources;
+  std::mutex scheduler_mutex;
+  std::unique_ptr<scheduler::Scheduler> scheduler;  // under the mutex
   std::thread io;
   std::uint16_t port = 0;
 };
@@ -100,6 +109,7 @@ Result<> Server::State::start_engine() {
   engine::Options options;
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;
+  options.scheduler = config.scheduler;
   options.short_lease = std::chrono::seconds{config.lease_seconds};
   for (const std::string& name : config.env)
     if (const char* value = std::getenv(name.c_str())) options.environment[name] = value;
@@ -108,8 +118,35 @@ Result<> Server::State::start_engine() {
       engine::Hooks{
           .fatal = on_fatal,
           .store_lost = [](const Error& error) { spdlog::error("the store is lost: {}", error.message); },
-          .store_back = [] { spdlog::info("the store is back"); }});
+          .store_back = [] { spdlog::info("the store is back"); },
+          .runbooks_changed = [this] { wake_scheduler(); }});
   return engine->start();
+}
+
+void Server::State::start_scheduler() {
+  if (!config.scheduler) return;
+  const auto log = [](const std::string& runbook, const std::string& message, bool is_error) {
+    spdlog::log(is_error ? spdlog::level::warn : spdlog::level::info, "runbook {}: {}", runbook, message);
+  };
+  auto made = std::make_unique<scheduler::Scheduler>(
+      *engine, [url = config.store] { return store::make_reads(url); }, *sources, clock, metrics, log);
+  made->start();
+  const std::scoped_lock lock(scheduler_mutex);
+  scheduler = std::move(made);
+}
+
+void Server::State::wake_scheduler() {
+  const std::scoped_lock lock(scheduler_mutex);
+  if (scheduler) scheduler->wake();
+}
+
+void Server::State::stop_scheduler() {
+  std::unique_ptr<scheduler::Scheduler> ended;
+  {
+    const std::scoped_lock lock(scheduler_mutex);
+    ended = std::move(scheduler);
+  }
+  if (ended) ended->stop();
 }
 
 Result<> Server::State::publish_all(const std::vector<DefinitionFile>& files) {
@@ -125,6 +162,7 @@ Result<> Server::State::start_http(http::Access access) {
   reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers);
   http::Options options;
   options.access = access;
+  options.data_sources = sources.get();
   options.loopback = config.listen.is_loopback();
   options.body_bytes_max = config.body_max;
   options.connections_max = config.connections_max;
@@ -148,7 +186,9 @@ Result<> Server::start() {
     TRY(s.start_engine());
     TRY_ASSIGN(const auto access, access_for(s.config));
     TRY(s.publish_all(files));
+    s.sources = open_data_sources(s.config);
     TRY(s.start_http(access));
+    s.start_scheduler();
     if (s.config.builtin) {
       s.builtin = std::make_unique<worker::Builtin>(
           *s.engine, s.clock,
@@ -174,6 +214,7 @@ void Server::stop() {
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
   if (s.engine && s.engine->ready()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
+  s.stop_scheduler();
   if (s.builtin) s.builtin->stop();
   if (s.engine) s.engine->stop();
 }

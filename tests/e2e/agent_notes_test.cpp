@@ -22,11 +22,7 @@ class AgentTalk : public testing::Test {
       std::this_thread::sleep_for(20ms);  // a long poll that ends empty, so that the agent does not spin
       return {200, R"({"jobs":[]})"};
     }
-    return {
-        200,
-        R"({"jobs":[{"task_id":"j_n_0","job_id":"j","node_id":"n","handler":"work","params":{},"queue":"pool",)"
-        R"("timeout_seconds":60,"retry_count":0,"delivery_count":1,"lease":"0.1",)"
-        R"("traceparent":"00-1-2-01","checkpoint":{"page":7}}]})"};
+    return {200, R"({"jobs":[)" + jobs_ + "]}"};
   }
   [[nodiscard]] bool has_result() {
     return eventually([&] { return !server_.asked("task-results").empty(); });
@@ -39,6 +35,10 @@ class AgentTalk : public testing::Test {
   std::function<Reply(const FakeServer::Request&)> answer_ = [](const auto& request) {
     return request.target.ends_with("task-results") ? Reply{200, accepted} : Reply{};
   };
+  std::string jobs_ =
+      R"({"task_id":"j_n_0","job_id":"j","node_id":"n","handler":"work","params":{},"queue":"pool",)"
+      R"("timeout_seconds":60,"retry_count":0,"delivery_count":1,"lease":"0.1",)"
+      R"("traceparent":"00-1-2-01","checkpoint":{"page":7}})";
   bool is_given_ = false;
   FakeServer server_{[this](const auto& request) { return answer(request); }};
 };
@@ -133,6 +133,111 @@ TEST_F(AgentTalk, EndsTheProgramWhenALogIsRefused) {
   const pid_t id = std::stoi(read_text(functions_.path() / "work.id"));
   EXPECT_TRUE(eventually([&] { return !is_running(id); })) << agent.said();
   EXPECT_TRUE(server_.asked("task-results").empty());
+}
+
+// ---- jobs of runbooks ----
+
+// A job as the contract with the workers of runbooks has it.
+std::string runbook_job(const std::string& id) {
+  return R"({"jobId":")" + id +
+         R"(","batchId":42,"workerId":"pool","functionName":"New-User","parameters":{"Upn":"ada@contoso.com","Quota":1.50},)"
+         R"("correlationData":{"stepExecutionId":12,"isInitStep":false,"runbookName":"mail","runbookVersion":3},)"
+         R"("lease":"2","lease_until":"2026-01-01T00:00:00Z","timeout_seconds":60,"delivery_count":2,)"
+         R"("retry_count":1})";
+}
+const std::string not_possible =
+    R"({"code":"not_possible","detail":"jobs of runbooks have neither progress nor checkpoints"})";
+
+TEST_F(AgentTalk, RunsAJobOfARunbookAndReportsItAsATask) {
+  jobs_ = runbook_job("step-12-retry-1");
+  functions_.add("New-User", R"sh(echo "creating" >&2
+printf '{"complete": false, "params": %s, "ids": ["%s", "%s", "%s"], "batch": %s, "retry": %s, "correlation": %s}' \
+  "$(cat)" "$BATON_TASK_ID" "$BATON_JOB_ID" "$BATON_RUNBOOK" "$BATON_BATCH_ID" "$BATON_RETRY_COUNT" "$BATON_CORRELATION")sh");
+  Agent agent(server_.url(), functions_, {}, {"BATON_BATCH_ID=of-the-agent"});
+  ASSERT_TRUE(has_result()) << agent.said();
+  const json::value result = only(server_.asked("task-results"));
+  EXPECT_EQ(result.at("task_id").as_string(), "step-12-retry-1");
+  EXPECT_EQ(result.at("lease").as_string(), "2");
+  EXPECT_EQ(result.at("status").as_string(), "completed") << json::serialize(result);
+  EXPECT_EQ(
+      json::serialize(result.at("output")),
+      json::serialize(json::parse(
+          R"({"complete":false,"params":{"Upn":"ada@contoso.com","Quota":1.50},)"
+          R"("ids":["step-12-retry-1","step-12-retry-1","mail"],"batch":42,"retry":1,)"
+          R"("correlation":{"stepExecutionId":12,"isInitStep":false,"runbookName":"mail","runbookVersion":3}})")));
+  const auto logs = server_.asked("task-log");
+  ASSERT_EQ(logs.size(), 1u);
+  EXPECT_EQ(json::parse(logs[0]).at("task_id").as_string(), "step-12-retry-1");
+}
+
+TEST_F(AgentTalk, ReportsTheFailureOfAJobOfARunbook) {
+  jobs_ = runbook_job("init-3");
+  functions_.add("New-User", "echo 'the directory is full' >&2; exit 2");
+  Agent agent(server_.url(), functions_);
+  ASSERT_TRUE(has_result()) << agent.said();
+  const json::value result = only(server_.asked("task-results"));
+  EXPECT_EQ(result.at("status").as_string(), "failed");
+  EXPECT_EQ(result.at("error").as_string(), "exit code 2: the directory is full");
+}
+
+TEST_F(AgentTalk, GoesOnWithAJobThatCanHaveNoProgressAndSaysSoOnce) {
+  jobs_ = runbook_job("step-12") + "," + runbook_job("step-13");
+  answer_ = [](const auto& request) -> Reply {
+    if (request.target.ends_with("task-progress") || request.target.ends_with("task-checkpoint"))
+      return {409, not_possible};
+    return request.target.ends_with("task-results") ? Reply{200, accepted} : Reply{};
+  };
+  functions_.add("New-User", R"(for i in 1 2 3; do
+  echo "{\"checkpoint\": $i}" >&3; echo "{\"progress\": $i}" >&3; echo "line $i" >&2; sleep 0.3
+done; echo 1)");
+  Agent agent(server_.url(), functions_, {"--concurrency", "2"});
+  const auto results = [&] {
+    std::set<std::string> ids;
+    for (const auto& body : server_.asked("task-results")) {
+      const json::value sent = json::parse(body);
+      for (const auto& result : sent.at("results").as_array())
+        if (result.at("status").as_string() == "completed")
+          ids.insert(std::string(result.at("task_id").as_string()));
+    }
+    return ids;
+  };
+  ASSERT_TRUE(eventually([&] { return results().size() == 2; })) << agent.said();
+  EXPECT_EQ(results(), (std::set<std::string>{"step-12", "step-13"}));
+  EXPECT_LE(server_.asked("task-checkpoint").size() + server_.asked("task-progress").size(), 4u);
+  std::size_t lines = 0;
+  for (const auto& body : server_.asked("task-log")) lines += json::parse(body).at("lines").as_array().size();
+  EXPECT_EQ(lines, 6u);
+  const std::string said = agent.said();
+  const std::string words = "neither progress nor checkpoints";
+  const auto first = said.find(words);
+  ASSERT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find(words, first + 1), std::string::npos) << said;
+}
+
+TEST_F(AgentTalk, HeartbeatsAJobOfARunbookAndEndsItWhenItIsCancelled) {
+  jobs_ = runbook_job("step-1") + "," + runbook_job("step-12");  // one's id begins like the other's
+  answer_ = [](const auto& request) -> Reply {
+    if (request.target.ends_with("heartbeat"))
+      return {200, R"({"lease_until":"2026-01-01T00:00:00Z","cancelled":["step-1"]})"};
+    return request.target.ends_with("task-results") ? Reply{200, accepted} : Reply{};
+  };
+  functions_.add("New-User",
+                 "echo $$ > $0.$BATON_TASK_ID; while [ ! -e $0.go ]; do sleep 0.02; done; echo 1");
+  Agent agent(server_.url(), functions_, {"--concurrency", "2", "--heartbeat-seconds", "0.2"});
+  const auto id_of = [&](const std::string& job) {
+    const auto file = functions_.path() / ("New-User." + job);
+    EXPECT_TRUE(eventually([&] { return read_text(file).ends_with('\n'); })) << agent.said();
+    return std::stoi(read_text(file));
+  };
+  const pid_t cancelled = id_of("step-1");
+  const pid_t other = id_of("step-12");
+  EXPECT_TRUE(eventually([&] { return !is_running(cancelled); })) << agent.said();
+  EXPECT_TRUE(is_running(other));
+  const json::value beat = json::parse(server_.asked("heartbeat").at(0));
+  EXPECT_EQ(beat.at("tasks").at(0).at("lease").as_string(), "2");
+  std::ofstream(functions_.path() / "New-User.go") << "\n";
+  ASSERT_TRUE(has_result()) << agent.said();
+  EXPECT_EQ(only(server_.asked("task-results")).at("task_id").as_string(), "step-12");
 }
 
 TEST_F(AgentTalk, RepeatsAResultUntilItIsTakenOrRefused) {

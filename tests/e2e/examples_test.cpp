@@ -1,5 +1,5 @@
-// Every folder of examples/ that has a workflow.yaml: it is valid, it runs with one command, and it does what
-// it says.
+// Every folder of examples/ that has a workflow.yaml, and every one of examples/runbooks/: it is valid, it
+// runs with one command, and it does what it says.
 #include <signal.h>
 #include <sqlite3.h>
 
@@ -31,6 +31,14 @@ std::set<std::string> all_runs() {
     }
   }
   return runs;
+}
+
+// The names of the folders of examples/runbooks.
+std::set<std::string> all_runbooks() {
+  std::set<std::string> names;
+  for (const auto& folder : fs::directory_iterator(examples / "runbooks"))
+    names.insert(folder.path().filename().string());
+  return names;
 }
 
 // `examples/run …` in a temporary directory of its own. Whatever it leaves behind there is ended.
@@ -325,6 +333,138 @@ INSTANTIATE_TEST_SUITE_P(Of, Examples, testing::ValuesIn(cases()), [](const auto
   return name;
 });
 
+// ---- runbooks ----
+
+// What a run of a runbook has left, looked at by another server.
+class BatchTraces {
+ public:
+  explicit BatchTraces(const fs::path& kept)
+      : kept_(kept),
+        server_({"--data", (kept / "data").string(), "--scheduler", "off"}),
+        client_(server_.client()) {}
+
+  [[nodiscard]] json::value get(const std::string& target) {
+    const Answer answer = ask(client_, "GET", target);
+    EXPECT_EQ(answer.status, 200) << target << json::serialize(answer.body);
+    return answer.body;
+  }
+  [[nodiscard]] json::array list(const std::string& target, const std::string& key) {
+    return get(target).at(key).as_array();
+  }
+  // The steps and cleanups of a member: "move rolled_back".
+  [[nodiscard]] json::value member(std::int64_t batch_id, const std::string& key) {
+    const std::string members = "/batches/" + std::to_string(batch_id) + "/members";
+    for (const auto& each : list(members, "members"))
+      if (each.at("member_key").as_string() == key)
+        return get(members + "/" + std::to_string(each.at("id").as_int64()));
+    ADD_FAILURE() << "batch " << batch_id << " has no member " << key;
+    return {};
+  }
+  static std::vector<std::string> words(const json::value& member, const std::string& key) {
+    std::vector<std::string> found;
+    for (const auto& step : member.at(key).as_array())
+      found.push_back(std::string(step.at("step_name").as_string()) + " " +
+                      std::string(step.at("status").as_string()));
+    return found;
+  }
+  [[nodiscard]] std::string text(const std::string& file) const { return read_text(kept_ / "files" / file); }
+
+ private:
+  fs::path kept_;
+  Server server_;
+  http::Client client_;
+};
+
+using Words = std::vector<std::string>;
+
+std::ptrdiff_t lines_with(const std::string& text, const std::string& word) {
+  return std::ranges::count_if(std::views::split(text, '\n'), [&](const auto& line) {
+    return std::string_view(line.begin(), line.end()).find(word) != std::string_view::npos;
+  });
+}
+
+Time time_in(const json::value& row, const std::string& key) {
+  return from_iso(std::string_view(row.at(key).as_string())).value();
+}
+
+TEST(RunbookExamples, MailboxMigrationDoesWhatItSays) {
+  ExampleRun run({"runbooks/mailbox-migration", "--keep"});
+  ASSERT_EQ(run.ended(), 0) << run.out() << run.err();
+  EXPECT_TRUE(run.left_behind().empty());
+  for (const std::string words : {"Ivan leaves", "Began phase 'verify' of batch"})
+    EXPECT_NE(run.err().find(words), std::string::npos) << words << "\n" << run.err();
+  ASSERT_FALSE(run.kept().empty());
+  BatchTraces traces(run.kept());
+
+  const json::array batches = traces.list("/batches?runbook=mailbox-migration", "batches");
+  ASSERT_EQ(batches.size(), 2u);
+  const std::int64_t second = batches[0].at("id").as_int64();  // the newest comes first
+  const std::int64_t first = batches[1].at("id").as_int64();
+  for (const auto& listed : batches) {
+    const json::value batch = traces.get("/batches/" + std::to_string(listed.at("id").as_int64()));
+    EXPECT_EQ(batch.at("status").as_string(), "completed");
+    const Time cut_over = time_in(batch, "batch_start_time");
+    Words phases;
+    for (const auto& phase : batch.at("phases").as_array()) {
+      phases.push_back(std::string(phase.at("phase_name").as_string()) + " " +
+                       std::string(phase.at("status").as_string()));
+      const bool before = phase.at("phase_name").as_string() == "prepare";
+      EXPECT_EQ(time_in(phase, "dispatched_at") < cut_over, before) << phases.back();  // T is exact
+    }
+    EXPECT_EQ(phases, (Words{"prepare completed", "cut-over completed", "verify completed"}));
+  }
+  EXPECT_EQ(json::serialize(traces.get("/batches/" + std::to_string(first)).at("members")),
+            R"({"active":5,"failed":1})");
+  EXPECT_EQ(json::serialize(traces.get("/batches/" + std::to_string(second)).at("members")),
+            R"({"active":5,"removed":1})");
+
+  // The first request for an E5 is turned away; a move is asked for twice more.
+  const json::value ada = traces.member(first, "ada@contoso.example");
+  EXPECT_EQ(BatchTraces::words(ada, "steps"),
+            (Words{"create-mailbox succeeded", "set-licence succeeded", "move succeeded",
+                   "switch-mail succeeded", "check succeeded"}));
+  EXPECT_EQ(ada.at("steps").at(1).at("retry_count").as_int64(), 1);
+  EXPECT_EQ(ada.at("steps").at(2).at("poll_count").as_int64(), 2);
+  EXPECT_EQ(ada.at("worker_data_json").at("MovedItems").as_int64(), 14'400);
+
+  const json::array failures = traces.list("/batches/" + std::to_string(first) + "/failures", "failures");
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].at("member_key").as_string(), "heidi@contoso.example");
+  EXPECT_EQ(failures[0].at("error_message").as_string(),
+            "exit code 1: heidi@contoso.example has 140000 MB, the target takes 100000");
+  const json::value heidi = traces.member(first, "heidi@contoso.example");
+  EXPECT_EQ(heidi.at("status").as_string(), "failed");
+  EXPECT_EQ(BatchTraces::words(heidi, "steps"), (Words{"create-mailbox succeeded", "set-licence succeeded",
+                                                       "move rolled_back", "switch-mail cancelled"}));
+  EXPECT_EQ(BatchTraces::words(heidi, "cleanups"),
+            (Words{"stop-move succeeded", "remove-mailbox succeeded"}));
+
+  const json::value ivan = traces.member(second, "ivan@contoso.example");
+  EXPECT_EQ(ivan.at("status").as_string(), "removed");
+  EXPECT_EQ(BatchTraces::words(ivan, "cleanups"), Words{"disable succeeded"});
+
+  const std::string ledger = traces.text("tenant/ledger.txt");
+  EXPECT_EQ(lines_with(ledger, "made the group"), 2);
+  EXPECT_EQ(lines_with(ledger, "created "), 12) << ledger;
+  EXPECT_EQ(lines_with(ledger, "checked "), 10) << ledger;
+  EXPECT_EQ(traces.text("what-was-undone.txt").substr(0, 15), "created user ma");
+  EXPECT_EQ(lines_with(ledger, "disabled the mailbox ivan@"), 1);
+  EXPECT_LT(ledger.find("stopped the move of heidi@"), ledger.find("removed the mailbox heidi@"));
+}
+
+TEST(RunbookExamples, AreAllTestedListedAndExplained) {
+  EXPECT_EQ(all_runbooks(), std::set<std::string>{"mailbox-migration"});
+  ExampleRun list({"--list"});
+  ASSERT_EQ(list.ended(), 0);
+  const std::string readme = read_text(examples / "README.md");
+  for (const std::string& name : all_runbooks()) {
+    EXPECT_NE(list.out().find(name + " "), std::string::npos) << list.out();
+    EXPECT_NE(readme.find("[" + name + "](runbooks/" + name + "/README.md)"), std::string::npos) << name;
+    EXPECT_NE(read_text(examples / "runbooks" / name / "README.md").find("examples/run " + name),
+              std::string::npos);
+  }
+}
+
 TEST(ExampleFolders, AreAllTestedListedAndExplained) {
   std::set<std::string> tested;
   for (const Case& each : cases()) tested.insert(each.run);
@@ -347,7 +487,9 @@ TEST(ExampleFolders, AreValidWithoutAWarning) {
   std::vector<std::string> command{BATON_BINARY, "validate", "--json"};
   for (const std::string& run : all_runs())
     if (run.find(' ') == std::string::npos) command.push_back((examples / run / "workflow.yaml").string());
-  ASSERT_GE(command.size(), 3u + 6);
+  for (const std::string& name : all_runbooks())
+    command.push_back((examples / "runbooks" / name / "runbook.yaml").string());
+  ASSERT_GE(command.size(), 3u + 7);
   support::Process validate(command);
   ASSERT_EQ(validate.wait(20s), 0) << validate.out();
   const json::value answer = json::parse(validate.out());

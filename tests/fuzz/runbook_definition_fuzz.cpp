@@ -25,8 +25,9 @@ boost::json::value check_json(const baton::Json& json) {
 // All variables that the step names, and nothing else.
 runbook::Scope scope_of(const runbook::Step& step) {
   boost::json::object data;
-  for (const auto& name : variables_in_text(step.function)) data[name] = "text \"{{";
-  for (const auto& name : variables_in_json(step.params)) data[name] = boost::json::array{"a", 1.5, nullptr};
+  for (const auto& name : runbook::variables_in_text(step.function)) data[name] = "text \"{{";
+  for (const auto& name : runbook::variables_in_json(step.params))
+    data[name] = boost::json::array{"a", 1.5, nullptr};
   return {baton::Json{boost::json::serialize(data)}, std::nullopt, 1, baton::from_millis(0)};
 }
 
@@ -40,7 +41,8 @@ void check_step(const runbook::Step& step, bool stored) {
   check_json(*params);
   const runbook::Scope empty(std::nullopt, std::nullopt, 1, std::nullopt);
   if (const auto refused = empty.json(step.params); !refused) ENSURE(!refused.error().empty());
-  if (const auto merged = merge_outputs(std::nullopt, step.params, step.output_params)) check_json(*merged);
+  if (const auto merged = runbook::merge_outputs(std::nullopt, step.params, step.output_params))
+    check_json(*merged);
   ENSURE(stored || (!step.name.empty() && !step.worker_id.empty()));
 }
 
@@ -69,7 +71,7 @@ void check_definition(const runbook::Definition& definition, bool stored) {
   }
   for (const auto& [name, steps] : definition.rollbacks) check_cleanup(steps, stored);
   check_cleanup(definition.on_member_removed, stored);
-  ENSURE(data_table_name(definition.name, 1).size() <= 63);
+  ENSURE(runbook::data_table_name(definition.name, 1).size() <= 63);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void Client::meddle(const JobId& job_id) {
 
 void Worker::poll() {
   const std::uint64_t this_poll = ++polls_;
-  const Duration wait{world_.random_.between(0, 20'000)};
+  const Duration wait = world_.poll_patience();
   Poll command{.tenant = {queue_ == workflow::builtin_queue ? "" : "default"},
                .queue = queue_,
                .worker = name_,

@@ -1,6 +1,7 @@
 // What must be true of the durable state after every commit, and of every answer at the moment it leaves.
 #include <algorithm>
 
+#include "tests/simulation/runbook_side.hpp"
 #include "tests/simulation/world.hpp"
 
 namespace baton::simulation {
@@ -35,6 +36,7 @@ const NodeState& World::stored_node(const JobId& job_id, const std::string& node
 
 // Whatever is answered is durable already.
 void World::on_deliver(const Reply& reply, const std::optional<Command>& command) {
+  if (runbooks_) runbooks_->watch().answered(*command, reply);
   if (const auto* job = std::get_if<JobReply>(&reply)) {
     expect(database_.jobs.contains(job->job.job_id), "an acknowledged job is stored", job->job.job_id.value);
     expect(!job->job.input_data.text.empty(), "an answer has the job's documents", job->job.job_id.value);
@@ -46,13 +48,16 @@ void World::on_deliver(const Reply& reply, const std::optional<Command>& command
     if (const auto* change = std::get_if<ChangeJob>(&*command)) on_changed(*change, job->job.job_id);
   } else if (const auto* result = std::get_if<ResultReply>(&reply)) {
     const auto& id = std::get<ReportResult>(*command).task_id;
+    if (runbook::parse_job_id(id)) return;
     expect(database_.task_results.contains(id), "an acknowledged result is stored", id);
     if (!result->duplicate) expect(++accepted_[id] == 1, "an attempt has one accepted result", id);
   } else if (const auto* poll = std::get_if<PollReply>(&reply)) {
-    for (const Handout& task : poll->jobs) on_handed_out(task);
+    for (const Handout& task : poll->jobs)
+      if (!task.runbook) on_handed_out(task);
   } else if (const auto* beat = std::get_if<HeartbeatReply>(&reply)) {
     for (const TaskLease& task : std::get<Heartbeat>(*command).tasks) {
       if (std::ranges::find(beat->cancelled, task.task_id) != beat->cancelled.end()) continue;
+      if (runbook::parse_job_id(task.task_id)) continue;
       const auto name = parse_task_id(task.task_id);
       const NodeState& node = stored_node(name->job_id, name->node_id);
       if (node.lease_until && lease_token(node) == task.lease)
@@ -88,6 +93,7 @@ void World::on_handed_out(const Handout& task) {
 }
 
 void World::check_touched() {
+  if (runbooks_) runbooks_->check_touched();
   const auto touched = std::exchange(touched_, {});
   for (const JobId& id : touched)
     if (const auto it = database_.jobs.find(id); it != database_.jobs.end()) check_job(it->second);
@@ -389,6 +395,7 @@ void World::check_final(const Job& job) {
 }
 
 void World::check_all() {
+  if (runbooks_) runbooks_->check_all();
   for (const auto& [id, job] : database_.jobs) {
     check_job(job);
     expect(is_terminal(job.status), "every job comes to its end", job.workflow_id + " " + id.value);

@@ -1,9 +1,12 @@
 #include "tests/simulation/world.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "tests/simulation/actors.hpp"
 #include "tests/simulation/definitions.hpp"
+#include "tests/simulation/runbook_side.hpp"
+#include "tests/simulation/trace.hpp"
 
 namespace baton::simulation {
 
@@ -28,6 +31,8 @@ class World::FaultyStore final : public Store {
     return store_.load(needs);
   }
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
+    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
+      return fail(Code::unavailable, "the store is away");
     return store_.reserve_ids(table, count);
   }
   Result<> write_data(const runbook::DataRows& rows) override { return store_.write_data(rows); }
@@ -58,10 +63,15 @@ class World::FaultyStore final : public Store {
     if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
+    if (world_.runbooks_) world_.runbooks_->before_commit(writes);
+    if (world_.trace_)
+      world_.tell("commit " + std::to_string(number) + "\n" + describe(writes.runbooks, world_.database_.runbooks));
     const auto done = store_.commit(writes, number);
-    world_.expect(done || done.error().code != Code::conflict, "a commit never collides with what is stored",
-                  "");
+    const bool may_collide = world_.runbooks_ && world_.runbooks_->collision_expected();
+    world_.expect(done || done.error().code != Code::conflict || may_collide,
+                  "a commit never collides with what is stored", done ? "" : done.error().message);
     if (done) note(writes);
+    if (done && world_.runbooks_) world_.runbooks_->committed(writes);
     world_.maybe_die();
     if (unknown) return fail(Code::unknown, "lost on the way back from the store");
     return done;
@@ -88,17 +98,27 @@ class World::FaultyStore final : public Store {
   support::MemoryStore store_;
 };
 
+namespace {
+
+// Small numbers, so that every limit is met.
+engine::WriterOptions small_options() {
+  engine::WriterOptions options;
+  options.policy.items_chunk = 3;
+  options.timers_max = 20;
+  options.handouts_max = 50;
+  options.chunks_max = 2;
+  options.queue_window = 3;
+  options.expansions_max = 1;
+  options.events_max = 40;
+  return options;
+}
+
+}  // namespace
+
 struct World::Engine {
   explicit Engine(World& world)
       : store(world),
-        writer(store, world.clock_,
-               {.policy = {.items_chunk = 3},
-                .timers_max = 20,
-                .handouts_max = 50,
-                .chunks_max = 2,
-                .queue_window = 3,
-                .expansions_max = 1,
-                .events_max = 40}) {}
+        writer(store, world.clock_, world.runbooks_ ? world.runbooks_->options() : small_options()) {}
   FaultyStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
@@ -118,6 +138,7 @@ class World::ReplyTo final : public Waiter {
     answered_ = true;
     if (generation_ != world_.generation_) return;
     world_.maybe_die();
+    if (world_.trace_) world_.tell("  " + describe(command_) + " => " + describe(reply));
     world_.on_deliver(reply, command_);
     if (!world_.calm_ && world_.random_.chance(world_.faults_.message_lost)) return lost(reply);
     world_.at(world_.network_delay(), [on_reply = on_reply_, reply] { on_reply(reply); });
@@ -132,6 +153,7 @@ class World::ReplyTo final : public Waiter {
     for (const Handout& task : poll->jobs) {
       back.tasks.push_back({task.task_id, task.lease});
       world_.lease_promised_.erase({task.task_id, task.lease});
+      if (world_.runbooks_) world_.runbooks_->watch().given_back(task.task_id, task.lease);
     }
     world_.send(back, [](const Reply&) {});
   }
@@ -159,6 +181,11 @@ World::World(std::uint64_t seed) : random_(seed) {
              .worker_stalls = draw(0.2),
              .delay_max = Duration{random_.between(1, 400)},
              .refuses_rows = random_.chance(0.2)};
+  if (seed % 2 == 1 || seed % 10 == 0) add_workflows();
+  if (seed % 2 == 0) runbooks_ = std::make_unique<RunbookSide>(*this);
+}
+
+void World::add_workflows() {
   for (const std::string_view text : definitions) {
     const auto parsed = parse(text);
     ENSURE(parsed.definition);
@@ -176,8 +203,18 @@ World::World(std::uint64_t seed) : random_(seed) {
 
 World::~World() = default;
 
+void World::tell(const std::string& what) const {
+  std::printf("%s %s\n", to_iso(clock_.time).c_str(), what.c_str());
+}
+
 void World::at(Duration after, std::function<void()> what) {
   agenda_.emplace(clock_.time + after, std::move(what));
+}
+
+// Of a worker. Where days go by, not every second of them is looked at.
+Duration World::poll_patience() {
+  const bool long_poll = runbooks_ && (calm_ || random_.chance(0.5));
+  return Duration{long_poll ? random_.between(0, 20'000'000) : random_.between(0, 20'000)};
 }
 
 Duration World::network_delay() { return Duration{random_.between(0, faults_.delay_max.count())}; }
@@ -197,6 +234,8 @@ void World::arrive(const Command& command, const std::function<void(Reply)>& on_
   // The edge makes the id of a job, for every request anew: a repeated request is not a repeated id.
   if (auto* submit = std::get_if<SubmitJob>(&received))
     submit->job_id.value = uuid7(clock_.now(), random_.next(), random_.next());
+  if (runbooks_) runbooks_->watch().arrived(received);
+  if (trace_) tell(describe(received));
   engine_->inbox.push_back({received, std::make_shared<ReplyTo>(*this, received, on_reply)});
   schedule_engine();
 }
@@ -211,14 +250,20 @@ void World::start_engine() {
   } catch (const EngineDies&) {
     return kill_engine();
   }
-  for (const std::string_view text : definitions)
-    engine_->inbox.push_back({PublishWorkflow{{"default"}, parse(text).definition, std::string(text)},
-                              std::make_shared<ReplyTo>(*this, Poll{}, [](const Reply&) {})});
+  publish_workflows();
   scheduled_.reset();
   schedule_engine();
 }
 
+void World::publish_workflows() {
+  if (clients_.empty() || !engine_) return;
+  for (const std::string_view text : definitions)
+    engine_->inbox.push_back({PublishWorkflow{{"default"}, parse(text).definition, std::string(text)},
+                              std::make_shared<ReplyTo>(*this, Poll{}, [](const Reply&) {})});
+}
+
 void World::kill_engine() {
+  if (trace_) tell("the engine dies");
   check_touched();
   engine_.reset();
   for (auto& worker : workers_) worker->engine_died();
@@ -271,7 +316,19 @@ void World::tidy_up() {
     for (const auto& [id, job] : database_.jobs)
       if (job.paused_at && !is_terminal(job.status))
         send(ChangeJob{{"default"}, id, ChangeJob::What::resume, "janitor", ""}, [](const Reply&) {});
-  at(30s, [this] { tidy_up(); });
+  if (runbooks_) {
+    runbooks_->tidy_up();
+    publish_workflows();  // it may have been refused when the engine started
+    schedule_engine();
+  }
+  at(runbooks_ ? Duration{20min} : Duration{30s}, [this] { tidy_up(); });
+}
+
+bool World::at_rest() const {
+  if (runbooks_ && !runbooks_->at_rest()) return false;
+  return database_.timers.empty() && std::ranges::all_of(database_.jobs, [](const auto& entry) {
+           return is_terminal(entry.second.status);
+         });
 }
 
 void World::run() {
@@ -279,8 +336,9 @@ void World::run() {
   tidy_up();
   for (auto& client : clients_) client->start();
   for (auto& worker : workers_) worker->start();
-  const Time storm_ends = clock_.time + 4min;
-  const Time all_ends = storm_ends + 12h;
+  if (runbooks_) runbooks_->start();
+  const Time storm_ends = clock_.time + (runbooks_ ? Duration{40h} : Duration{4min});
+  const Time all_ends = storm_ends + (runbooks_ ? Duration{240h} : Duration{12h});
   while (!agenda_.empty() && clock_.time < all_ends) {
     const auto next = agenda_.begin();
     clock_.time = std::max(clock_.time, next->first);
@@ -289,11 +347,8 @@ void World::run() {
     if (clock_.time >= storm_ends) calm_ = true;
     what();
     expect(++steps_ < 400'000, "the world comes to rest", "");
-    if (calm_ && steps_ % 512 == 0 &&
-        std::ranges::all_of(database_.jobs,
-                            [](const auto& entry) { return is_terminal(entry.second.status); }) &&
-        database_.timers.empty() && clock_.time > storm_ends + 2min)
-      break;
+    const bool look = runbooks_ ? steps_ % 64 == 0 : steps_ % 512 == 0;
+    if (calm_ && look && at_rest() && clock_.time > storm_ends + 2min) break;
   }
   check_all();
 }

@@ -1,6 +1,7 @@
 // A whole system on virtual time: the real engine and core on an in-memory store, clients and workers that
 // behave as real ones do, a network that loses, repeats, delays and reorders, and an engine that dies between
-// any two effects.
+// any two effects. Odd seeds are about workflows and last minutes, even ones about runbooks and last days,
+// every tenth has both.
 #pragma once
 
 #include <functional>
@@ -48,22 +49,29 @@ class World {
 
   // Runs to the end; throws Violation.
   void run();
+  // Tells what happens as it happens, for whoever replays a seed.
+  void trace(bool on) { trace_ = on; }
   [[nodiscard]] std::size_t steps() const { return steps_; }
   [[nodiscard]] std::size_t jobs() const { return database_.jobs.size(); }
+  [[nodiscard]] std::size_t batches() const { return database_.runbooks.batches.size(); }
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
 
  private:
   friend class Client;
   friend class Worker;
+  friend class RunbookSide;
   class FaultyStore;
   class ReplyTo;
   struct Engine;
+
+  void tell(const std::string& what) const;
 
   // time and the network
   void at(Duration after, std::function<void()> what);
   void send(Command command, std::function<void(Reply)> on_reply);  // over the network, both ways
   void arrive(const Command& command, const std::function<void(Reply)>& on_reply);
   Duration network_delay();
+  Duration poll_patience();
 
   // the engine
   void start_engine();
@@ -72,6 +80,9 @@ class World {
   void schedule_engine();
   void engine_step();
   void maybe_die();
+  void add_workflows();
+  void publish_workflows();
+  [[nodiscard]] bool at_rest() const;
 
   // what is promised
   void on_deliver(const Reply& reply, const std::optional<Command>& command);
@@ -102,6 +113,7 @@ class World {
   std::multimap<Time, std::function<void()>> agenda_;
   std::size_t steps_ = 0;
   std::size_t restarts_ = 0;
+  bool trace_ = false;
   bool calm_ = false;  // the faults are over: everything must come to its end
 
   support::MemoryDatabase database_;
@@ -113,6 +125,7 @@ class World {
   std::map<std::string, std::shared_ptr<const workflow::Definition>> definitions_;
   std::vector<std::unique_ptr<class Client>> clients_;
   std::vector<std::unique_ptr<class Worker>> workers_;
+  std::unique_ptr<class RunbookSide> runbooks_;  // null: a world without
 
   std::set<std::pair<std::string, std::string>> handed_out_;            // (task, lease): each at most once
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;  // until when

@@ -10,7 +10,7 @@ import unittest
 from datetime import datetime, timezone
 from typing import Any
 
-from baton import ApiError, Client, Context, Unreachable, Worker
+from baton import ApiError, Client, Context, Task, Unreachable, Worker
 
 from .server import eventually
 
@@ -30,7 +30,9 @@ class FakeServer:
 
             def respond(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length)) if length else None
+                sent = self.rfile.read(length).decode()
+                is_json = self.headers.get("Content-Type") == "application/json"
+                body = (json.loads(sent) if is_json else sent) if length else None
                 key = f"{self.command} {self.path.replace('/api/v1', '', 1)}"
                 answer = answers.get(key, (404, {"code": "not_found", "detail": key}))
                 if isinstance(answer, list):
@@ -184,9 +186,119 @@ class ClientContractTest(FakeServerCase):
             self.assertEqual((refused.exception.status, refused.exception.code), (status, "unexpected_answer"))
 
 
+BATCH = {"id": 7, "status": "active", "batch_start_time": "2030-01-05T20:00:00.000Z", "runbook_name": "mail", "runbook_version": 2,
+         "is_manual": False, "importing": False}
+
+
+class RunbookContractTest(FakeServerCase):
+    def test_runbooks_are_published_checked_and_shown(self) -> None:
+        shown = {"id": 1, "name": "mail", "version": 2, "is_active": True, "created_at": "2030-01-01T00:00:00.000Z",
+                 "last_error": "no such file", "last_error_at": "2030-01-02T00:00:00.000Z", "new": 1}
+        fake, client = self.fake({
+            "POST /runbooks": (201, {**shown, "created": True, "warnings": []}),
+            "POST /runbooks?overdue_behavior=ignore&rerun_init=true": {**shown, "created": False, "warnings": [{"line": 3}]},
+            "POST /runbooks/validate": {"valid": False, "errors": [{"line": 1}], "warnings": []},
+            "GET /runbooks": {"runbooks": [shown], "next_cursor": "c"},
+            "GET /runbooks?cursor=c": {"runbooks": [shown], "next_cursor": None},
+            "GET /runbooks/m%2Fx?version=2": {**shown, "yaml_content": "name: mail"}})
+        first = client.publish_runbook("name: mail\n")
+        self.assertEqual((first.name, first.version, first.is_active, first.created), ("mail", 2, True, True))
+        self.assertEqual(client.publish_runbook("x: 1", overdue_behavior="ignore", rerun_init=True).warnings, [{"line": 3}])
+        self.assertFalse(client.validate_runbook("x: 1")["valid"])
+        self.assertEqual([body for _, body in fake.asked], ["name: mail\n", "x: 1", "x: 1"])
+        self.assertEqual([one.last_error for one in client.runbooks()], ["no such file"] * 2)
+        one = client.runbook("m/x", 2)
+        self.assertEqual((one.yaml_content, one.raw["new"]), ("name: mail", 1))
+        self.assertEqual(one.last_error_at, datetime(2030, 1, 2, tzinfo=timezone.utc))
+
+    def test_a_batch_is_made_from_a_table_and_never_twice(self) -> None:
+        fake, client = self.fake({"POST /runbooks/mail/batches?by=ada": [(201, {**BATCH, "is_manual": True}), None]})
+        self.assertTrue(client.create_batch("mail", "Upn\na@b\n", by="ada").is_manual)
+        self.assertEqual(fake.asked[0][1], "Upn\na@b\n")
+        with self.assertRaises(Unreachable):
+            client.create_batch("mail", "Upn\na@b\n", by="ada")
+        self.assertEqual(len(fake.asked), 2)
+
+    def test_batches_are_listed_and_shown_with_their_phases(self) -> None:
+        phase = {"id": 3, "phase_name": "prepare", "status": "completed", "offset_minutes": 7200, "counts": {"succeeded": 5},
+                 "due_at": "2029-12-31T20:00:00.000Z"}
+        _, client = self.fake({
+            "GET /batches?runbook=mail&status=active&limit=1": {"batches": [BATCH], "next_cursor": "c"},
+            "GET /batches/7": {**BATCH, "status": "completed", "members": {"active": 5, "failed": 1}, "phases": [phase]}})
+        (listed,) = client.batches(runbook="mail", status="active", limit=1)
+        self.assertEqual((listed.id, listed.runbook_name, listed.ended, listed.phases), (7, "mail", False, []))
+        self.assertEqual(listed.batch_start_time, datetime(2030, 1, 5, 20, tzinfo=timezone.utc))
+        batch = client.batch(7)
+        self.assertTrue(batch.ended)
+        self.assertEqual(batch.members, {"active": 5, "failed": 1})
+        self.assertEqual([(one.phase_name, one.status, one.counts) for one in batch.phases],
+                         [("prepare", "completed", {"succeeded": 5})])
+        self.assertEqual(batch.phases[0].due_at, datetime(2029, 12, 31, 20, tzinfo=timezone.utc))
+
+    def test_members_their_matrix_and_their_failures_are_shown(self) -> None:
+        member = {"id": 9, "batch_id": 7, "member_key": "a@b", "status": "failed", "failed_at": "2030-01-05T21:00:00.000Z"}
+        failed = {"id": 12, "member_key": "a@b", "phase_name": "cut-over", "step_name": "move", "status": "rolled_back",
+                  "error_message": "too large", "retry_count": 2, "job_id": "step-12-retry-2"}
+        matrix = {"batch_id": 7, "phases": [], "members": [{"id": 9, "cells": [None]}], "next_cursor": None}
+        _, client = self.fake({
+            "GET /batches/7/members?status=failed&full=true": {"members": [{**member, "data_json": {"Size": "5"}}], "next_cursor": "c"},
+            "GET /batches/7/members?status=failed&full=true&cursor=c": {"members": [member], "next_cursor": None},
+            "GET /batches/7/matrix?limit=10&cursor=c": matrix,
+            "GET /batches/7/failures": {"failures": [failed], "next_cursor": None}})
+        found = list(client.members(7, status="failed", full=True))
+        self.assertEqual([(one.member_key, one.data_json) for one in found], [("a@b", {"Size": "5"}), ("a@b", None)])
+        self.assertEqual(found[0].failed_at, datetime(2030, 1, 5, 21, tzinfo=timezone.utc))
+        self.assertEqual(client.matrix(7, limit=10, cursor="c"), matrix)
+        (step,) = client.failures(7)
+        self.assertEqual((step.member_key, step.step_name, step.status, step.error_message, step.retry_count),
+                         ("a@b", "move", "rolled_back", "too large", 2))
+
+    def test_what_is_done_to_batches(self) -> None:
+        fake, client = self.fake({f"POST /batches/7/{verb}": {**BATCH, "changed": True, "note": verb}
+                                  for verb in ("advance", "pause", "resume", "cancel")})
+        self.assertEqual(client.advance_batch(7, "verify", by="ada").note, "advance")
+        client.advance_batch(7)
+        client.pause_batch(7, "lunch", by="ada")
+        client.resume_batch(7)
+        client.cancel_batch(7, "no", by="ada")
+        self.assertEqual([body for _, body in fake.asked],
+                         [{"phase": "verify", "by": "ada"}, {}, {"reason": "lunch", "by": "ada"}, {}, {"reason": "no", "by": "ada"}])
+        fake, client = self.fake({"POST /batches/7/advance": [None, BATCH]})
+        with self.assertRaises(Unreachable):
+            client.advance_batch(7)  # twice would begin two phases
+        self.assertEqual(len(fake.asked), 1)
+
+    def test_what_is_done_to_members(self) -> None:
+        changed = {"count": 1, "left_out": 0, "member_ids": [9]}
+        retry, remove = "POST /batches/7/members:retry", "POST /batches/7/members:remove"
+        fake, client = self.fake({retry: changed, remove: changed})
+        self.assertEqual(client.retry_members(7, ("a@b",), by="ada"), changed)
+        client.retry_members(7)
+        client.remove_members(7, ["a@b"])
+        expected = [(retry, {"member_keys": ["a@b"], "by": "ada"}), (retry, {}), (remove, {"member_keys": ["a@b"]})]
+        self.assertEqual(fake.asked, expected)
+        self.assertEqual(client.retry_members(7, [])["count"], 0)  # nobody is not everybody
+        with self.assertRaises(TypeError):
+            client.remove_members(7, "a@b")
+        self.assertEqual(fake.asked, expected)
+
+    def test_what_other_systems_say(self) -> None:
+        event = {"messageType": "phase-due", "runbookName": "mail", "runbookVersion": 1, "batchId": 7, "phaseExecutionId": 3}
+        result = {"jobId": "step-12", "status": "Success", "result": {"id": 1}}
+        fake, client = self.fake({"POST /events": {"accepted": True}, "POST /callbacks/worker-result": [None, {"accepted": True}]})
+        self.assertEqual(client.send_events(event), {"accepted": True})
+        client.send_events(one for one in [event, event])
+        client.report_worker_result(result)  # a repeated one changes nothing, so it is sent until it is answered
+        client.report_worker_result([result])
+        self.assertEqual([body for _, body in fake.asked], [event, [event, event], result, result, [result]])
+
+
 POLL = "POST /workers/q/jobs:poll"
 TASK = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "params": {}, "lease": "0.1",
         "retry_count": 1, "checkpoint": {"row": 7}}
+RUNBOOK_JOB = {"jobId": "step-12-retry-1", "batchId": 42, "workerId": "q", "functionName": "h", "parameters": {"Upn": "a@b"},
+               "correlationData": {"stepExecutionId": 12, "isInitStep": False, "runbookName": "mail", "runbookVersion": 1},
+               "lease": "2", "lease_until": "2030-01-01T00:00:00.000Z", "timeout_seconds": 60, "delivery_count": 2, "retry_count": 1}
 OUTCOME = {"results": [{"task_id": "t", "accepted": True, "duplicate": False}]}
 
 
@@ -207,6 +319,63 @@ class WorkerContractTest(FakeServerCase):
         self.assertEqual(fake.bodies(POLL)[0], {"worker": "w", "max": 3, "wait_ms": 30000, "heartbeat": True})
         result.pop("execution_duration_ms")
         self.assertEqual(result, {"task_id": "t", "lease": "0.1", "worker_id": "w", "status": "completed", "output": 1})
+
+    def test_a_job_of_a_runbook_is_a_task_like_any_other(self) -> None:
+        seen: list[Task] = []
+
+        def work(ctx: Context, Upn: str) -> dict[str, Any]:
+            seen.append(ctx.task)
+            ctx.cancelled.wait(0.3)
+            return {"complete": False, "upn": Upn, "batch": ctx.batch_id, "attempt": ctx.attempt, "job": [ctx.job_id, ctx.node_id]}
+
+        answers = {POLL: [{"jobs": [RUNBOOK_JOB]}, {"jobs": []}]}
+        fake, result = self.perform(work, answers, heartbeat_seconds=0.1)
+        result.pop("execution_duration_ms")
+        output = {"complete": False, "upn": "a@b", "batch": 42, "attempt": 2, "job": ["step-12-retry-1", ""]}
+        self.assertEqual(result, {"task_id": "step-12-retry-1", "lease": "2", "worker_id": "w", "status": "completed",
+                                  "output": output})
+        self.assertEqual(fake.bodies("POST /workers/heartbeat")[0]["tasks"], [{"task_id": "step-12-retry-1", "lease": "2"}])
+        self.assertEqual((seen[0].raw, seen[0].handler, seen[0].queue, seen[0].timeout_seconds), (RUNBOOK_JOB, "h", "q", 60))
+        self.assertEqual(seen[0].correlation["runbookName"], "mail")
+        self.assertEqual(seen[0].lease_until, datetime(2030, 1, 1, tzinfo=timezone.utc))
+
+    def test_a_job_of_a_runbook_that_is_cancelled_reports_nothing(self) -> None:
+        answers = {POLL: [{"jobs": [RUNBOOK_JOB]}, {"jobs": []}], "POST /workers/heartbeat": {"cancelled": ["step-12-retry-1"]}}
+        fake, client = self.fake(answers)
+        stopped = threading.Event()
+        worker = Worker(client, "q", heartbeat_seconds=0.05)
+
+        @worker.task("h")
+        def work(ctx: Context, params: Any) -> None:
+            try:
+                ctx.sleep(20)
+            finally:
+                stopped.set()
+
+        with worker:
+            self.assertTrue(stopped.wait(10))
+        self.assertEqual(fake.bodies("POST /callbacks/task-results"), [])
+
+    def test_a_job_of_a_runbook_has_a_log_but_neither_progress_nor_checkpoints(self) -> None:
+        refused = (409, {"code": "not_possible", "detail": "jobs of runbooks have neither progress nor checkpoints"})
+        progress, lines = "POST /callbacks/task-progress", "POST /callbacks/task-log"
+
+        def work(ctx: Context, Upn: str) -> str:
+            ctx.progress(10)
+            ctx.log("still here")
+            ctx.progress(20)
+            try:
+                ctx.checkpoint({"row": 1})
+            except ApiError as error:
+                return error.code
+            return "taken"
+
+        answers = {POLL: [{"jobs": [RUNBOOK_JOB]}, {"jobs": []}], progress: refused, lines: {},
+                   "POST /callbacks/task-checkpoint": refused}
+        fake, result = self.perform(work, answers)
+        self.assertEqual((result["status"], result["output"]), ("completed", "not_possible"))
+        self.assertEqual([line["text"] for body in fake.bodies(lines) for line in body["lines"]], ["still here"])
+        self.assertEqual(len(fake.bodies(progress)), 1)
 
     def test_progress_and_log_are_gathered_and_all_there_before_the_result(self) -> None:
         progress, lines = "POST /callbacks/task-progress", "POST /callbacks/task-log"

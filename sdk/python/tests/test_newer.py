@@ -197,3 +197,90 @@ class NewerServerTest(ServerCase):
             job = self.client.submit("items", {"all": list(range(300))}, wait=20)
         self.assertTrue(job.completed, job)
         self.assertEqual(len(list(self.client.items(job.job_id, "each"))), 300)
+
+    @needs("/runbooks", "/runbooks/{}/batches", "/batches/{}", "/batches/{}/advance", "/batches/{}/failures", "/batches/{}/members:retry")
+    def test_a_batch_goes_through_its_phases_with_functions_of_ours(self) -> None:
+        self.assertTrue(self.client.publish_runbook(RUNBOOK).created)
+        self.assertFalse(self.client.publish_runbook(RUNBOOK).created)
+        self.assertTrue(self.client.validate_runbook(RUNBOOK)["valid"])
+        self.assertFalse(self.client.validate_runbook("name: x")["valid"])
+        self.assertEqual([one.name for one in self.client.runbooks()], ["sdk"])
+        self.assertEqual(self.client.runbook("sdk").yaml_content, RUNBOOK)
+
+        worker = Worker(self.client, "sdk-pool", poll_seconds=5.0)
+        polls: dict[str, int] = {}
+        mended = threading.Event()
+
+        @worker.task("New-User")
+        def new_user(ctx: Context, Upn: str) -> dict[str, str]:
+            ctx.progress(50)  # dropped
+            ctx.log("creating " + Upn)
+            if Upn == "bad@x" and not mended.is_set():
+                raise TaskFailed("the name is taken")
+            return {"id": "id of " + Upn}
+
+        @worker.task("Start-Move")
+        def start_move(ctx: Context, Id: str) -> dict[str, Any]:
+            polls[Id] = polls.get(Id, 0) + 1
+            return {"complete": polls[Id] == 3, "data": {"moved": ctx.batch_id}}
+
+        @worker.task("Disable-User")
+        def disable_user(ctx: Context, Upn: str) -> None:
+            polls["disabled " + Upn] = 1
+
+        with worker:
+            batch = self.client.create_batch("sdk", "Upn\nada@x\nbad@x\nbob@x\n", by="me")
+            self.assertTrue(batch.is_manual)
+            self.assertEqual(self.client.advance_batch(batch.id, by="me").note, "prepare")
+            eventually(lambda: self.phases(batch.id)[0] == "prepare completed", "prepare has ended")
+            (failed,) = self.client.failures(batch.id)
+            self.assertEqual((failed.member_key, failed.step_name, failed.error_message), ("bad@x", "create", "the name is taken"))
+            self.assertEqual([one.member_key for one in self.client.members(batch.id, status="failed")], ["bad@x"])
+            mended.set()
+            self.assertEqual(self.client.retry_members(batch.id, by="me")["count"], 1)
+            self.assertEqual(self.client.remove_members(batch.id, ["bob@x"])["count"], 1)
+            eventually(lambda: "disabled bob@x" in polls, "what is done for members that leave is done")
+            eventually(lambda: not list(self.client.failures(batch.id)), "the retry has helped")
+            self.client.advance_batch(batch.id, "move")
+            eventually(lambda: self.client.batch(batch.id).ended, "the batch has ended")
+        self.assertEqual(self.client.batch(batch.id).status, "completed")
+        self.assertEqual((polls["id of ada@x"], polls["id of bad@x"]), (3, 3))
+        ada = next(iter(self.client.members(batch.id, full=True)))
+        self.assertEqual(ada.worker_data_json, {"TargetId": "id of ada@x"})
+        self.assertEqual(len(self.client.matrix(batch.id)["members"]), 3)
+        self.assertEqual([one.id for one in self.client.batches(runbook="sdk")], [batch.id])
+
+    def phases(self, batch_id: int) -> list[str]:
+        return [f"{phase.phase_name} {phase.status}" for phase in self.client.batch(batch_id).phases]
+
+    @needs("/runbooks", "/batches/{}/pause", "/batches/{}/resume", "/batches/{}/cancel", "/events", "/callbacks/worker-result")
+    def test_a_batch_is_steered_and_other_systems_may_talk(self) -> None:
+        self.client.publish_runbook(RUNBOOK.replace("name: sdk", "name: steered").replace("sdk-pool", "nobody"))
+        batch = self.client.create_batch("steered", "Upn\nada@x\n")
+        self.assertIsNotNone(self.client.pause_batch(batch.id, "lunch", by="me").paused_at)
+        self.assertIsNone(self.client.resume_batch(batch.id).paused_at)
+        phase = self.client.batch(batch.id).phases[0]
+        due = {"messageType": "phase-due", "runbookName": "steered", "runbookVersion": 1, "batchId": batch.id,
+               "phaseExecutionId": phase.id, "phaseName": phase.phase_name, "offsetMinutes": phase.offset_minutes, "memberIds": []}
+        self.assertTrue(self.client.send_events(due)["accepted"])
+        self.assertEqual(len(self.client.send_events([due, due])["results"]), 2)
+        (job,) = self.client.request("POST", "/workers/nobody/jobs:poll", {"wait_ms": 5000})["jobs"]
+        result = {"jobId": job["jobId"], "status": "Failure", "error": {"message": "no"}, "correlationData": job["correlationData"]}
+        self.assertTrue(self.client.report_worker_result(result)["accepted"])
+        self.assertEqual(self.client.cancel_batch(batch.id, "enough", by="me").status, "cancelled")
+
+
+RUNBOOK = """name: sdk
+data_source: {type: csv, connection: SDK_CSV, primary_key: Upn, batch_time: immediate}
+phases:
+  - name: prepare
+    offset: T-0
+    steps:
+      - {name: create, worker_id: sdk-pool, function: New-User, params: {Upn: "{{Upn}}"}, output_params: {TargetId: id}}
+  - name: move
+    offset: T+1d
+    steps:
+      - {name: move, worker_id: sdk-pool, function: Start-Move, params: {Id: "{{TargetId}}"}, poll: {interval: 1s, timeout: 1h}}
+on_member_removed:
+  - {name: disable, worker_id: sdk-pool, function: Disable-User, params: {Upn: "{{Upn}}"}}
+"""

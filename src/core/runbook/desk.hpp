@@ -56,6 +56,8 @@ class Desk {
   void walk(Slot<Batch>& batch);
   void begin_init(Slot<Batch>& batch, std::int32_t version);
   void next_init(Slot<Batch>& batch);
+  // An active batch that changed over to a version has init steps to do, or to go on with.
+  [[nodiscard]] bool reruns_init(Slot<Batch>& batch, std::int32_t version);
   void activate(Slot<Batch>& batch);
   void create_phases(Slot<Batch>& batch, const Runbook& runbook, const Definition& definition);
   void transition(Slot<Batch>& batch, const Runbook& to, const Definition& definition);
@@ -101,6 +103,8 @@ void fill_from(const Step& step, const Definition& definition, std::size_t index
 [[nodiscard]] Job job_of(Slot<CleanupExecution>& slot);
 
 void job_timer_fired(const Job& job, Desk& desk);
+[[nodiscard]] std::set<std::int64_t> read_ids(const Json& list);
+bool list_also(PhaseExecution& phase, const std::vector<std::int64_t>& more);
 
 // How many members the next step of a walk sees.
 [[nodiscard]] std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definition,

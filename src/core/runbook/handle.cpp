@@ -21,8 +21,19 @@ std::string batch_name(const SchedulerMessage& message) { return "batch " + std:
 Outcome on(const BatchInit&, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
   if (is_terminal(batch.row.status))
     return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
+  if (batch.row.status == BatchStatus::active && !desk.reruns_init(batch, message.runbook_version))
+    return ignored(batch_name(message) + " is active, and version " + std::to_string(message.runbook_version) +
+                   " does not run init steps again");
   desk.begin_init(batch, message.runbook_version);
   return done();
+}
+
+// Notes for whom the phase is: those that the message names and those that one before it named. A phase that was
+// begun for all stays so. True: somebody is new.
+bool list_members(const PhaseDue& due, PhaseExecution& phase) {
+  const bool begun_for_all = phase.walk_after != 0 && !phase.member_ids;
+  if (due.member_ids.empty() || begun_for_all) return false;
+  return list_also(phase, due.member_ids);
 }
 
 Outcome on(const PhaseDue& due, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
@@ -34,12 +45,7 @@ Outcome on(const PhaseDue& due, const SchedulerMessage& message, Slot<Batch>& ba
     return ignored("phase '" + phase->row.phase_name + "' is " + std::string(name(phase->row.status)));
   if (is_terminal(batch.row.status))
     return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
-  const bool is_first = phase->row.status == PhaseStatus::pending || !phase->row.member_ids;
-  if (!due.member_ids.empty() && is_first && phase->row.walk_after == 0) {
-    std::string list;
-    for (const std::int64_t id : due.member_ids) list += (list.empty() ? "[" : ",") + std::to_string(id);
-    phase->row.member_ids = Json{list + "]"};
-  }
+  if (list_members(due, phase->row) && phase->row.walk == Walk::start) phase->row.walk_after = 0;
   desk.phase_due(*phase, batch);
   return done();
 }
@@ -70,6 +76,8 @@ Outcome on(const MemberAdded& added, const SchedulerMessage& message, Slot<Batch
 Outcome on(const MemberRemoved& removed, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
   auto* member = member_of(removed.batch_member_id, batch.row, desk);
   if (!member) return no_member(message, removed.batch_member_id);
+  if (is_terminal(batch.row.status))
+    return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
   desk.remove(*member, batch, message.runbook_version);
   return done();
 }
@@ -216,6 +224,14 @@ class Foresight {
     batch(found->row.batch_id);
     want({.what = What::counts_of, .id = found->row.batch_id, .other = id});
   }
+  void phase_due(std::int64_t id) {
+    phase(id);
+    if (!ledger_.knows({.what = What::phase, .id = id})) return;
+    const auto* found = ledger_.phase(id);
+    if (!found || (found->row.walk != Walk::none && found->row.walk != Walk::held)) return;
+    want({.what = What::counts_of, .id = found->row.batch_id, .other = 0});
+    want({.what = What::inits_of, .id = found->row.batch_id});
+  }
   void step(std::int64_t id) {
     if (!want({.what = What::step, .id = id})) return;
     const auto job = ledger_.job({Kind::step, id});
@@ -267,7 +283,7 @@ void foresee(Ref ref, Ledger& ledger, Needs& needs) {
     case Kind::step: return see.step(ref.id);
     case Kind::init: return see.init(ref.id);
     case Kind::cleanup: return see.cleanup(ref.id);
-    case Kind::phase: return see.phase(ref.id);
+    case Kind::phase: return see.phase_due(ref.id);
     case Kind::batch: return see.whole_batch(ref.id);
     case Kind::runbook: see.want({.what = What::runbook, .id = ref.id}); return;
     case Kind::none: return;
@@ -308,8 +324,7 @@ void foresee(const SchedulerMessage& message, Ledger& ledger, Needs& needs) {
                  [&](const BatchInit&) { see.whole_batch(message.batch_id); },
                  [&](const PhaseDue& m) {
                    see.batch(message.batch_id);
-                   see.want({.what = What::counts_of, .id = message.batch_id, .other = 0});
-                   see.phase(m.phase_execution_id);
+                   see.phase_due(m.phase_execution_id);
                  },
                  [&](const MemberAdded& m) {
                    see.whole_batch(message.batch_id);

@@ -89,6 +89,7 @@ void Desk::set_status(const Job& job, StepStatus status) {
   job.state->changed = true;
   adopt(job);
   if (job.step) phase_touched(job.step->phase_execution_id);
+  if (job.step && job.step->is_catch_up) batch_touched(batch_of(job).id);  // its phase may be over
   if (job.init) batch_touched(job.init->batch_id);
   if (job.cleanup) {
     batch_touched(job.cleanup->batch_id);
@@ -283,6 +284,7 @@ void Desk::succeed(const Job& job, OptionalJson result) {
         member->row.worker_data_json =
             merge_outputs(member->row.worker_data_json, source, definition->output_params);
         member->changed = true;
+        adopt(*member);
       }
     }
     step_succeeded(*job.step);
@@ -370,8 +372,8 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   Desk desk(context);
   Execution& row = *job->row;
   const Batch& batch = desk.batch_of(*job);
-  if (batch.status == BatchStatus::cancelled) {
-    desk.cancel(*job, "the batch was cancelled");
+  if (is_terminal(batch.status)) {
+    desk.cancel(*job, "the batch is " + std::string(name(batch.status)));
     desk.settle();
     return false;
   }

@@ -338,7 +338,18 @@ std::int64_t Ledger::next_id(Table table) {
   if (pool.empty()) throw NoIds{table};
   const std::int64_t id = pool.back();
   pool.pop_back();
+  ids_taken_[table].push_back(id);
   return id;
+}
+
+std::size_t Ledger::ids_taken(Table table) const {
+  const auto it = ids_taken_.find(table);
+  return it == ids_taken_.end() ? 0 : it->second.size();
+}
+
+void Ledger::return_ids() {
+  for (auto& [table, taken] : ids_taken_) ids_[table].insert(ids_[table].end(), taken.rbegin(), taken.rend());
+  ids_taken_.clear();
 }
 
 template <class Row>

@@ -117,6 +117,11 @@ class Ledger {
   // What is to be written; the ledger is spent afterwards.
   [[nodiscard]] Writes take_writes();
 
+  // The ids that new rows were given, by table: how many, and back to the pool because nothing of it was
+  // written.
+  [[nodiscard]] std::size_t ids_taken(Table table) const;
+  void return_ids();
+
  private:
   struct CountKey {
     std::int64_t batch_id = 0, phase_id = 0;
@@ -139,6 +144,7 @@ class Ledger {
 
   FindDefinition find_definition_;
   IdPool& ids_;
+  IdPool ids_taken_;  // the last one last
   Needs answered_;
   std::unordered_map<std::int64_t, Slot<Runbook>> runbooks_;
   std::unordered_map<std::int64_t, Slot<Batch>> batches_;

@@ -144,7 +144,7 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
     Slot<Member>& member = context.ledger.create(std::move(row));
     desk.adopt(member);
     joined.member_ids.push_back(member.row.id);
-    if (late) desk.catch_up(member, *batch);
+    desk.catch_up(member, *batch);
   }
   desk.settle();
   return joined;
@@ -225,6 +225,17 @@ void reopen(Slot<Batch>& batch, BatchStatus status, const std::string& by, Desk&
   desk.event(batch.row.id, "batch_reopened", "the batch goes on: a retry" + by_whom(by));
 }
 
+// A step is not tried again while the hands of its rollback are on it.
+bool is_rolled_back_now(const Job& job, Desk& desk) {
+  if (job.row->status != StepStatus::failed && job.row->status != StepStatus::poll_timeout) return false;
+  return std::ranges::any_of(desk.ledger.cleanups_of(job), [](const auto* c) { return !is_terminal(c->row.status); });
+}
+
+bool is_rolled_back_now(const Slot<Member>& member, Desk& desk) {
+  return std::ranges::any_of(desk.ledger.steps_of_member(member.row.id),
+                             [&](auto* step) { return is_rolled_back_now(job_of(*step), desk); });
+}
+
 // What failed, and what was cancelled because of it, is to run again, beside the phases.
 void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
   reopen(batch, BatchStatus::active, by, desk);
@@ -233,6 +244,8 @@ void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& b
   for (Slot<StepExecution>* step : desk.ledger.steps_of_member(member.row.id)) {
     const Job job = job_of(*step);
     if (!desk.make_again(job, by)) continue;
+    const auto* phase = desk.ledger.phase(step->row.phase_execution_id);
+    if (phase && phase->row.status == PhaseStatus::pending) continue;  // it is still to come
     desk.set_catch_up(job);
     member.row.catching_up = true;
   }
@@ -259,7 +272,7 @@ Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids
   Joined retried{.outcome = changed(), .more = all && members.size() == at_once};
   Desk desk(context);
   for (Slot<Member>* member : members) {
-    if (member->row.status != MemberStatus::failed) {
+    if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, desk)) {
       ++retried.left_out;
       continue;
     }
@@ -364,20 +377,22 @@ Outcome not_now(const Execution& row, std::string_view what) {
                "step '" + row.step_name + "' is " + std::string(name(row.status)) + " and cannot be " + std::string(what));
 }
 
-// Init failed and with it the batch: both go on.
+// Init failed and with it the batch: both go on, and so do the phases that ended because of it.
 void reopen_init(Slot<Batch>& batch, const std::string& by, Desk& desk) {
+  for (Slot<InitExecution>* init : desk.ledger.inits_of(batch.row.id)) (void)desk.make_again(job_of(*init), by);
   if (!is_terminal(batch.row.status)) return;
+  const auto ended_at = batch.row.completed_at;
   reopen(batch, BatchStatus::init_dispatched, by, desk);
   for (Slot<PhaseExecution>* phase : desk.ledger.phases_of(batch.row.id)) {
-    if (phase->row.status != PhaseStatus::skipped && phase->row.status != PhaseStatus::failed) continue;
+    const PhaseStatus status = phase->row.status;
+    if (phase->row.completed_at != ended_at || (status != PhaseStatus::skipped && status != PhaseStatus::failed))
+      continue;
     phase->row.status = PhaseStatus::pending;
     phase->row.completed_at.reset();
     phase->row.dispatched_at.reset();
     if (desk.policy.scheduler) phase->row.timer_due = phase->row.due_at;
     phase->changed = true;
   }
-  for (Slot<InitExecution>* init : desk.ledger.inits_of(batch.row.id))
-    if (init->row.status == StepStatus::cancelled) (void)desk.make_again(job_of(*init), by);
 }
 
 }  // namespace
@@ -390,13 +405,21 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
   if (batch.row.status == BatchStatus::cancelled) return ended(batch.row);
   if (!is_failure(job->row->status) && !(job->row->status == StepStatus::cancelled && !job->step))
     return not_now(*job->row, "retried");
+  if (is_rolled_back_now(*job, desk)) return not_now(*job->row, "retried before its rollback is over");
   if (job->step) {
     auto* member = context.ledger.member(job->step->batch_member_id);
     if (!member) return no_step(ref);
     if (member->row.status == MemberStatus::removed)
       return wrong(Problem::not_possible, "member '" + member->row.member_key + "' was removed");
+    auto& phase = *context.ledger.phase(job->step->phase_execution_id);
     if (member->row.status == MemberStatus::failed) {
+      if (is_rolled_back_now(*member, desk)) return not_now(*job->row, "retried before the member's rollbacks are over");
       retry_member(*member, batch, by, desk);
+    } else if (!job->step->is_catch_up && phase.row.status == PhaseStatus::dispatched &&
+               phase.row.walk != Walk::stop && job->row->step_index == phase.row.current_index &&
+               context.ledger.definition(batch.row, phase.row.runbook_version).progression == Progression::lockstep) {
+      (void)desk.make_again(*job, by);  // the others are still at this step: he is in time
+      desk.dispatch(*job);
     } else {
       reopen(batch, BatchStatus::active, by, desk);
       (void)desk.make_again(*job, by);
@@ -407,9 +430,12 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
     }
   } else if (job->init) {
     reopen_init(batch, by, desk);
-    (void)desk.make_again(*job, by);
     desk.next_init(batch);
   } else {
+    const bool init_is_over = std::ranges::all_of(context.ledger.inits_of(batch.row.id), [](const auto* init) {
+      return init->row.status == StepStatus::succeeded;
+    });
+    reopen(batch, init_is_over ? BatchStatus::active : BatchStatus::init_dispatched, by, desk);
     (void)desk.make_again(*job, by);
     desk.dispatch(*job);
   }
@@ -424,6 +450,9 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   auto& batch = *context.ledger.batch(desk.batch_of(*job).id);
   if (is_terminal(batch.row.status)) return ended(batch.row);
   if (is_terminal(job->row->status)) return not_now(*job->row, "skipped; retry it first");
+  // Whoever has done the last step of a phase has done them all: that must stay true.
+  if (job->step && job->row->status == StepStatus::pending && !job->row->retry_after)
+    return not_now(*job->row, "skipped before it is its turn");
   desk.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
              job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
   job->row->retry_after.reset();
@@ -445,8 +474,12 @@ Outcome cancel_step(Ref ref, const std::string& by, Context context) {
     if (job->step)
       for (Slot<StepExecution>* other : context.ledger.steps_of(job->step->batch_member_id, job->step->phase_execution_id))
         desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
-    if (job->step && job->step->is_catch_up)
-      if (auto* member = context.ledger.member(job->step->batch_member_id)) desk.advance_catch_up(*member);
+    auto* member = job->step && job->step->is_catch_up ? context.ledger.member(job->step->batch_member_id) : nullptr;
+    if (member) {  // the rest of what he missed comes after it
+      for (Slot<StepExecution>* other : context.ledger.steps_of_member(member->row.id))
+        if (other->row.is_catch_up) desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
+      desk.advance_catch_up(*member);
+    }
   }
   desk.settle();
   return changed();

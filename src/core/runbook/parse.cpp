@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/report.hpp"
@@ -70,6 +73,7 @@ class Parser {
       read_list(*removed, StepKind::cleanup, "'on_member_removed'", definition_->on_member_removed, removal_);
     check_rollbacks();
     check_polls();
+    check_outputs();
   }
 
   // What is decided anew with every version is not part of the document.
@@ -128,6 +132,7 @@ class Parser {
 
   void read_phase(const yaml::Node& body) {
     Phase& phase = definition_->phases.emplace_back();
+    Sketch& sketch = phases_.emplace_back();
     std::string where = "phase " + std::to_string(definition_->phases.size());
     if (!report_.expect(body, Kind::mapping, where)) return;
     const auto* name = body.find("name");
@@ -148,12 +153,12 @@ class Parser {
     }
     const auto* steps = body.find("steps");
     if (!steps) return report_.error(body.at, "missing_key", where + " has no 'steps'");
-    if (!read_list(*steps, StepKind::member, where, phase.steps, members_)) return;
+    if (!read_list(*steps, StepKind::member, where, phase.steps, sketch)) return;
     if (steps->items.empty()) report_.error(steps->at, "empty_list", where + " has no step");
   }
 
   void read_phase_name(const yaml::Node& name, const std::string& where, Phase& phase) {
-    phase.name = report_.short_text(name, "'name' of " + where);
+    phase.name = read_fixed(name, "'name' of " + where, report_);
     if (!phase.name.empty() && definition_->phase(phase.name) != &phase)
       report_.error(name.at, "duplicate_phase", "there are two phases named " + in_quotes(phase.name));
   }
@@ -185,7 +190,7 @@ class Parser {
     for (const yaml::Entry& entry : rollbacks.entries) {
       const std::string where = "rollback " + in_quotes(entry.key);
       yaml::Node name{.kind = Kind::string, .at = entry.key_at, .text = entry.key};
-      (void)report_.short_text(name, "the name of a rollback");
+      (void)read_fixed(name, "the name of a rollback", report_);
       Rollback& rollback = rollbacks_[entry.key];
       rollback.at = entry.key_at;
       auto& steps = definition_->rollbacks[entry.key];
@@ -214,20 +219,62 @@ class Parser {
                             report_);
     };
     for (const auto& mention : init_.rollbacks) link(mention, true);
-    for (const auto& mention : members_.rollbacks) link(mention, false);
+    for (const Sketch& phase : phases_)
+      for (const auto& mention : phase.rollbacks) link(mention, false);
     for (const auto& [name, rollback] : rollbacks_)
       if (!rollback.used && all_known)  // otherwise it is perhaps the one that was meant
         report_.warning(rollback.at, "unused_rollback",
                         "no 'on_failure' names the rollback " + in_quotes(name));
   }
 
+  // ---- Across phases ----
+
   // Another scheduler's poll-check tells an init step from a member's by its name.
   void check_polls() {
-    for (const auto& step : members_.polls)
-      if (std::ranges::find(init_.polls, step.name, &Sketch::Mention::name) != init_.polls.end())
-        report_.warning(step.at, "ambiguous_step_name",
-                        step.where + " polls, and so does a step of 'init' of the same name",
-                        "give one another name, or a poll-check from outside may be taken for the other");
+    for (const Sketch& phase : phases_)
+      for (const auto& step : phase.polls)
+        if (std::ranges::find(init_.polls, step.name, &Sketch::Mention::name) != init_.polls.end())
+          report_.warning(step.at, "ambiguous_step_name",
+                          step.where + " polls, and so does a step of 'init' of the same name",
+                          "give one another name, or a poll-check from outside may be taken for the other");
+  }
+
+  // What only a later step puts out is unknown, unless the source has a column of that name.
+  void check_outputs() {
+    std::vector<std::size_t> in_time(phases_.size());
+    std::iota(in_time.begin(), in_time.end(), std::size_t{0});
+    const auto before_T = [&](std::size_t i) { return definition_->phases[i].offset_minutes; };
+    std::ranges::stable_sort(in_time, std::greater{}, before_T);
+    std::map<std::string, std::string> first;  // the step that first puts out a variable, by its name
+    for (const std::size_t i : in_time)
+      for (const auto& output : phases_[i].outputs) first.emplace(lower(output.name), output.where);
+    std::set<std::string> known;
+    for (const std::size_t i : in_time) {
+      const Sketch& phase = phases_[i];
+      auto output = phase.outputs.begin();
+      for (std::size_t v = 0; v < phase.variables.size(); ++v) {
+        for (; output != phase.outputs.end() && output->after <= v; ++output)
+          known.insert(lower(output->name));
+        check_known(phase.variables[v], first, known);
+      }
+      for (; output != phase.outputs.end(); ++output) known.insert(lower(output->name));
+    }
+  }
+
+  void check_known(const Sketch::Mention& variable, const std::map<std::string, std::string>& first,
+                   const std::set<std::string>& known) {
+    const std::string name = lower(variable.name);
+    const auto found = first.find(name);
+    if (found == first.end() || known.contains(name)) return;
+    report_.warning(variable.at, "used_before_output",
+                    variable.where + " refers to " + in_quotes(variable.name) + ", which only " +
+                        found->second + " puts out",
+                    "that is later; it is known only if a column has that name");
+  }
+
+  static std::string lower(std::string text) {
+    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return text;
   }
 
   struct Rollback {
@@ -242,7 +289,7 @@ class Parser {
   std::map<std::int32_t, std::string> phase_at_;  // by offset
   std::map<std::string, Rollback> rollbacks_;
   Sketch init_;
-  Sketch members_;  // of all phases
+  std::vector<Sketch> phases_;  // beside definition_->phases
   Sketch removal_;
 };
 

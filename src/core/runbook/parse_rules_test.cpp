@@ -241,6 +241,9 @@ Rules phase_rules() {
        phase("name: p, offset: T-0, @step: []" + rest),
        {{"unknown_key", "did you mean 'steps'?"}}},
       {"the name is empty", phase("name: @'', offset: T-0" + rest), {{"empty_value"}}},
+      {"the name has a variable",
+       phase("name: @'{{Upn}}', offset: T-0" + rest),
+       {{"unsupported_template", fixed_hint}}},
       {"the name has a line break", phase("name: @\"a\\nb\", offset: T-0" + rest), {{"invalid_name"}}},
       {"the name is a number", phase("name: @1, offset: T-0" + rest), {{"wrong_type", "quote it: \"1\""}}},
       {"steps is nothing", phase("name: p, offset: T-0, steps: @~"), {{"wrong_type", nothing}}},
@@ -327,6 +330,7 @@ Rules step_rules() {
 
 Rules template_rules() {
   const std::string system = "variables of the batch are _batch_id and _batch_start_time";
+  const std::string later = "that is later; it is known only if a column has that name";
   std::string often = "'";
   for (int i = 0; i < 1001; ++i) often += "{{A}}";
   return {
@@ -355,6 +359,16 @@ Rules template_rules() {
       {"a variable that is the system's, it seems",
        task("params: {a: '@{{_member_key}}'}"),
        {{"unknown_variable?", system}}},
+      {"a variable of a later step",
+       steps("[{name: a, worker_id: w, function: 'f-@{{id}}', params: {x: '@{{ID}}{{Upn}}'}, "
+             "output_params: {Id: id}}, {name: b, worker_id: w, function: '{{Id}}'}]"),
+       {{"used_before_output?", later}, {"used_before_output?", later}}},
+      {"a variable of a later phase, which stands before",
+       head +
+           "phases:\n  - {name: b, offset: T-0, steps: [{name: b, worker_id: w, function: f, output_params: "
+           "{Id: id}}]}\n  - {name: a, offset: @T-5d, steps: [{name: a, worker_id: w, function: "
+           "'@{{Id}}'}]}\n",
+       {{"phase_order?", "write phases in the order of time"}, {"used_before_output?", later}}},
       {"a variable a thousand times",
        steps("[@{name: s, worker_id: w, function: f, params: {a: " + often + "'}}]"),
        {{"too_many"}}},

@@ -40,7 +40,7 @@ class StepReader {
 
   void read() {
     report_.check_keys(body_, step_keys(), where_);
-    if (const auto* name = needed("name")) step_.name = read_fixed(*name, of("name"));
+    if (const auto* name = needed("name")) step_.name = read_fixed(*name, of("name"), report_);
     if (const auto* worker = needed("worker_id")) read_worker_id(*worker);
     if (const auto* function = needed("function")) {
       step_.function = report_.short_text(*function, of("function"));
@@ -57,7 +57,7 @@ class StepReader {
     if (const auto* outputs = body_.find("output_params"); outputs && belongs("output_params"))
       read_outputs(*outputs);
     if (const auto* rollback = body_.find("on_failure"); rollback && belongs("on_failure")) {
-      step_.on_failure = read_fixed(*rollback, of("on_failure"));
+      step_.on_failure = read_fixed(*rollback, of("on_failure"), report_);
       if (!step_.on_failure.empty()) sketch_.rollbacks.push_back({step_.on_failure, rollback->at, where_});
     }
     if (const auto* timeout = body_.find("timeout"))
@@ -93,16 +93,8 @@ class StepReader {
     return false;
   }
 
-  std::string read_fixed(const yaml::Node& value, const std::string& what) {
-    std::string text = report_.short_text(value, what);
-    if (text.find("{{") != std::string::npos)
-      report_.error(value.at, "unsupported_template", what + " must be a fixed text, without {{",
-                    "variables are known in 'function' and 'params'");
-    return text;
-  }
-
   void read_worker_id(const yaml::Node& value) {
-    step_.worker_id = read_fixed(value, of("worker_id"));
+    step_.worker_id = read_fixed(value, of("worker_id"), report_);
     for (const std::string_view reserved : {workflow::builtin_queue, workflow::approval_queue})
       if (step_.worker_id == reserved)
         report_.error(value.at, "reserved_queue",
@@ -165,6 +157,7 @@ class StepReader {
             in_quotes(entry.key) + " in " + of("output_params") + " cannot be the name of a variable",
             entry.key.starts_with('_') ? "names with '_' in front are the system's"
                                        : "it has " + std::string(variable_rule));
+      sketch_.outputs.push_back({{entry.key, entry.key_at, where_}, sketch_.variables.size()});
       step_.output_params[entry.key] =
           report_.short_text(entry.value, in_quotes(entry.key) + " in " + of("output_params"));
     }
@@ -180,6 +173,14 @@ class StepReader {
 };
 
 }  // namespace
+
+std::string read_fixed(const yaml::Node& node, const std::string& what, Report& report) {
+  std::string text = report.short_text(node, what);
+  if (text.find("{{") != std::string::npos)
+    report.error(node.at, "unsupported_template", what + " must be a fixed text, without {{",
+                 "variables are known in 'function' and 'params'");
+  return text;
+}
 
 void read_steps(const yaml::Node& list, StepKind kind, const std::string& where, std::vector<Step>& steps,
                 Sketch& sketch, Report& report) {

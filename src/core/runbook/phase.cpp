@@ -22,6 +22,8 @@ std::size_t steps_in_all(const Definition& definition) {
   return n;
 }
 
+}  // namespace
+
 std::set<std::int64_t> read_ids(const Json& text) {
   std::set<std::int64_t> ids;
   boost::system::error_code error;
@@ -32,7 +34,17 @@ std::set<std::int64_t> read_ids(const Json& text) {
   return ids;
 }
 
-}  // namespace
+// Adds to the list of those for whom a phase is. True: somebody is new.
+bool list_also(PhaseExecution& phase, const std::vector<std::int64_t>& more) {
+  std::set<std::int64_t> ids = phase.member_ids ? read_ids(*phase.member_ids) : std::set<std::int64_t>{};
+  const std::size_t before = ids.size();
+  ids.insert(more.begin(), more.end());
+  if (ids.size() == before) return false;
+  std::string list;
+  for (const std::int64_t id : ids) list += (list.empty() ? "[" : ",") + std::to_string(id);
+  phase.member_ids = Json{list + "]"};
+  return true;
+}
 
 // --- init
 
@@ -70,6 +82,14 @@ void Desk::next_init(Slot<Batch>& batch) {
   activate(batch);
 }
 
+bool Desk::reruns_init(Slot<Batch>& batch, std::int32_t version) {
+  const auto inits = ledger.inits_of(batch.row.id);
+  if (std::ranges::any_of(inits, [&](const auto* init) { return init->row.runbook_version == version; })) return true;
+  const auto* now_at = ledger.runbook(batch.row.runbook_id);
+  const auto* book = now_at ? ledger.runbook(now_at->row.name, version) : nullptr;
+  return book && book->row.rerun_init && !ledger.definition(book->row).init.empty();
+}
+
 void Desk::activate(Slot<Batch>& batch) {
   if (batch.row.status == BatchStatus::detected || batch.row.status == BatchStatus::init_dispatched) {
     batch.row.status = BatchStatus::active;
@@ -84,7 +104,9 @@ void Desk::activate(Slot<Batch>& batch) {
 
 bool Desk::gate_is_open(Slot<Batch>& batch) {
   return batch.row.status == BatchStatus::active && !batch.row.importing &&
-         ledger.open_count(batch.row.id, 0, "init") == 0;
+         std::ranges::all_of(ledger.inits_of(batch.row.id), [](const auto* init) {
+           return init->row.status == StepStatus::succeeded;
+         });
 }
 
 // --- phases
@@ -100,10 +122,17 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   if (!row.dispatched_at) row.dispatched_at = now;
   if (row.walk != Walk::none && row.walk != Walk::held) return;  // it is being walked over
   row.timer_due.reset();
-  // A scheduler without init steps to announce may leave the batch as it detected it.
-  if (batch.row.status == BatchStatus::detected && !batch.row.importing &&
-      ledger.definition(batch.row, row.runbook_version).init.empty())
-    activate(batch);
+  // A scheduler without init steps to announce leaves the batch as it detected it, and one that announced them
+  // may have changed to a version with others meanwhile: nothing is to wait for a batch-init that never comes.
+  const bool is_active = batch.row.status == BatchStatus::active;
+  if (is_active && reruns_init(batch, row.runbook_version)) {
+    begin_init(batch, row.runbook_version);
+  } else if (!is_active && !batch.row.importing && ledger.inits_of(batch.row.id).empty()) {
+    if (ledger.definition(batch.row, row.runbook_version).init.empty())
+      activate(batch);
+    else
+      begin_init(batch, row.runbook_version);
+  }
   if (gate_is_open(batch) || MUTANT(phase_before_init))
     start_walk(phase, Walk::start);
   else
@@ -148,6 +177,7 @@ void Desk::walk(Slot<PhaseExecution>& phase) {
   phase_touched(row.id);
   if (members.size() < static_cast<std::size_t>(chunk) || MUTANT(walk_ends_early)) {
     row.walk = Walk::none;
+    row.walk_after = members.empty() ? std::max<std::int64_t>(row.walk_after, 1) : members.back()->row.id;
     row.timer_due.reset();
     return;
   }
@@ -163,7 +193,8 @@ std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definiti
 // A phase begins for a member: what is missing of his steps is made, what is there is used.
 void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch&, const Definition& definition) {
   PhaseExecution& row = phase.row;
-  adopt(member);
+  // One whom another program has removed is counted as such when it says so: the rest of him is cancelled then.
+  if (member.row.status == MemberStatus::active || !member.row.counted_as) adopt(member);
   auto steps = ledger.steps_of(member.row.id, row.id);
   if (member.row.status != MemberStatus::active) {
     for (Slot<StepExecution>* step : steps) {
@@ -179,11 +210,21 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch
     }
     if (!listed_.contains(member.row.id)) return;
   }
+  const bool lockstep = definition.progression == Progression::lockstep;
+  // Whoever turns up when the others have done their first step goes on by himself.
+  if (lockstep && steps.empty() && row.current_index > 0) {
+    member.row.catching_up = member.changed = true;
+    create_steps(member, row, definition, true);
+    return advance_catch_up(member);
+  }
   create_steps(member, row, definition, member.row.catching_up);
   steps = ledger.steps_of(member.row.id, row.id);
+  if (member.row.catching_up)  // also what another scheduler has made for him
+    for (Slot<StepExecution>* step : steps)
+      if (!step->row.counted_as) step->row.is_catch_up = true;
   for (Slot<StepExecution>* step : steps) adopt(job_of(*step));
   if (member.row.catching_up) return;  // his turn comes when he is through with the phases before
-  if (definition.progression == Progression::per_member) return advance_member(member, row);
+  if (!lockstep) return advance_member(member, row);
   for (Slot<StepExecution>* step : steps)
     if (step->row.step_index == row.current_index && !step->row.is_catch_up && !step->row.retry_after)
       dispatch(job_of(*step));
@@ -224,7 +265,7 @@ void Desk::create_phases(Slot<Batch>& batch, const Runbook& runbook, const Defin
 // --- late joiners and leavers
 
 void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) {
-  if (member.row.status != MemberStatus::active || batch.row.status != BatchStatus::active) return;
+  if (member.row.status != MemberStatus::active || is_terminal(batch.row.status)) return;
   std::map<std::string, Slot<PhaseExecution>*> begun;  // of each name the newest version
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id)) {
     const PhaseStatus status = phase->row.status;
@@ -233,12 +274,18 @@ void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) 
     // A walk that has not come to him yet will see him.
     const bool will_see = phase->row.walk == Walk::held ||
                           (phase->row.walk == Walk::start && phase->row.walk_after < member.row.id);
+    // … if the list that came with the phase does not leave him out.
+    if (will_see && phase->row.member_ids && list_also(phase->row, {member.row.id})) phase->changed = true;
     if (!has_begun || will_see) continue;
     auto& newest = begun[phase->row.phase_name];
     if (!newest || newest->row.runbook_version < phase->row.runbook_version) newest = phase;
   }
+  if (batch.row.status != BatchStatus::active) return;  // what has not begun will begin with him
   for (const auto& [phase_name, phase] : begun) {
-    if (!ledger.steps_of(member.row.id, phase->row.id).empty()) continue;
+    const auto there = ledger.steps_of(member.row.id, phase->row.id);
+    // Steps that we have counted are under way or over; another scheduler's are taken as they are.
+    if (std::ranges::any_of(there, [](const auto* step) { return step->row.counted_as.has_value(); })) continue;
+    for (Slot<StepExecution>* step : there) set_catch_up(job_of(*step));
     create_steps(member, phase->row, ledger.definition(batch.row, phase->row.runbook_version), true);
     member.row.catching_up = true;
     member.changed = true;

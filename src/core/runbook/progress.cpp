@@ -86,16 +86,16 @@ void Desk::advance_catch_up(Slot<Member>& member) {
   };
   std::ranges::sort(steps, {}, order);
   for (Slot<StepExecution>* step : steps) {
-    if (step->row.status == StepStatus::succeeded) continue;
-    if (step->row.status == StepStatus::pending && member.row.status == MemberStatus::active) {
-      if (!step->row.retry_after) dispatch(job_of(*step));
-      return;
-    }
-    if (!is_terminal(step->row.status)) return;
-    break;  // given up: the rest does not run
+    // Who failed or cancelled one has cancelled those after it; what was retried since then runs all the same.
+    if (is_terminal(step->row.status)) continue;
+    if (step->row.status == StepStatus::pending && member.row.status == MemberStatus::active &&
+        !step->row.retry_after)
+      dispatch(job_of(*step));
+    if (!is_terminal(step->row.status) || !member.row.catching_up) return;
   }
   member.row.catching_up = false;
   member.changed = true;
+  adopt(member);
   batch_touched(member.row.batch_id);
 }
 
@@ -137,7 +137,11 @@ void Desk::step_failed(const Job& job) {
         "member '" + member->row.member_key + "', step '" + step.step_name + "' of phase '" + phase.phase_name +
             "': " + step.error_message.value_or(""),
         member->row.id, step.job_id);
-  if (!step.is_catch_up) return;
+  if (!step.is_catch_up) {  // what comes later is given up at once; who is at this step ends it
+    Slot<PhaseExecution>& slot = *ledger.phase(step.phase_execution_id);
+    if (slot.row.walk == Walk::none && slot.row.status == PhaseStatus::dispatched) start_walk(slot, Walk::stop);
+    return;
+  }
   for (Slot<StepExecution>* other : ledger.steps_of_member(member->row.id))
     if (other->row.is_catch_up) cancel(job_of(*other), "an earlier step failed");
   advance_catch_up(*member);
@@ -279,16 +283,21 @@ void Desk::settle_batch(Slot<Batch>& batch) {
   Batch& row = batch.row;
   if (is_terminal(row.status) || row.importing) return;
   const auto open = [&](std::string_view lane) { return ledger.open_count(row.id, 0, lane) > 0; };
-  if (failures(ledger, row.id, 0, "init", 0) > 0) {
+  const bool init_failed = failures(ledger, row.id, 0, "init", 0) > 0;
+  if (init_failed)
     for (Slot<InitExecution>* init : ledger.inits_of(row.id))
       if (init->row.status == StepStatus::pending && !init->row.retry_after)
         cancel(job_of(*init), "an earlier init step failed");
-    if (!open("rollback") && !open("init")) end(batch, BatchStatus::failed, "init failed");
-    return;
-  }
-  if (row.status != BatchStatus::active || row.walk != Walk::none) return;
+  if ((row.status != BatchStatus::active && !init_failed) || row.walk != Walk::none) return;
   if (open("rollback") || open("removal") || open("catch_up") || open("init")) return;
   const auto phases = ledger.phases_of(row.id);
+  if (init_failed) {  // of a new version, when phases of the one before may be running: they come to their end
+    const bool running = std::ranges::any_of(phases, [](const auto* phase) {
+      return phase->row.status == PhaseStatus::dispatched && phase->row.walk != Walk::held;
+    });
+    if (!running) end(batch, BatchStatus::failed, "init failed");
+    return;
+  }
   const auto has = [&](PhaseStatus status) {
     return std::ranges::any_of(phases, [&](const auto* phase) { return phase->row.status == status; });
   };

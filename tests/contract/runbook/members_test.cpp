@@ -146,6 +146,29 @@ TEST_P(MemberAdded, HoldsTheBatchOpenUntilItHasCaughtUp) {
   expect_batch("completed");
 }
 
+// The same when all phases are over and only the late member still works, in one that was completed long ago.
+TEST_P(MemberAdded, HoldsTheBatchOpenAlsoWhenItWorksInACompletedPhase) {
+  given(phases({phase_of("p1", {doing("s1")}, "T-1h"), phase_of("p2", {doing("s2")})}));
+  const Id p1 = phase("p1");
+  const Id p2 = phase("p2");
+  tell(phase_due(p1));
+  work(1);
+  expect_phase(p1, "completed");
+  const Id late = member("late");
+  tell(member_added(late));
+  const Job behind = one();
+  tell(phase_due(p2, {members_[0]}));
+  work(1);
+  expect_phase(p2, "completed");
+  quiet();
+  expect_batch("active");
+  succeed(behind);
+  expect_steps(p1, late, "succeeded");
+  for (const Job& job : poll(200))
+    succeed(job);  // whether it goes on with p2, which did not name it, is open
+  expect_batch("completed");
+}
+
 TEST_P(MemberAdded, CatchesUpInLockstepToo) {
   const Job running = half_way(lockstep);
   const Id late = member("late");
@@ -343,6 +366,23 @@ TEST_P(MemberRemoved, FailsAPhaseInWhichNobodySucceeded) {
   tell(member_removed(members_[0]));
   expect_phase(p1, "failed");
   expect_batch("failed");
+}
+
+// The one that failed may leave as well, and what it left behind is cleared away.
+TEST_P(MemberRemoved, RunsTheRemovalStepsForAFailedMemberToo) {
+  given(two_steps + section("on_member_removed", {doing("r1")}), 2);
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  fail(by_member(take(2))["m1"]);
+  expect_member(members_[0], "failed");
+  set_removed(members_[0]);
+  tell(member_removed(members_[0]));
+  const Job removal = one();
+  EXPECT_EQ(removal.function(), "Do-r1");
+  EXPECT_EQ(removal.parameter("Upn"), "m1");
+  succeed(removal);
+  expect_cleanup("succeeded");
+  expect_steps(p1, members_[0], "failed,cancelled");
 }
 
 // A member without any step leaves as well: it may have been there before the batch.

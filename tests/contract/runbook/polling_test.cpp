@@ -150,6 +150,23 @@ TEST_P(PollCheck, AfterTheTimeoutFailsTheMember) {
   quiet();
 }
 
+// Both ways to write a time: the scheduler may have touched these columns.
+TEST_P(PollCheck, UnderstandsTimesOfOthers) {
+  given_polling(watching);
+  std::string now = timestamp();
+  now[10] = ' ';
+  now.pop_back();  // YYYY-MM-DD HH:MM:SS
+  sql().exec("UPDATE step_executions SET poll_started_at='" + now + "', last_polled_at='" + now +
+             "' WHERE id=" + std::to_string(step_));
+  tell(poll_check(step_, "watch", 1));
+  still_polling(one());
+  eventually(row("status, poll_count"), "polling 1");
+  sql().exec("UPDATE step_executions SET poll_started_at='2020-01-01 00:00:00' WHERE id=" +
+             std::to_string(step_));
+  tell(poll_check(step_, "watch", 2));
+  expect_step(step_, "poll_timeout");
+}
+
 // 002 rollback "triggered on poll timeout"
 TEST_P(PollCheck, AfterTheTimeoutRollsBack) {
   given_polling(phases({phase_of("p1", {doing("watch", polls + ", on_failure: undo")})}) +

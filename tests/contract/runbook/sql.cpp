@@ -55,6 +55,7 @@ class Postgres final : public Sql {
     PQsetNoticeProcessor(
         connection_, [](void*, const char*) {}, nullptr);
     exec("SET TIME ZONE 'UTC'");
+    exec("SET synchronous_commit = off");  // rows of a test are seen at once, and need not outlive a crash
   }
   ~Postgres() override { PQfinish(connection_); }
 

@@ -1,0 +1,3 @@
+#!/bin/sh
+# The rollback of New-Group.
+rm -f "$MAILBOX_STATE/group-$BATON_BATCH_ID.json"

@@ -1,0 +1,14 @@
+// Follows a batch to its end: a picture that is redrawn in place on a terminal, lines elsewhere.
+#pragma once
+
+#include <cstdint>
+
+#include "cli/remote.hpp"
+
+namespace baton::cli {
+
+// Answers the exit code: 0 when the batch has completed. With --json nothing is drawn; the batch is printed
+// when it has ended.
+[[nodiscard]] int watch_batch(const RemoteOptions& options, std::int64_t batch_id);
+
+}  // namespace baton::cli

@@ -1,0 +1,22 @@
+// Definitions on their way to a server: workflows and runbooks are published, and refused, alike.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.hpp"
+#include "cli/fields.hpp"
+#include "cli/remote.hpp"
+
+namespace baton::cli {
+
+// One after the other; the worst outcome is the exit code. `target` is where they go, `name_key` what the
+// answer calls their name.
+[[nodiscard]] int publish_files(const RemoteOptions& options, const std::vector<std::string>& files,
+                                const std::string& target, std::string_view name_key);
+
+// The server's answer to a wrong definition knows lines and columns: print them as compilers do.
+void print_diagnostics(const std::string& file, const Fields& body, Diagnostic::Level level);
+[[nodiscard]] bool is_invalid_definition(const Fields& body);
+
+}  // namespace baton::cli

@@ -1,0 +1,51 @@
+// What the handlers of batches share: reads, which run on a thread of the pool, and their problems.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/runbook/definition.hpp"
+#include "http/message.hpp"
+#include "http/problem.hpp"
+#include "ports/reads.hpp"
+
+namespace baton::http {
+
+// Code::not_found when there is no such batch.
+[[nodiscard]] Result<BatchSummary> known_batch(Reads& reads, std::int64_t id);
+
+// The response to an error of such a read: what was not found is the batch.
+[[nodiscard]] Response no_such_batch(const Request& request);
+[[nodiscard]] Response batch_problem(const Request& request, const Error& error);
+
+// `status` in the query: which members are asked for.
+[[nodiscard]] std::optional<runbook::MemberStatus> query_member_status(const Request& request,
+                                                                       std::vector<FieldError>& errors);
+
+// A version of a runbook as it is stored; null when there is none, or when its text cannot be read.
+[[nodiscard]] Result<std::shared_ptr<const runbook::Definition>> read_definition(Reads& reads,
+                                                                                 const std::string& name,
+                                                                                 std::int32_t version);
+
+// The cleanups of a batch that fit, the first `limit` of them. Looks at no more than 20,000.
+template <class Fits>
+Result<std::vector<ExecutionView>> find_cleanups(Reads& reads, std::int64_t batch_id, std::size_t limit,
+                                                 Fits fits) {
+  constexpr std::size_t page = 1'000;
+  std::vector<ExecutionView> found;
+  std::int64_t after = 0;
+  for (int i = 0; i < 20; ++i) {
+    TRY_ASSIGN(auto rows, reads.cleanups(batch_id, after, page));
+    const bool is_last = rows.size() < page;
+    if (!rows.empty()) after = rows.back().ref.id;
+    for (auto& row : rows)
+      if (found.size() < limit && fits(row)) found.push_back(std::move(row));
+    if (is_last || found.size() == limit) break;
+  }
+  return found;
+}
+
+}  // namespace baton::http

@@ -1,0 +1,100 @@
+// Steps, init steps and cleanups: list those of a phase, show one, try it again, take it as done, give it up.
+#include <fmt/format.h>
+
+#include "http/answer.hpp"
+#include "http/batch_reads.hpp"
+#include "http/fields.hpp"
+#include "http/problem.hpp"
+#include "http/render_runbook.hpp"
+#include "http/routes.hpp"
+
+namespace baton::http {
+
+namespace {
+
+Response no_such_step(const Request& request, runbook::Kind kind) {
+  return problem(404, "step_not_found", fmt::format("no {} '{}'", name(kind), request.captures[0]));
+}
+
+Response executions_response(std::string_view key, std::vector<ExecutionView>& rows, Page page) {
+  const auto cursor = cut_page(rows, page.limit, [](const auto& row) { return row.ref.id; });
+  auto response = json_response(200, "{");
+  append_list(response.body, key, rows,
+              [](std::string& out, const auto& row) { append_execution(out, row, Documents::none); });
+  append_member(response.body, "next_cursor", cursor);
+  response.body += '}';
+  return response;
+}
+
+}  // namespace
+
+Task<Response> list_steps(Call& call) {
+  std::vector<FieldError> errors;
+  const auto page = query_page(call.request, 100, 1000, errors);
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  const auto id = captured_id(call.request);
+  if (id == 0) co_return problem(404, "phase_not_found", "no phase '" + call.request.captures[0] + "'");
+  auto query = [id, page](Reads& reads) { return reads.steps_of_phase(id, page.from, page.limit + 1); };
+  auto rows = co_await call.read(std::move(query));
+  if (!rows) co_return problem(rows.error());
+  co_return executions_response("steps", *rows, page);
+}
+
+Task<Response> list_cleanups(Call& call) {
+  std::vector<FieldError> errors;
+  const auto page = query_page(call.request, 100, 1000, errors);
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  using Views = std::vector<ExecutionView>;
+  auto query = [id = captured_id(call.request), page](Reads& reads) -> Result<Views> {
+    TRY(known_batch(reads, id));
+    return reads.cleanups(id, page.from, page.limit + 1);
+  };
+  auto rows = co_await call.read(std::move(query));
+  if (!rows) co_return batch_problem(call.request, rows.error());
+  co_return executions_response("cleanups", *rows, page);
+}
+
+template <runbook::Kind kind>
+Task<Response> show_execution(Call& call) {
+  const runbook::Ref ref{kind, captured_id(call.request)};
+  auto query = [ref](Reads& reads) { return reads.execution(ref); };
+  auto row = co_await call.read(std::move(query));
+  if (!row) co_return problem(row.error());
+  if (!*row) co_return no_such_step(call.request, kind);
+  auto response = json_response(200, {});
+  append_execution(response.body, **row, Documents::all);
+  co_return response;
+}
+
+template <runbook::Kind kind, ChangeStep::What what>
+Task<Response> change_execution(Call& call) {
+  auto change = read_change(call.request);
+  if (!change) co_return std::move(change.error());
+  ChangeStep command{{kind, captured_id(call.request)}, what, std::move(change->by)};
+  if (command.ref.id == 0) co_return no_such_step(call.request, kind);
+  auto reply = co_await tell<StepReply>(call, std::move(command));
+  if (!reply) co_return problem(reply.error());
+  auto response = json_response(200, "{");
+  append_member(response.body, "id", reply->ref.id);
+  append_member(response.body, "type", name(reply->ref.kind));
+  append_member(response.body, "status", name(reply->status));
+  response.body += '}';
+  co_return response;
+}
+
+using enum runbook::Kind;
+using What = ChangeStep::What;
+template Task<Response> show_execution<step>(Call&);
+template Task<Response> show_execution<init>(Call&);
+template Task<Response> show_execution<cleanup>(Call&);
+template Task<Response> change_execution<step, What::retry>(Call&);
+template Task<Response> change_execution<step, What::skip>(Call&);
+template Task<Response> change_execution<step, What::cancel>(Call&);
+template Task<Response> change_execution<init, What::retry>(Call&);
+template Task<Response> change_execution<init, What::skip>(Call&);
+template Task<Response> change_execution<init, What::cancel>(Call&);
+template Task<Response> change_execution<cleanup, What::retry>(Call&);
+template Task<Response> change_execution<cleanup, What::skip>(Call&);
+template Task<Response> change_execution<cleanup, What::cancel>(Call&);
+
+}  // namespace baton::http

@@ -1,0 +1,128 @@
+// The commands for runbooks and batches against a server that says what the test wants it to say.
+#include <atomic>
+#include <fstream>
+
+#include "tests/e2e/fake_server.hpp"
+#include "tests/e2e/server.hpp"
+
+namespace baton::e2e {
+namespace {
+
+using Request = FakeServer::Request;
+using Reply = FakeServer::Reply;
+
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+class BatchCommands : public testing::Test {
+ protected:
+  Ran baton(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), BATON_BINARY);
+    support::Process process(std::move(arguments), {"BATON_SERVER=" + server_.url()});
+    const auto code = process.wait(60s);
+    return {code.value_or(-1), process.out(), process.err()};
+  }
+  static std::string batch(const std::string& status, int done) {
+    return R"({"id":42,"runbook_name":"contoso","runbook_version":3,"status":")" + status +
+           R"(","batch_start_time":null,"members":{"active":100},"phases":[{"phase_name":"prepare",)" +
+           R"("offset_minutes":0,"due_at":null,"status":"dispatched","counts":{"succeeded":)" +
+           std::to_string(done) + R"(,"pending":)" + std::to_string(100 - done) + "}}]}";
+  }
+  static bool is_failures(const Request& request) {
+    return request.target.find("/failures?") != std::string::npos;
+  }
+
+  std::atomic<int> looks_ = 0;
+  std::function<Reply(const Request&)> answer_ = [](const Request&) { return Reply{}; };
+  FakeServer server_{[this](const Request& request) { return answer_(request); }};
+};
+
+TEST_F(BatchCommands, WatchPrintsALineForEachChangeAndEndsWithTheBatch) {
+  answer_ = [this](const Request& request) -> Reply {
+    if (is_failures(request)) return {200, R"({"failures":[]})"};
+    const int look = looks_++;
+    return {200, look < 3 ? batch("active", 10) : batch("completed", 100)};
+  };
+  const Ran ran = baton({"batch", "watch", "42"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("batch 42 active | prepare dispatched 10 %"), std::string::npos) << ran.out;
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 2) << ran.out;
+  EXPECT_EQ(ran.out.find('\x1b'), std::string::npos);
+}
+
+TEST_F(BatchCommands, WatchOutlivesARestartOfTheServerAndTellsFailures) {
+  answer_ = [this](const Request& request) -> Reply {
+    if (is_failures(request))
+      return {
+          200,
+          R"({"failures":[{"phase_name":"prepare","step_name":"move","member_key":"ada","error_message":"full"}]})"};
+    const int look = looks_++;
+    if (look == 1) return {503, R"({"status":503,"code":"stopping","detail":"the server is stopping"})"};
+    return {200, look < 2 ? batch("active", 10) : batch("failed", 20)};
+  };
+  const Ran ran = baton({"batch", "watch", "42"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("still trying: the server is stopping"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("prepare/move  ada  full"), std::string::npos) << ran.out;
+}
+
+TEST_F(BatchCommands, WatchOfABatchThatIsNotThereEndsAtOnce) {
+  answer_ = [](const Request&) -> Reply {
+    return {404, R"({"code":"batch_not_found","detail":"no batch '42'"})"};
+  };
+  const Ran ran = baton({"batch", "watch", "42"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err, "baton: no batch '42'\n");
+}
+
+TEST_F(BatchCommands, AMemberIsFoundByItsKeyOnAnyPage) {
+  answer_ = [](const Request& request) -> Reply {
+    if (request.target.ends_with("/phases")) return {200, R"({"phases":[{"id":5,"phase_name":"prepare"}]})"};
+    if (request.target.ends_with("/members/8"))
+      return {
+          200,
+          R"({"id":8,"batch_id":42,"member_key":"bob","status":"failed","steps":[{"type":"step","id":12,)"
+          R"("phase_execution_id":5,"step_name":"move","status":"failed","error_message":"full"}],"cleanups":[]})"};
+    if (request.target.find("cursor=c1") != std::string::npos)
+      return {200, R"({"members":[{"id":8,"member_key":"bob","status":"failed"}],"next_cursor":null})"};
+    return {200, R"({"members":[{"id":7,"member_key":"ada","status":"active"}],"next_cursor":"c1"})"};
+  };
+  const Ran ran = baton({"member", "show", "42", "bob"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("prepare  step-12  move  failed"), std::string::npos) << ran.out;
+  EXPECT_EQ(baton({"member", "show", "42", "eve"}).code, 1);
+}
+
+TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {
+  answer_ = [](const Request&) -> Reply {
+    return {200, R"({"id":42,"status":"active","changed":true,"note":"","count":1,"left_out":0})"};
+  };
+  EXPECT_EQ(baton({"batch", "pause", "42", "--by", "ada", "--reason", "lunch"}).out,
+            "Paused batch 42; it is active.\n");
+  EXPECT_EQ(server_.asked("/batches/42/pause"), std::vector<std::string>{R"({"by":"ada","reason":"lunch"})"});
+  EXPECT_EQ(baton({"member", "retry", "42", "bob", "--by", "ada"}).out, "Retried 1 member.\n");
+  EXPECT_EQ(server_.asked("/members:retry"),
+            std::vector<std::string>{R"({"member_keys":["bob"],"by":"ada"})"});
+  EXPECT_EQ(baton({"member", "retry", "42"}).code, 2);
+  EXPECT_EQ(baton({"step", "skip", "init-3"}).code, 0);
+  EXPECT_EQ(server_.asked("/inits/3/skip").size(), 1U);
+  EXPECT_EQ(baton({"step", "cancel", "removal-5-retry-1"}).code, 0);
+  EXPECT_EQ(server_.asked("/cleanups/5/cancel").size(), 1U);
+}
+
+TEST_F(BatchCommands, APlanWithUnknownVariablesFails) {
+  answer_ = [](const Request&) -> Reply {
+    return {200, R"({"name":"contoso","version":3,"member_count":0,"batches":[],"warnings":[],)"
+                 R"("unresolved":[{"phase_name":"prepare","step_name":"move","variable":"Id","count":2}]})"};
+  };
+  const Ran ran = baton({"runbook", "plan", "contoso"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("prepare/move: {{Id}}, 2 times"), std::string::npos) << ran.out;
+  EXPECT_EQ(server_.asked("/runbooks/plan"), std::vector<std::string>{R"({"limit":5,"runbook":"contoso"})"});
+  EXPECT_EQ(baton({"runbook", "plan", "not/there.yaml"}).code, 2);
+}
+
+}  // namespace
+}  // namespace baton::e2e

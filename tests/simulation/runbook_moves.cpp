@@ -1,0 +1,383 @@
+// What may become of a row in one commit, and what may be answered.
+#include <algorithm>
+
+#include "tests/simulation/runbook_watch.hpp"
+#include "tests/simulation/world.hpp"
+
+namespace baton::simulation {
+
+using namespace runbook;
+
+namespace {
+
+bool under_way(StepStatus status) {
+  return status == StepStatus::dispatched || status == StepStatus::polling;
+}
+
+template <class Row>
+void remember(const std::map<std::int64_t, Row>& table, const std::vector<Row>& changed,
+              std::map<std::int64_t, Row>& before) {
+  before.clear();
+  for (const Row& row : changed)
+    if (const auto it = table.find(row.id); it != table.end()) before.emplace(row.id, it->second);
+}
+
+}  // namespace
+
+void RunbookWatch::expect(bool truth, const std::string& what, const std::string& about) const {
+  if (!truth) throw Violation{what + (about.empty() ? "" : " (" + about + ")")};
+}
+
+const Execution* RunbookWatch::find(Ref ref) const {
+  const auto in = [&](const auto& table) -> const Execution* {
+    const auto it = table.find(ref.id);
+    return it == table.end() ? nullptr : &it->second;
+  };
+  switch (ref.kind) {
+    case Kind::step: return in(rows_.steps);
+    case Kind::init: return in(rows_.inits);
+    case Kind::cleanup: return in(rows_.cleanups);
+    default: return nullptr;
+  }
+}
+
+std::int64_t RunbookWatch::batch_of(Ref ref) const {
+  if (!find(ref)) return 0;
+  if (ref.kind == Kind::step) return rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id).batch_id;
+  return ref.kind == Kind::init ? rows_.inits.at(ref.id).batch_id : rows_.cleanups.at(ref.id).batch_id;
+}
+
+std::string RunbookWatch::about(const Execution& row, Kind kind) const {
+  return std::string(name(kind)) + " " + std::to_string(row.id) + " '" + row.step_name + "' " +
+         std::string(name(row.status)) + " " + std::string(name(row.job_state)) + " of batch " +
+         std::to_string(batch_of({kind, row.id}));
+}
+
+const Definition& RunbookWatch::definition(const Batch& batch, std::int32_t version) const {
+  const std::string& book = rows_.runbooks.at(batch.runbook_id).name;
+  for (const auto& [id, row] : rows_.runbooks) {
+    if (row.name != book || row.version != version) continue;
+    auto& known = definitions_[id];
+    if (!known) known = runbook::parse(row.yaml_content, Strictness::stored).definition;
+    return *known;
+  }
+  throw Violation{"a row names a version that exists (" + book + " " + std::to_string(version) + ")"};
+}
+
+// --- commands and answers
+
+void RunbookWatch::arrived(const Command& command) {
+  if (const auto* retry = std::get_if<RetryMembers>(&command)) retried_.insert(retry->batch_id);
+  if (const auto* step = std::get_if<ChangeStep>(&command)) {
+    if (step->what == ChangeStep::What::retry) retried_.insert(batch_of(step->ref));
+    handled_.insert(batch_of(step->ref));
+  }
+  if (const auto* change = std::get_if<ChangeBatch>(&command))
+    if (change->what == ChangeBatch::What::advance) advanced_.insert(change->batch_id);
+  if (const auto* event = std::get_if<RunbookEvent>(&command))
+    if (std::holds_alternative<PhaseDue>(event->message.what)) advanced_.insert(event->message.batch_id);
+}
+
+void RunbookWatch::answered(const Command& command, const Reply& reply) {
+  if (const auto* poll = std::get_if<PollReply>(&reply)) {
+    for (const Handout& job : poll->jobs)
+      if (job.runbook) on_handed_out(job);
+  } else if (const auto* result = std::get_if<ResultReply>(&reply)) {
+    const std::string& id = std::get<ReportResult>(command).task_id;
+    if (parse_job_id(id) && result->ignored.empty())
+      expect(++accepted_[id] == 1, "a job has one accepted result", id);
+  } else if (const auto* beat = std::get_if<HeartbeatReply>(&reply)) {
+    for (const TaskLease& job : std::get<Heartbeat>(command).tasks) {
+      const auto named = parse_job_id(job.task_id);
+      const Execution* row = named ? find(named->ref) : nullptr;
+      if (!row || std::ranges::find(beat->cancelled, job.task_id) != beat->cancelled.end()) continue;
+      if (row->lease_until && row->job_id == job.task_id && lease_token(*row) == job.lease)
+        lease_promised_[{job.task_id, job.lease}] = *row->lease_until;
+    }
+  } else if (const auto* batch = std::get_if<BatchReply>(&reply)) {
+    expect(rows_.batches.contains(batch->batch.id), "an acknowledged batch is stored",
+           std::to_string(batch->batch.id));
+    const auto* change = std::get_if<ChangeBatch>(&command);
+    if (change && change->what == ChangeBatch::What::cancel)
+      expect(rows_.batches.at(change->batch_id).status == BatchStatus::cancelled,
+             "an acknowledged cancel is stored", std::to_string(change->batch_id));
+  } else if (const auto* members = std::get_if<MembersReply>(&reply)) {
+    for (const std::int64_t id : members->member_ids)
+      expect(rows_.members.contains(id), "an acknowledged member is stored", std::to_string(id));
+  } else if (const auto* book = std::get_if<RunbookReply>(&reply)) {
+    expect(rows_.runbooks.contains(book->runbook.id), "an acknowledged runbook is stored", book->runbook.name);
+  }
+}
+
+void RunbookWatch::given_back(const std::string& job_id, const std::string& lease) {
+  lease_promised_.erase({job_id, lease});
+}
+
+void RunbookWatch::on_handed_out(const Handout& job) {
+  const std::string what = job.task_id + " " + job.lease;
+  expect(handed_out_.emplace(job.task_id, job.lease).second, "a lease is given once", what);
+  expect(!job.params.text.contains("{{") && !job.handler.contains("{{"), "nothing unresolved is handed out",
+         what + " " + job.handler + " " + job.params.text);
+  const auto named = parse_job_id(job.task_id);
+  const Execution* row = named ? find(named->ref) : nullptr;
+  expect(row && named->ref == job.runbook->ref, "what is handed out is stored", what);
+  expect(row->delivery_count >= job.delivery_count || row->job_id != job.task_id,
+         "a delivery is counted before it leaves", what);
+  expect(job.runbook->batch_id == batch_of(named->ref), "a job knows its batch", what);
+  lease_promised_[{job.task_id, job.lease}] = job.lease_until;
+  if (named->ref.kind == Kind::step) check_target(rows_.steps.at(named->ref.id), job.params, what);
+}
+
+// Later parameters show what an earlier step has put out, and the member is the right one.
+void RunbookWatch::check_target(const StepExecution& step, const Json& params, const std::string& what) const {
+  const auto value = [&](std::string_view key) -> std::optional<std::string> {
+    const std::string mark = "\"" + std::string(key) + "\":\"";
+    const auto at = params.text.find(mark);
+    if (at == std::string::npos) return std::nullopt;
+    const auto from = at + mark.size();
+    return params.text.substr(from, params.text.find('"', from) - from);
+  };
+  const Member& member = rows_.members.at(step.batch_member_id);
+  if (const auto key = value("Key"))
+    expect(*key == member.member_key, "a job is about its member", what + " " + *key);
+  const auto target = value("Target");
+  if (!target || step.retry_count > 0 || step.poll_count > 0 || step.delivery_count > 1) return;
+  std::set<std::string> known;
+  for (const auto& [id, other] : rows_.steps) {
+    if (other.batch_member_id != member.id || other.status != StepStatus::succeeded || !other.result_json ||
+        *other.completed_at > *step.dispatched_at || !other.result_json->text.contains("\"id\""))
+      continue;
+    const PhaseExecution& phase = rows_.phases.at(other.phase_execution_id);
+    const Phase* of = definition(rows_.batches.at(phase.batch_id), phase.runbook_version).phase(phase.phase_name);
+    if (of && !of->steps.at(static_cast<std::size_t>(other.step_index)).output_params.empty())
+      known.insert("from-" + *other.job_id);
+  }
+  expect(known.empty() ? *target == "none" : known.contains(*target),
+         "what a step has put out is seen by later ones", what + " sees " + *target);
+}
+
+// --- commits
+
+void RunbookWatch::before_commit(const Writes& writes) {
+  remember(rows_.batches, writes.batches_changed, batches_before_);
+  remember(rows_.members, writes.members_changed, members_before_);
+  remember(rows_.phases, writes.phases_changed, phases_before_);
+  remember(rows_.steps, writes.steps_changed, steps_before_);
+  remember(rows_.inits, writes.inits_changed, inits_before_);
+  remember(rows_.cleanups, writes.cleanups_changed, cleanups_before_);
+}
+
+void RunbookWatch::committed(const Writes& writes) {
+  const auto each = [](const auto& fresh, const auto& changed, auto&& visit) {
+    for (const auto& row : fresh) visit(row.id, true);
+    for (const auto& row : changed) visit(row.id, false);
+  };
+  each(writes.batches_new, writes.batches_changed, [&](std::int64_t id, bool fresh) {
+    touched_.insert(id);
+    if (!fresh) check_move(batches_before_.at(id), rows_.batches.at(id));
+  });
+  each(writes.members_new, writes.members_changed, [&](std::int64_t id, bool fresh) {
+    const Member& row = rows_.members.at(id);
+    touched_.insert(row.batch_id);
+    if (!fresh) check_move(members_before_.at(id), row);
+    expect(!row.counted_as || row.counted_as == row.status, "a member that was written is counted as it is",
+           row.member_key);
+  });
+  each(writes.phases_new, writes.phases_changed, [&](std::int64_t id, bool fresh) {
+    touched_.insert(rows_.phases.at(id).batch_id);
+    if (!fresh) check_move(phases_before_.at(id), rows_.phases.at(id));
+  });
+  const auto jobs = [&](Kind kind, const auto& table, const auto& before, const auto& fresh, const auto& changed) {
+    each(fresh, changed, [&](std::int64_t id, bool is_new) {
+      const auto& row = table.at(id);
+      touched_.insert(batch_of({kind, id}));
+      expect(row.counted_as == row.status, "a job that was written is counted as it is", about(row, kind));
+      std::decay_t<decltype(row)> from = is_new ? std::decay_t<decltype(row)>{} : before.at(id);
+      check_move(from, row, {kind, id}, about(row, kind));
+    });
+  };
+  jobs(Kind::init, rows_.inits, inits_before_, writes.inits_new, writes.inits_changed);
+  jobs(Kind::cleanup, rows_.cleanups, cleanups_before_, writes.cleanups_new, writes.cleanups_changed);
+  jobs(Kind::step, rows_.steps, steps_before_, writes.steps_new, writes.steps_changed);
+  const auto begun = [&](const StepExecution& row) {
+    const auto from = steps_before_.find(row.id);
+    const bool was = from != steps_before_.end() && from->second.dispatched_at;
+    if (under_way(rows_.steps.at(row.id).status) && !was) check_begin(rows_.steps.at(row.id));
+  };
+  for (const StepExecution& row : writes.steps_new) begun(row);
+  for (const StepExecution& row : writes.steps_changed) begun(row);
+}
+
+void RunbookWatch::check_move(const Batch& from, const Batch& to) const {
+  const std::string what = "batch " + std::to_string(to.id) + " from " + std::string(name(from.status)) + " to " +
+                           std::string(name(to.status));
+  if (from.status == to.status) {
+    if (is_terminal(to.status) && !retried_.contains(to.id))
+      expect(from.completed_at == to.completed_at && from.error_message == to.error_message,
+             "what has ended never changes", what);
+    return;
+  }
+  if (is_terminal(from.status))
+    expect(retried_.contains(to.id) && from.status != BatchStatus::cancelled,
+           "a batch that has ended goes on only when it is retried", what);
+  else
+    expect(to.status > from.status, "a batch goes forward", what);
+  if (is_terminal(to.status) && to.status != BatchStatus::cancelled) check_batch_end(to);
+}
+
+void RunbookWatch::check_move(const PhaseExecution& from, const PhaseExecution& to) const {
+  const std::string what = "phase " + std::to_string(to.id) + " '" + to.phase_name + "' of batch " +
+                           std::to_string(to.batch_id) + " from " + std::string(name(from.status)) + " to " +
+                           std::string(name(to.status));
+  const Batch& batch = rows_.batches.at(to.batch_id);
+  if (from.status == to.status) return;
+  if (is_terminal(from.status)) {
+    expect(to.status == PhaseStatus::pending && retried_.contains(to.batch_id), "what has ended never changes",
+           what);
+    return;
+  }
+  using enum PhaseStatus;
+  if (from.status == pending && to.status == dispatched && scheduler_ && !advanced_.contains(to.batch_id))
+    expect(to.due_at && *to.due_at <= clock_.now(), "a phase begins when it is due", what);
+  if (to.status == superseded)
+    expect(from.status == pending && to.runbook_version < rows_.runbooks.at(batch.runbook_id).version,
+           "only what waits is superseded, by a newer version", what);
+  if (to.status == completed || (to.status == failed && !is_terminal(batch.status))) check_phase_end(to);
+}
+
+void RunbookWatch::check_move(const Member& from, const Member& to) const {
+  const std::string what = "member '" + to.member_key + "' of batch " + std::to_string(to.batch_id) + " from " +
+                           std::string(name(from.status)) + " to " + std::string(name(to.status));
+  if (from.status == to.status) return;
+  if (to.status == MemberStatus::active)
+    expect(from.status == MemberStatus::failed && retried_.contains(to.batch_id),
+           "only a retry makes a member active again", what);
+  else
+    expect(from.status == MemberStatus::active, "a member fails or leaves once", what);
+}
+
+void RunbookWatch::check_move(const Execution& from, const Execution& to, Ref ref, const std::string& what) {
+  const std::int64_t batch_id = batch_of(ref);
+  const std::string moved = what + " from " + std::string(name(from.status));
+  if (is_terminal(from.status)) {
+    const bool rolls_back = to.status == StepStatus::rolled_back &&
+                            (from.status == StepStatus::failed || from.status == StepStatus::poll_timeout);
+    if (from.status != to.status && !rolls_back)
+      expect(retried_.contains(batch_id) && from.status != StepStatus::succeeded, "what has ended never changes",
+             moved);
+    if (from.status == to.status && !retried_.contains(batch_id))
+      expect(from.completed_at == to.completed_at && from.result_json == to.result_json &&
+                 from.error_message == to.error_message && from.job_id == to.job_id &&
+                 from.retry_count == to.retry_count,
+             "what has ended never changes", moved);
+  }
+  if (to.status == StepStatus::rolled_back && from.status != to.status) {
+    int before = 0;
+    for (const auto& [id, cleanup] : rows_.cleanups) {
+      if ((ref.kind == Kind::step ? cleanup.caused_by_step_id : cleanup.caused_by_init_id) != to.id) continue;
+      ++before;
+      expect(is_terminal(cleanup.status) || handled_.contains(batch_id), "a step is rolled back after its rollback",
+             moved);
+    }
+    expect(before > 0, "a step is rolled back by its rollback", moved);
+  }
+  expect(to.retry_count <= to.max_retries.value_or(0) || retried_.contains(batch_id), "retries have an end", what);
+  check_lease(from, to, what);
+}
+
+void RunbookWatch::check_lease(const Execution& from, const Execution& to, const std::string& what) {
+  const auto named = to.job_id ? parse_job_id(*to.job_id) : std::nullopt;
+  if (to.job_state == JobState::leased &&
+      (from.job_state != JobState::leased || from.delivery_count != to.delivery_count || from.job_id != to.job_id)) {
+    const Batch& batch = rows_.batches.at(batch_of(named->ref));
+    expect(!batch.paused_at, "a paused batch hands nothing out", what);
+    expect(batch.status != BatchStatus::cancelled, "a cancelled batch hands nothing out", what);
+  }
+  // Whoever has a lease keeps it as long as was promised, unless the step is over or he spoke himself.
+  if (from.job_state != JobState::leased) return;
+  const bool again = to.job_state == JobState::queued && to.job_id == from.job_id;
+  const bool given_up = to.error_message && to.error_message != from.error_message &&
+                        (to.error_message->starts_with("timed out") || to.error_message->starts_with("given up"));
+  const auto promised = lease_promised_.find({*from.job_id, lease_token(from)});
+  if ((again || given_up) && promised != lease_promised_.end())
+    expect(clock_.now() >= promised->second, "a lease lasts as long as was promised", what);
+}
+
+// A step begins in a batch whose init steps are over.
+void RunbookWatch::check_begin(const StepExecution& step) const {
+  const PhaseExecution& phase = rows_.phases.at(step.phase_execution_id);
+  const Batch& batch = rows_.batches.at(phase.batch_id);
+  const std::string what = about(step, Kind::step);
+  expect(batch.status != BatchStatus::detected && batch.status != BatchStatus::init_dispatched,
+         "no step runs before the batch is active", what);
+  for (const auto& [id, init] : rows_.inits)
+    if (init.batch_id == batch.id && init.runbook_version == phase.runbook_version)
+      expect(init.status == StepStatus::succeeded || retried_.contains(batch.id),
+             "no step runs before the init steps have succeeded", what);
+  expect(phase.status == PhaseStatus::dispatched || step.is_catch_up, "a step runs in its phase", what);
+  expect(rows_.members.at(step.batch_member_id).status == MemberStatus::active ||
+             interfered_.contains(batch.id),
+         "a step runs for an active member", what);
+}
+
+// --- outcomes, by the table of the specification
+
+void RunbookWatch::check_phase_end(const PhaseExecution& phase) const {
+  const Batch& batch = rows_.batches.at(phase.batch_id);
+  const Definition& book = definition(batch, phase.runbook_version);
+  const std::string what =
+      "phase " + std::to_string(phase.id) + " '" + phase.phase_name + "' of batch " + std::to_string(batch.id) + " of " +
+      book.name + " " + std::string(name(phase.status));
+  std::map<std::int64_t, std::pair<int, int>> members;  // steps, of which succeeded
+  int failures = 0, steps = 0;
+  for (const auto& [id, step] : rows_.steps) {
+    if (step.phase_execution_id != phase.id || step.is_catch_up || !step.counted_as) continue;
+    expect(is_terminal(step.status), "a phase ends after its steps", what + ", " + about(step, Kind::step));
+    auto& [all, succeeded] = members[step.batch_member_id];
+    ++all, ++steps;
+    succeeded += step.status == StepStatus::succeeded;
+    failures += is_failure(step.status);
+  }
+  for (const auto& [id, cleanup] : rows_.cleanups)
+    if (cleanup.phase_execution_id == phase.id && cleanup.kind == CleanupKind::rollback)
+      expect(is_terminal(cleanup.status), "a phase ends after its rollbacks", what);
+  const Phase* of = book.phase(phase.phase_name);
+  const bool one_succeeded = std::ranges::any_of(members, [&](const auto& entry) {
+    const auto& [all, succeeded] = entry.second;
+    return all == succeeded && all == static_cast<int>(of ? of->steps.size() : 0);
+  });
+  // Retries by hand take steps out of their phase: what it made of the rest is looked at by others.
+  if (steps == 0 || retried_.contains(batch.id)) return;
+  const bool completed = book.progression == Progression::lockstep ? failures == 0 : one_succeeded;
+  expect(completed == (phase.status == PhaseStatus::completed), "a phase ends as its steps did", what);
+}
+
+void RunbookWatch::check_batch_end(const Batch& batch) const {
+  const std::string what = "batch " + std::to_string(batch.id) + " of " +
+                           rows_.runbooks.at(batch.runbook_id).name + " " + std::string(name(batch.status));
+  int completed = 0, failed = 0;
+  bool init_failed = false;
+  for (const auto& [id, init] : rows_.inits) {
+    if (init.batch_id != batch.id) continue;
+    expect(is_terminal(init.status), "a batch ends after its init steps", what);
+    init_failed = init_failed || is_failure(init.status);
+  }
+  for (const auto& [id, cleanup] : rows_.cleanups)
+    if (cleanup.batch_id == batch.id)
+      expect(is_terminal(cleanup.status), "a batch ends after its rollbacks and removals", what);
+  for (const auto& [id, phase] : rows_.phases) {
+    if (phase.batch_id != batch.id) continue;
+    expect(is_terminal(phase.status), "a batch ends after its phases", what + ", phase " + phase.phase_name);
+    completed += phase.status == PhaseStatus::completed;
+    failed += phase.status == PhaseStatus::failed;
+  }
+  for (const auto& [id, step] : rows_.steps)
+    if (step.counted_as && rows_.phases.at(step.phase_execution_id).batch_id == batch.id && !init_failed)
+      expect(is_terminal(step.status), "a batch ends after its steps", what + ", " + about(step, Kind::step));
+  const Runbook& book = rows_.runbooks.at(batch.runbook_id);
+  const bool lockstep = definition(batch, book.version).progression == Progression::lockstep;
+  const bool good = !init_failed && (lockstep ? failed == 0 : completed > 0);
+  expect(good == (batch.status == BatchStatus::completed), "a batch ends as its phases did", what);
+}
+
+}  // namespace baton::simulation

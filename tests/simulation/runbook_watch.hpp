@@ -1,0 +1,103 @@
+// What is promised about runbooks. Sees every commit (the rows before and after it), every command that
+// arrives and every answer that leaves; throws Violation.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ports/clock.hpp"
+#include "ports/commands.hpp"
+#include "tests/support/memory_runbooks.hpp"
+
+namespace baton::simulation {
+
+class RunbookWatch {
+ public:
+  // `scheduler`: phases and polls are fired by the engine itself.
+  RunbookWatch(const support::MemoryRunbooks& rows, const Clock& clock, bool scheduler)
+      : rows_(rows), clock_(clock), scheduler_(scheduler) {}
+
+  void arrived(const Command& command);
+  void answered(const Command& command, const Reply& reply);
+  void given_back(const std::string& job_id, const std::string& lease);
+  // Another program has written rows of this batch: what it made of them is not ours to answer for.
+  void interfered(std::int64_t batch_id) { interfered_.insert(batch_id); }
+
+  void before_commit(const runbook::Writes& writes);
+  void committed(const runbook::Writes& writes);
+  void check_touched();
+  void check_all();  // everything has come to its end
+
+ private:
+  // All rows of a batch.
+  struct Whole {
+    const runbook::Batch* batch = nullptr;
+    std::vector<const runbook::Member*> members;
+    std::vector<const runbook::PhaseExecution*> phases;
+    std::vector<const runbook::StepExecution*> steps;
+    std::vector<const runbook::InitExecution*> inits;
+    std::vector<const runbook::CleanupExecution*> cleanups;
+  };
+  template <class Row>
+  using Rows = std::map<std::int64_t, Row>;
+
+  // moves: a row before and after a commit (runbook_moves.cpp)
+  void check_move(const runbook::Batch& from, const runbook::Batch& to) const;
+  void check_move(const runbook::PhaseExecution& from, const runbook::PhaseExecution& to) const;
+  void check_move(const runbook::Member& from, const runbook::Member& to) const;
+  void check_move(const runbook::Execution& from, const runbook::Execution& to, runbook::Ref ref,
+                  const std::string& about);
+  void check_lease(const runbook::Execution& from, const runbook::Execution& to, const std::string& about);
+  void check_begin(const runbook::StepExecution& step) const;
+  void check_phase_end(const runbook::PhaseExecution& phase) const;
+  void check_batch_end(const runbook::Batch& batch) const;
+
+  // rows after a commit (runbook_invariants.cpp)
+  [[nodiscard]] Whole whole(std::int64_t batch_id) const;
+  void check_batch(const Whole& batch) const;
+  void check_counts(const Whole& batch) const;
+  void check_job(const runbook::Execution& row, const Whole& batch, runbook::Kind kind,
+                 const std::string& about) const;
+  void check_members(const Whole& batch) const;
+  void check_order(const std::vector<const runbook::StepExecution*>& steps, const std::string& about) const;
+  void check_lockstep(const Whole& batch, const runbook::PhaseExecution& phase) const;
+  void check_cleanups(const Whole& batch) const;
+  void check_timer(runbook::Kind kind, std::int64_t id, std::optional<Time> due) const;
+  void check_end(const Whole& batch) const;
+
+  void on_handed_out(const Handout& job);
+  void check_target(const runbook::StepExecution& step, const Json& params, const std::string& about) const;
+  void expect(bool truth, const std::string& what, const std::string& about) const;
+
+  [[nodiscard]] const runbook::Execution* find(runbook::Ref ref) const;
+  [[nodiscard]] std::int64_t batch_of(runbook::Ref ref) const;
+  [[nodiscard]] const runbook::Definition& definition(const runbook::Batch& batch, std::int32_t version) const;
+  [[nodiscard]] std::string about(const runbook::Execution& row, runbook::Kind kind) const;
+
+  const support::MemoryRunbooks& rows_;
+  const Clock& clock_;
+  const bool scheduler_;
+
+  std::set<std::int64_t> touched_;
+  Rows<runbook::Batch> batches_before_;
+  Rows<runbook::Member> members_before_;
+  Rows<runbook::PhaseExecution> phases_before_;
+  Rows<runbook::StepExecution> steps_before_;
+  Rows<runbook::InitExecution> inits_before_;
+  Rows<runbook::CleanupExecution> cleanups_before_;
+  mutable std::map<std::int64_t, std::shared_ptr<const runbook::Definition>> definitions_;  // by runbook id
+
+  std::set<std::int64_t> retried_;     // batches of which somebody asked to retry a part
+  std::set<std::int64_t> handled_;     // … or to skip or cancel a step
+  std::set<std::int64_t> advanced_;    // … or to begin a phase
+  std::set<std::int64_t> interfered_;  // see interfered()
+  std::set<std::pair<std::string, std::string>> handed_out_;
+  std::map<std::pair<std::string, std::string>, Time> lease_promised_;
+  std::map<std::string, int> accepted_;  // by job id
+};
+
+}  // namespace baton::simulation

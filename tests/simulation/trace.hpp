@@ -1,0 +1,16 @@
+// What happens in a simulated world, in words: for whoever replays a seed.
+#pragma once
+
+#include <string>
+
+#include "ports/commands.hpp"
+#include "tests/support/memory_store.hpp"
+
+namespace baton::simulation {
+
+[[nodiscard]] std::string describe(const Command& command);
+[[nodiscard]] std::string describe(const Reply& reply);
+// The rows that a commit is about to change; one per line.
+[[nodiscard]] std::string describe(const runbook::Writes& writes, const support::MemoryRunbooks& before);
+
+}  // namespace baton::simulation
