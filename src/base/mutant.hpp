@@ -56,7 +56,7 @@ enum class Mutant {
   steps_made_twice,               // a repeated phase-due makes the steps again
   catch_up_forgotten,             // a late joiner's steps wait for ever
   leaver_goes_on,                 // a removed member's steps run
-  transition_twice,               // a new version's phases are made again
+  supersede_forgotten,            // phases that a new version replaces begin all the same
 };
 
 #ifdef BATON_MUTANTS

@@ -96,7 +96,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::steps_made_twice, "steps_made_twice"},
     NamedMutant{Mutant::catch_up_forgotten, "catch_up_forgotten"},
     NamedMutant{Mutant::leaver_goes_on, "leaver_goes_on"},
-    NamedMutant{Mutant::transition_twice, "transition_twice"},
+    NamedMutant{Mutant::supersede_forgotten, "supersede_forgotten"},
 };
 
 int find_mutants() {

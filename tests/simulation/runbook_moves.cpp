@@ -64,6 +64,21 @@ const Definition& RunbookWatch::definition(const Batch& batch, std::int32_t vers
   throw Violation{"a row names a version that exists (" + book + " " + std::to_string(version) + ")"};
 }
 
+// Of the runbook; null for what another scheduler has made up.
+const Step* RunbookWatch::step_of(Ref ref) const {
+  const Batch& batch = rows_.batches.at(batch_of(ref));
+  const std::vector<Step>* steps = nullptr;
+  if (ref.kind == Kind::init) {
+    steps = &definition(batch, rows_.inits.at(ref.id).runbook_version).init;
+  } else if (ref.kind == Kind::step) {
+    const PhaseExecution& phase = rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id);
+    const Phase* of = definition(batch, phase.runbook_version).phase(phase.phase_name);
+    if (of) steps = &of->steps;
+  }
+  const auto index = static_cast<std::size_t>(find(ref)->step_index);
+  return steps && index < steps->size() ? &(*steps)[index] : nullptr;
+}
+
 // --- commands and answers
 
 void RunbookWatch::arrived(const Command& command) {
@@ -232,8 +247,7 @@ void RunbookWatch::check_move(const PhaseExecution& from, const PhaseExecution& 
   const Batch& batch = rows_.batches.at(to.batch_id);
   if (from.status == to.status) return;
   if (is_terminal(from.status)) {
-    expect(to.status == PhaseStatus::pending && retried_.contains(to.batch_id), "what has ended never changes",
-           what);
+    expect(!is_terminal(to.status) && retried_.contains(to.batch_id), "what has ended never changes", what);
     return;
   }
   using enum PhaseStatus;
@@ -282,7 +296,23 @@ void RunbookWatch::check_move(const Execution& from, const Execution& to, Ref re
     expect(before > 0, "a step is rolled back by its rollback", moved);
   }
   expect(to.retry_count <= to.max_retries.value_or(0) || retried_.contains(batch_id), "retries have an end", what);
+  if (is_failure(to.status) && !is_failure(from.status)) check_failure(from, to, ref, moved);
   check_lease(from, to, what);
+}
+
+// Who fails for good has had his retries, and is rolled back.
+void RunbookWatch::check_failure(const Execution& from, const Execution& to, Ref ref, const std::string& what) const {
+  if (const Step* step = step_of(ref); step && !step->on_failure.empty())
+    expect(std::ranges::any_of(rows_.cleanups,
+                               [&](const auto& entry) {
+                                 const CleanupExecution& row = entry.second;
+                                 return (ref.kind == Kind::step ? row.caused_by_step_id : row.caused_by_init_id) == ref.id;
+                               }),
+           "what fails is rolled back", what);
+  const bool by_worker = to.error_message && (to.error_message == "bad luck" || to.error_message->starts_with("timed out"));
+  if (under_way(from.status) && to.status != StepStatus::poll_timeout && by_worker &&
+      !is_terminal(rows_.batches.at(batch_of(ref)).status))
+    expect(to.retry_count >= to.max_retries.value_or(0), "what fails is tried again as often as the runbook says", what);
 }
 
 void RunbookWatch::check_lease(const Execution& from, const Execution& to, const std::string& what) {
@@ -315,6 +345,11 @@ void RunbookWatch::check_begin(const StepExecution& step) const {
       expect(init.status == StepStatus::succeeded || retried_.contains(batch.id),
              "no step runs before the init steps have succeeded", what);
   expect(phase.status == PhaseStatus::dispatched || step.is_catch_up, "a step runs in its phase", what);
+  for (const auto& [id, other] : rows_.steps)
+    if (step.is_catch_up && other.is_catch_up && other.batch_member_id == step.batch_member_id &&
+        place_of(other) < place_of(step))
+      expect(other.status == StepStatus::succeeded || handled_.contains(batch.id) || retried_.contains(batch.id),
+             "what was missed is caught up in order", what + ", " + about(other, Kind::step));
   expect(rows_.members.at(step.batch_member_id).status == MemberStatus::active ||
              interfered_.contains(batch.id),
          "a step runs for an active member", what);

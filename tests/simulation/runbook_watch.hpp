@@ -53,6 +53,8 @@ class RunbookWatch {
                   const std::string& about);
   void check_lease(const runbook::Execution& from, const runbook::Execution& to, const std::string& about);
   void check_begin(const runbook::StepExecution& step) const;
+  void check_failure(const runbook::Execution& from, const runbook::Execution& to, runbook::Ref ref,
+                     const std::string& about) const;
   void check_phase_end(const runbook::PhaseExecution& phase) const;
   void check_batch_end(const runbook::Batch& batch) const;
 
@@ -64,6 +66,7 @@ class RunbookWatch {
                  const std::string& about) const;
   void check_members(const Whole& batch) const;
   void check_order(const std::vector<const runbook::StepExecution*>& steps, const std::string& about) const;
+  void check_phases(const Whole& batch) const;
   void check_lockstep(const Whole& batch, const runbook::PhaseExecution& phase) const;
   void check_cleanups(const Whole& batch) const;
   void check_timer(runbook::Kind kind, std::int64_t id, std::optional<Time> due) const;
@@ -76,6 +79,12 @@ class RunbookWatch {
   [[nodiscard]] const runbook::Execution* find(runbook::Ref ref) const;
   [[nodiscard]] std::int64_t batch_of(runbook::Ref ref) const;
   [[nodiscard]] const runbook::Definition& definition(const runbook::Batch& batch, std::int32_t version) const;
+  [[nodiscard]] const runbook::Step* step_of(runbook::Ref ref) const;
+  // Where it stands among what its member has missed.
+  [[nodiscard]] std::tuple<std::int32_t, std::int64_t, std::int32_t> place_of(const runbook::StepExecution& step) const {
+    const runbook::PhaseExecution& phase = rows_.phases.at(step.phase_execution_id);
+    return {-phase.offset_minutes, phase.id, step.step_index};
+  }
   [[nodiscard]] std::string about(const runbook::Execution& row, runbook::Kind kind) const;
 
   const support::MemoryRunbooks& rows_;

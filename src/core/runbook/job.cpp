@@ -225,6 +225,7 @@ void Desk::dispatch(const Job& job) {
 
 std::optional<Time> Desk::poll_deadline(const Execution& row) const {
   if (row.status != StepStatus::polling || !row.poll_started_at || !row.poll_timeout_sec) return std::nullopt;
+  if (MUTANT(poll_never_times_out)) return std::nullopt;
   return *row.poll_started_at + std::chrono::seconds{*row.poll_timeout_sec};
 }
 
@@ -245,7 +246,7 @@ void Desk::poll(const Job& job) {
   Execution& row = *job.row;
   if (row.status != StepStatus::polling || is_out(row)) return;
   const auto until = poll_deadline(row);
-  if (until && now >= *until && !MUTANT(poll_never_times_out))
+  if (until && now >= *until)
     return fail(job, StepStatus::poll_timeout,
                 "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
   ++row.poll_count;
@@ -409,7 +410,8 @@ Judged report(const Report& said, Context context) {
   };
   if (is_terminal(row.status) && !MUTANT(runbook_terminal_changes))
     return ignored("the step is " + std::string(name(row.status)));
-  if ((row.job_id != said.job_id || !is_out(row)) && !MUTANT(runbook_old_attempt_accepted))
+  const bool over = !is_out(row) && !MUTANT(runbook_terminal_changes);
+  if ((row.job_id != said.job_id || over) && !MUTANT(runbook_old_attempt_accepted))
     return ignored("it is not the job that the step waits for");
   // A lease that ran out is still the last one given until somebody else is handed the job.
   if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted))

@@ -387,11 +387,15 @@ void reopen_init(Slot<Batch>& batch, const std::string& by, Desk& desk) {
     const PhaseStatus status = phase->row.status;
     if (phase->row.completed_at != ended_at || (status != PhaseStatus::skipped && status != PhaseStatus::failed))
       continue;
-    phase->row.status = PhaseStatus::pending;
     phase->row.completed_at.reset();
-    phase->row.dispatched_at.reset();
-    if (desk.policy.scheduler) phase->row.timer_due = phase->row.due_at;
     phase->changed = true;
+    if (status == PhaseStatus::failed) {  // it was due, and is held again
+      phase->row.status = PhaseStatus::dispatched;
+      phase->row.walk = Walk::held;
+    } else {
+      phase->row.status = PhaseStatus::pending;
+      if (desk.policy.scheduler) phase->row.timer_due = phase->row.due_at;
+    }
   }
 }
 

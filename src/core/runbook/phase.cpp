@@ -370,6 +370,7 @@ void Desk::resume_rest(Batch& batch) {
 void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& definition) {
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id)) {
     if (phase->row.status != PhaseStatus::pending || phase->row.runbook_version >= to.version) continue;
+    if (MUTANT(supersede_forgotten)) continue;
     phase->row.status = PhaseStatus::superseded;
     phase->row.completed_at = now;
     phase->row.timer_due.reset();
@@ -380,7 +381,7 @@ void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& d
       there, [&](const auto* phase) { return phase->row.runbook_version == to.version; });
   batch.row.runbook_id = to.id;
   batch.changed = true;
-  if (has && !MUTANT(transition_twice)) return;  // it was done before
+  if (has) return;  // it was done before
   create_phases(batch, to, definition);
   if (to.overdue_behavior == "ignore" && !to.ignore_overdue_applied)
     for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id))

@@ -85,12 +85,15 @@ void Desk::advance_catch_up(Slot<Member>& member) {
     return std::tuple(-phase.offset_minutes, phase.id, step->row.step_index);
   };
   std::ranges::sort(steps, {}, order);
+  // A phase that begins late may come before the one that he is at: that one is finished first.
+  const auto under_way = [](const auto* step) {
+    return step->row.job_state != JobState::none || step->row.status == StepStatus::polling || step->row.retry_after;
+  };
+  if (std::ranges::any_of(steps, under_way)) return;
   for (Slot<StepExecution>* step : steps) {
     // Who failed or cancelled one has cancelled those after it; what was retried since then runs all the same.
     if (is_terminal(step->row.status)) continue;
-    if (step->row.status == StepStatus::pending && member.row.status == MemberStatus::active &&
-        !step->row.retry_after)
-      dispatch(job_of(*step));
+    if (member.row.status == MemberStatus::active) dispatch(job_of(*step));
     if (!is_terminal(step->row.status) || !member.row.catching_up) return;
   }
   member.row.catching_up = false;
