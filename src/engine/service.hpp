@@ -23,7 +23,7 @@ namespace baton::engine {
 struct Options {
   std::size_t inbox_max = 16'384;                        // commands waiting; one more is refused
   std::size_t inbox_bytes_max = std::size_t{256} << 20;  // and what they carry
-  std::size_t batch_max = 2'048;                         // commands in one transaction
+  std::size_t batch_max = 1'024;  // commands in one transaction: others' timers wait for it
   std::size_t batch_bytes_max = std::size_t{32} << 20;   // and what they carry
   std::map<std::string, std::string> environment;        // what expressions may see as env.*
   Duration short_lease = std::chrono::seconds{30};  // of workers that heartbeat

@@ -42,7 +42,7 @@ struct WriterOptions {
   workflow::Policy policy;
   runbook::Policy runbooks;
   std::size_t timers_max = 1'000;     // due timers taken into one batch
-  std::size_t handouts_max = 4'000;   // tasks handed out in one batch
+  std::size_t handouts_max = 1'000;   // tasks handed out in one batch
   int chunks_max = 4;                 // steps of large fan-outs in one batch: others are to get their turn
   std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
   std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/runbook/definition.hpp"
@@ -145,7 +146,7 @@ class Ledger {
   FindDefinition find_definition_;
   IdPool& ids_;
   IdPool ids_taken_;  // the last one last
-  Needs answered_;
+  std::unordered_set<Need, HashNeed> answered_;
   std::unordered_map<std::int64_t, Slot<Runbook>> runbooks_;
   std::unordered_map<std::int64_t, Slot<Batch>> batches_;
   std::unordered_map<std::int64_t, Slot<Member>> members_;

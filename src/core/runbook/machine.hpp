@@ -44,7 +44,7 @@ struct Policy {
   Duration short_lease = std::chrono::seconds{30};
   std::int32_t deliveries_max = 10;
   std::int32_t chunk_members = 1'000;  // seen by one step of a walk
-  std::int32_t chunk_rows = 5'000;     // written by one step of a walk, about
+  std::int32_t chunk_rows = 2'000;     // written by one step of a walk, about
   // When the server came (back). Whoever was working then gets one short lease's time to report before he is
   // given up.
   Time opened_at{};

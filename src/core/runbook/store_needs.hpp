@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,16 @@ struct Need {
   std::string text;
   std::string key;
   friend auto operator<=>(const Need&, const Need&) = default;
+};
+
+struct HashNeed {
+  std::size_t operator()(const Need& need) const noexcept {
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+    std::uint64_t hash = static_cast<std::uint64_t>(need.what);
+    for (const std::int64_t part : {need.id, need.other, std::int64_t{need.n}})
+      hash = (hash ^ static_cast<std::uint64_t>(part)) * odd;
+    return static_cast<std::size_t>(hash ^ (hash >> 29) ^ std::hash<std::string>{}(need.text));
+  }
 };
 
 // No row twice. Executions come without result_json.
