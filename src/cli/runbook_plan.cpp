@@ -53,7 +53,7 @@ std::string steps_text(const std::vector<Fields>& steps, const std::string& inde
                         printable(step.document("params")));
     const std::string below = indent + std::string(columns + 2, ' ');
     if (const std::string later = variables(step, "from_earlier_steps"); !later.empty())
-      text += below + paint(later + " comes from an earlier step", Colour::dim, colour) + '\n';
+      text += below + paint(later + (later == "{{_batch_id}}" ? " is known when the batch is made" : " comes from an earlier step"), Colour::dim, colour) + '\n';
     if (const std::string unknown = variables(step, "unresolved"); !unknown.empty())
       text += below + paint("! " + unknown + " is unknown: the step would fail", Colour::red, colour) + '\n';
   }

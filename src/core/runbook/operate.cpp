@@ -320,6 +320,8 @@ Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& 
   Desk desk(context);
   desk.end(*batch, BatchStatus::cancelled, "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
   batch->row.importing = false;
+  batch->row.paused_at.reset();
+  batch->row.paused_by.reset();
   batch->row.walk = Walk::cancel;
   batch->row.walk_after = 0;
   batch->row.timer_due = context.now;

@@ -332,7 +332,9 @@ void Desk::end(Slot<Batch>& batch, BatchStatus status, const std::string& messag
     phase->changed = true;
   }
   event(row.id, "batch_" + std::string(name(status)),
-        "the batch is " + std::string(name(status)) + (message.empty() ? "" : ": " + message));
+        status == BatchStatus::cancelled
+            ? message
+            : "the batch is " + std::string(name(status)) + (message.empty() ? "" : ": " + message));
 }
 
 }  // namespace baton::runbook
