@@ -134,7 +134,9 @@ class Writer::Batch {
 
   // runbooks (batch_runbooks.cpp, batch_runbook_commands.cpp)
   [[nodiscard]] Result<> load_runbooks();
-  [[nodiscard]] Result<> load_needs(runbook::Needs needs);
+  [[nodiscard]] Result<bool> load_needs(runbook::Needs needs);
+  template <class Foresee>
+  [[nodiscard]] Result<> load_rounds(Foresee&& foresee);
   [[nodiscard]] Result<> write_data();
   void foresee_item(const Command& command, runbook::Needs& needs);
   void choose_walks();

@@ -24,11 +24,25 @@ std::map<runbook::Table, std::size_t> Writer::Batch::ids_wanted() const {
 
 // --- loading
 
-Result<> Writer::Batch::load_needs(Needs needs) {
+// False: everything was known already.
+Result<bool> Writer::Batch::load_needs(Needs needs) {
   std::erase_if(needs, [&](const runbook::Need& need) { return ledger_.knows(need); });
-  if (needs.empty()) return {};
+  if (needs.empty()) return false;
   TRY_ASSIGN(auto loaded, writer_.store_.load(std::vector<runbook::Need>(needs.begin(), needs.end())));
   ledger_.add(std::move(loaded), needs);
+  return true;
+}
+
+// A round of loading may tell what the next one needs: step, phase, batch, runbook.
+template <class Foresee>
+Result<> Writer::Batch::load_rounds(Foresee&& foresee) {
+  constexpr int rounds_max = 8;
+  for (int round = 0; round < rounds_max; ++round) {
+    Needs needs;
+    foresee(needs);
+    TRY_ASSIGN(const bool more, load_needs(std::move(needs)));
+    if (!more) break;
+  }
   return {};
 }
 
@@ -80,30 +94,20 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
                  [&](const auto&) {},
              },
              command);
-  std::erase_if(needs, [&](const runbook::Need& need) { return ledger_.knows(need); });
 }
 
 Result<> Writer::Batch::load_runbooks() {
-  // A round of loading may tell what the next one needs: step, phase, batch, runbook.
-  constexpr int rounds_max = 8;
   TRY(load_needs(lessons_.needs));
-  for (int round = 0; round < rounds_max; ++round) {
-    Needs needs;
+  TRY(load_rounds([&](Needs& needs) {
     for (const Item& item : items_) foresee_item(item.command, needs);
     for (const runbook::Timer& timer : runbook_timers_)
       runbook::foresee(Ref{timer.kind, timer.id}, ledger_, needs);
-    if (needs.empty()) break;
-    TRY(load_needs(std::move(needs)));
-  }
+  }));
   choose_walks();
-  for (int round = 0; round < rounds_max; ++round) {
-    Needs needs;
+  return load_rounds([&](Needs& needs) {
     for (const runbook::Timer& timer : walks_)
       runbook::foresee_chunk(Ref{timer.kind, timer.id}, writer_.options_.runbooks, ledger_, needs);
-    if (needs.empty()) break;
-    TRY(load_needs(std::move(needs)));
-  }
-  return {};
+  });
 }
 
 // A chunk of a walk may bring thousands of rows: only few have their turn in one batch. The others stay due.
@@ -238,14 +242,9 @@ Reply Writer::Batch::decide_job_note(const TaskNote& c) {
 }
 
 Result<> Writer::Batch::load_jobs(const std::vector<WaitingTask>& tasks) {
-  constexpr int rounds_max = 8;
-  for (int round = 0; round < rounds_max; ++round) {
-    Needs needs;
+  return load_rounds([&](Needs& needs) {
     for (const WaitingTask& task : tasks) runbook::foresee_handout(task.runbook_job, ledger_, needs);
-    if (needs.empty()) break;
-    TRY(load_needs(std::move(needs)));
-  }
-  return {};
+  });
 }
 
 std::optional<Handout> Writer::Batch::give_job(Ref ref, const Poll& poll) {

@@ -126,7 +126,7 @@ struct Service::State {
     }
     if (inbox.empty() && stopping && !writer.has_own_items()) return false;
     std::size_t bytes = 0;
-    while (!inbox.empty() && batch.size() < options.batch_max && bytes < options.batch_bytes_max) {
+    while (!inbox.empty() && batch.size() < batch_size && bytes < options.batch_bytes_max) {
       bytes += inbox.front().bytes;
       batch.push_back(std::move(inbox.front().item));
       inbox.pop_front();
@@ -142,7 +142,7 @@ struct Service::State {
       if (writer.away())
         refuse(batch, Refusal::store_unavailable, "the store is not reachable at the moment");
       else
-        writer.run(std::move(batch));
+        run(std::move(batch));
       batch.clear();
       if (writer.away() && !come_back()) break;
     }
@@ -150,6 +150,18 @@ struct Service::State {
     stopping = true;
     refuse_inbox(Refusal::stopping, "the server is stopping");
     writer.finish();
+  }
+
+  // The next batch is as large as this one says that the time allows.
+  void run(std::vector<Item> batch) {
+    const bool full = batch.size() >= batch_size;
+    const auto began = std::chrono::steady_clock::now();
+    writer.run(std::move(batch));
+    const auto took = std::chrono::steady_clock::now() - began;
+    if (took > options.batch_time)
+      batch_size = std::max(options.batch_min, batch_size * 3 / 4);
+    else if (full)
+      batch_size = std::min(options.batch_max, batch_size * 5 / 4);
   }
 
   // Reopens the store, refusing whoever comes meanwhile. False: it is over.
@@ -214,6 +226,7 @@ struct Service::State {
   std::size_t inbox_bytes = 0;
   bool stopping = false;
   std::atomic<bool> ready = false;
+  std::size_t batch_size = 512;  // of the next one; the thread's own
   std::thread thread;
 };
 

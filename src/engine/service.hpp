@@ -23,7 +23,8 @@ namespace baton::engine {
 struct Options {
   std::size_t inbox_max = 16'384;                        // commands waiting; one more is refused
   std::size_t inbox_bytes_max = std::size_t{256} << 20;  // and what they carry
-  std::size_t batch_max = 1'024;  // commands in one transaction: others' timers wait for it
+  std::size_t batch_min = 128, batch_max = 4'096;        // commands in one transaction
+  std::chrono::milliseconds batch_time{25};              // and how long one may take: what is due meanwhile waits
   std::size_t batch_bytes_max = std::size_t{32} << 20;   // and what they carry
   std::map<std::string, std::string> environment;        // what expressions may see as env.*
   Duration short_lease = std::chrono::seconds{30};  // of workers that heartbeat

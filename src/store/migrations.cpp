@@ -339,8 +339,9 @@ CREATE TABLE step_executions (
   {execution_3}
 ) {heap};
 CREATE INDEX step_executions_by_phase ON step_executions (phase_execution_id, batch_member_id, step_index{,id});
+-- Not IN: for a list of three SQLite makes a temporary table, twice at each update.
 CREATE INDEX step_executions_failed ON step_executions (phase_execution_id{,id})
-  WHERE status IN ('failed','poll_timeout','rolled_back');
+  WHERE status='failed' OR status='poll_timeout' OR status='rolled_back';
 CREATE INDEX step_executions_waiting ON step_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
 CREATE INDEX step_executions_parked ON step_executions (id) WHERE job_state='parked';
 

@@ -121,7 +121,8 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
 
 Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
 
-constexpr std::string_view has_failed = "t.status IN ('failed','poll_timeout','rolled_back')";
+// As the index step_executions_failed says it.
+constexpr std::string_view has_failed = "(t.status='failed' OR t.status='poll_timeout' OR t.status='rolled_back')";
 
 }  // namespace
 

@@ -96,6 +96,10 @@ struct RunbookStatements {
         steps_of(select_by<StepExecution>(d, Columns::deciding,
                                           {{"batch_member_id", number}, {"phase_execution_id", number}}, "",
                                           "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
+        steps_ahead(select_by<StepExecution>(d, Columns::deciding,
+                                             {{"batch_member_id", number}, {"phase_execution_id", number}},
+                                             "t.status<>'succeeded'",
+                                             "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
         steps_of_member{"SELECT " + names<StepExecution>(Columns::deciding, "t.") + from_steps_of_members(d) +
                             " ORDER BY p.id,t.step_index",
                         {number},
@@ -124,7 +128,7 @@ struct RunbookStatements {
   WriteStatements<InitExecution> inits;
   WriteStatements<CleanupExecution> cleanups;
   Statement count_upsert, timer_insert, timer_delete, event_insert;
-  Statement runbook_version, phases_of, inits_of, members_named, steps_of, steps_of_member;
+  Statement runbook_version, phases_of, inits_of, members_named, steps_of, steps_ahead, steps_of_member;
   Statement cleanups_of_step, cleanups_of_init, removals_of, open_cleanups_of, counts_of;
 
   // The active version, else the newest.
@@ -294,6 +298,7 @@ void RunbookLoad::add_list(std::vector<Call>& calls, What what, const Needs& nee
     case What::failed_members_of: return list(sql_.failed_members_of, by_id_page, members_);
     case What::members_named: return list(sql_.members_named, by_id_and_text, members_);
     case What::steps_of: return list(sql_.steps_of, by_id_and_other, steps_);
+    case What::steps_ahead: return list(sql_.steps_ahead, by_id_and_other, steps_);
     case What::steps_of_member: return list(sql_.steps_of_member, by_id, steps_);
     case What::parked_steps: return list(sql_.parked_steps, by_page, steps_);
     case What::cleanups_of_step: return list(sql_.cleanups_of_step, by_id, cleanups_);

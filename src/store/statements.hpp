@@ -376,16 +376,12 @@ Statement select_statement(Dialect dialect, Columns columns = Columns::all) {
 // ----------------------------------------------------------------------------------------------------------------------------
 
 template <class Row>
-bool key_less(const Row& a, const Row& b) {
-  std::strong_ordering order = std::strong_ordering::equal;
-  for_columns<Row>(Columns::keys, [&](const auto& column) {
-    if constexpr (requires {
-                    a.*column.member <=> b.*column.member;
-                  }) {  // documents have no order, and are never keys
-      if (order == 0) order = a.*column.member <=> b.*column.member;
-    }
-  });
-  return order < 0;
+auto key_of(const Row& row) {
+  constexpr std::size_t n = std::apply(
+      [](const auto&... column) { return (std::size_t{column.kind == Kind::key} + ...); }, Table<Row>::columns);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tie(row.*std::get<I>(Table<Row>::columns).member...);
+  }(std::make_index_sequence<n>{});
 }
 
 // The rows in the order of their keys: neighbours on a page are then written one after the other, which both
@@ -395,7 +391,7 @@ std::vector<const Row*> in_key_order(const std::vector<Row>& rows) {
   std::vector<const Row*> order;
   order.reserve(rows.size());
   for (const Row& row : rows) order.push_back(&row);
-  std::ranges::sort(order, [](const Row* a, const Row* b) { return key_less(*a, *b); });
+  std::ranges::sort(order, [](const Row* a, const Row* b) { return key_of(*a) < key_of(*b); });
   return order;
 }
 

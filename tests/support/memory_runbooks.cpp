@@ -145,8 +145,10 @@ void Load::steps_of(const Need& need) {
   const auto found = steps_by_member_->find(need.id);
   if (found == steps_by_member_->end()) return;
   auto steps = found->second;
-  if (need.what == What::steps_of)
+  if (need.what != What::steps_of_member)
     std::erase_if(steps, [&](const StepExecution* s) { return s->phase_execution_id != need.other; });
+  if (need.what == What::steps_ahead)
+    std::erase_if(steps, [](const StepExecution* s) { return s->status == StepStatus::succeeded; });
   std::ranges::stable_sort(
       steps, {}, [](const StepExecution* s) { return std::pair(s->phase_execution_id, s->step_index); });
   for (const StepExecution* step : steps) steps_.add(*step);
@@ -199,6 +201,7 @@ void Load::list(const Need& need) {
     case What::failed_members_of:
     case What::members_named: return members_of(need);
     case What::steps_of:
+    case What::steps_ahead:
     case What::steps_of_member:
     case What::parked_steps: return steps_of(need);
     case What::cleanups_of_step:

@@ -238,7 +238,7 @@ class Foresight {
     if (!job) return;
     phase(job->step->phase_execution_id);
     want({.what = What::member, .id = job->step->batch_member_id});
-    want({.what = What::steps_of, .id = job->step->batch_member_id, .other = job->step->phase_execution_id});
+    want({.what = What::steps_ahead, .id = job->step->batch_member_id, .other = job->step->phase_execution_id});
   }
   void init(std::int64_t id) {
     if (!want({.what = What::init, .id = id})) return;

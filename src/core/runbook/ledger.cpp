@@ -63,6 +63,8 @@ bool is_open(std::string_view status) {
 void Ledger::add(Loaded loaded, const Needs& answered) {
   for (const StepExecution& step : loaded.steps)
     if (!steps_.contains(step.id)) steps_by_member_[step.batch_member_id].push_back(step.id);
+  std::vector<std::int64_t> members;
+  for (const Member& member : loaded.members) members.push_back(member.id);
   insert(runbooks_, loaded.runbooks);
   insert(batches_, loaded.batches);
   insert(members_, loaded.members);
@@ -70,7 +72,10 @@ void Ledger::add(Loaded loaded, const Needs& answered) {
   insert(steps_, loaded.steps);
   insert(inits_, loaded.inits);
   insert(cleanups_, loaded.cleanups);
-  for (auto& [id, slot] : members_) members_by_batch_[slot.row.batch_id][id] = &slot;
+  for (const std::int64_t id : members) {
+    Slot<Member>& slot = members_.at(id);
+    members_by_batch_[slot.row.batch_id][id] = &slot;
+  }
   for (Count& c : loaded.counts)
     counts_.try_emplace({c.batch_id, c.phase_execution_id, c.lane, c.step_index, c.status}, Counted{c.n, false});
   for (auto& row : loaded.data_rows)
@@ -187,19 +192,35 @@ std::vector<Slot<Member>*> Ledger::members_named(std::int64_t batch_id, const st
   return found;
 }
 
-std::vector<Slot<StepExecution>*> Ledger::steps_of(std::int64_t member_id, std::int64_t phase_id) {
-  const Need both{.what = What::steps_of, .id = member_id, .other = phase_id};
-  if (!answered_.contains(both) && !answered_.contains({.what = What::steps_of_member, .id = member_id})) {
-    const auto* of_member = find(members_, member_id);
-    const auto* of_phase = find(phases_, phase_id);
-    if (!(of_member && of_member->is_new) && !(of_phase && of_phase->is_new)) throw NotLoaded{both};
-  }
+// Asked for by phase, or with all of the member; of what is new there is nothing in the store.
+void Ledger::require_steps(Need need) const {
+  if (answered_.contains(need) || answered_.contains({.what = What::steps_of_member, .id = need.id})) return;
+  const auto member = members_.find(need.id);
+  const auto phase = phases_.find(need.other);
+  if ((member != members_.end() && member->second.is_new) || (phase != phases_.end() && phase->second.is_new)) return;
+  throw NotLoaded{std::move(need)};
+}
+
+std::vector<Slot<StepExecution>*> Ledger::find_steps(std::int64_t member_id, std::int64_t phase_id) {
   std::vector<Slot<StepExecution>*> found;
   if (const auto ids = steps_by_member_.find(member_id); ids != steps_by_member_.end())
     for (const std::int64_t id : ids->second)
       if (Slot<StepExecution>& slot = steps_.at(id); slot.row.phase_execution_id == phase_id)
         found.push_back(&slot);
   std::ranges::sort(found, {}, [](const auto* s) { return std::pair(s->row.step_index, s->row.id); });
+  return found;
+}
+
+std::vector<Slot<StepExecution>*> Ledger::steps_of(std::int64_t member_id, std::int64_t phase_id) {
+  require_steps({.what = What::steps_of, .id = member_id, .other = phase_id});
+  return find_steps(member_id, phase_id);
+}
+
+std::vector<Slot<StepExecution>*> Ledger::steps_ahead(std::int64_t member_id, std::int64_t phase_id) {
+  if (!answered_.contains({.what = What::steps_of, .id = member_id, .other = phase_id}))
+    require_steps({.what = What::steps_ahead, .id = member_id, .other = phase_id});
+  auto found = find_steps(member_id, phase_id);
+  std::erase_if(found, [](const auto* slot) { return slot->row.status == StepStatus::succeeded; });
   return found;
 }
 

@@ -81,6 +81,8 @@ class Ledger {
   [[nodiscard]] std::vector<Slot<Member>*> members_named(std::int64_t batch_id, const std::string& key);
   // By step_index.
   [[nodiscard]] std::vector<Slot<StepExecution>*> steps_of(std::int64_t member_id, std::int64_t phase_id);
+  // Those of them that have not succeeded.
+  [[nodiscard]] std::vector<Slot<StepExecution>*> steps_ahead(std::int64_t member_id, std::int64_t phase_id);
   [[nodiscard]] std::vector<Slot<StepExecution>*> steps_of_member(std::int64_t member_id);
   [[nodiscard]] std::vector<Slot<StepExecution>*> parked_steps(std::int64_t after, std::int32_t limit);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> cleanups_of(const Job& cause);
@@ -139,6 +141,8 @@ class Ledger {
   void require(Need need) const {
     if (!answered_.contains(need)) throw NotLoaded{std::move(need)};
   }
+  void require_steps(Need need) const;
+  std::vector<Slot<StepExecution>*> find_steps(std::int64_t member_id, std::int64_t phase_id);
   std::int64_t next_id(Table table);
   template <class Row>
   Slot<Row>& create_in(std::unordered_map<std::int64_t, Slot<Row>>& rows, Table table, Row row);

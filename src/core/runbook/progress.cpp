@@ -66,9 +66,8 @@ void Desk::set_status(Slot<Member>& member, MemberStatus status) {
 // Per member: the first of his steps in the phase that has not succeeded runs, if it waits.
 void Desk::advance_member(Slot<Member>& member, PhaseExecution& phase) {
   if (member.row.status != MemberStatus::active) return;
-  for (Slot<StepExecution>* step : ledger.steps_of(member.row.id, phase.id)) {
+  for (Slot<StepExecution>* step : ledger.steps_ahead(member.row.id, phase.id)) {
     if (step->row.is_catch_up) return;
-    if (step->row.status == StepStatus::succeeded) continue;
     if (step->row.status == StepStatus::pending && !step->row.retry_after) dispatch(job_of(*step));
     if (MUTANT(member_runs_ahead) && step->row.status == StepStatus::dispatched) continue;
     return;

@@ -32,6 +32,7 @@ struct Need {
     members_named,     // id: batch; text: member_key; by id
     step,              // id
     steps_of,          // id: member; other: phase; by step_index
+    steps_ahead,       // the same, those that have not succeeded
     steps_of_member,   // id: member; all of them
     parked_steps,      // other: after this id; n: at most; steps whose job_state is parked, by id
     cleanup,           // id

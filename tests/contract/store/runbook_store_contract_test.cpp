@@ -377,12 +377,20 @@ TEST_P(RunbookStoreContract, StepsAreFoundByMemberAndPhase) {
   EXPECT_EQ(ids_of({{What::steps_of, 1, 10}}), (Ids{6, 5}));  // by step_index
   EXPECT_EQ(ids_of({{What::steps_of, 2, 10}}), Ids{8});
   EXPECT_EQ(ids_of({{What::steps_of, 2, 12}}), Ids{});
+  EXPECT_EQ(ids_of({{What::steps_ahead, 1, 10}}), (Ids{6, 5}));
   EXPECT_EQ(ids_of({{What::steps_of_member, 1}}), (Ids{6, 5, 7}));
   EXPECT_EQ(ids_of({{What::steps_of_member, 3}}), Ids{});
   EXPECT_EQ(ids_of({{What::step, 5}, {What::step, 8}, {What::steps_of, 1, 10}}), (Ids{6, 5, 8}));
   auto all = ids_of({{What::steps_of_member, 1}, {What::steps_of_member, 2}, {What::steps_of, 1, 11}});
   std::ranges::sort(all);
   EXPECT_EQ(all, (Ids{5, 6, 7, 8, 9}));
+
+  Writes done;
+  done.steps_changed = load({{What::step, 6}}).steps;
+  done.steps_changed[0].stored_status = done.steps_changed[0].status;
+  done.steps_changed[0].status = StepStatus::succeeded;
+  commit(done);
+  EXPECT_EQ(ids_of({{What::steps_ahead, 1, 10}}), Ids{5});
 }
 
 TEST_P(RunbookStoreContract, ParkedStepsComeInPagesById) {
