@@ -148,6 +148,9 @@ int show(const Options& options) {
 Show changed(std::string_view done) {
   return [done](const Fields& reply) {
     const std::int64_t left_out = reply.number("left_out");
+    const auto phases = reply.items("phases");
+    for (const Fields& phase : phases) fmt::print("Phase '{}' goes on from where it failed.\n", phase.whole());
+    if (!phases.empty()) return;
     fmt::print("{} {}", done, counted(reply.number("count"), "member"));
     if (left_out > 0) fmt::print("; {} {} left out", left_out, left_out == 1 ? "was" : "were");
     fmt::print(".\n");
@@ -169,7 +172,7 @@ int remove(const Options& options) { return change(options, "remove", "Removed")
 
 int retry(const Options& options) {
   if (options.keys.empty() && !options.all) {
-    complain("say whom to retry: KEY, or --all for every failed member of the batch");
+    complain("say whom to retry: KEY, or --all for every failed member of the batch (in lockstep, for the phases that failed)");
     return exit_usage;
   }
   return change(options, "retry", "Retried");

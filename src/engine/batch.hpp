@@ -16,6 +16,7 @@ struct Lessons {
   runbook::Needs needs;             // rows of runbooks that nobody foresaw
   std::map<std::size_t, std::string> unreadable;  // items that cannot be decided, and why
   std::set<runbook::Timer> unreadable_timers;
+  std::set<runbook::Ref> unreadable_jobs;  // that wait for a worker
   bool data_written = false;  // what sources said is in its tables
   int tries = 0;              // commits that collided with other programs
 };
@@ -141,7 +142,6 @@ class Writer::Batch {
   void foresee_item(const Command& command, runbook::Needs& needs);
   void choose_walks();
   void decide_runbook_timers();
-  void put_off(const runbook::Timer& timer);
   template <class Decide>
   [[nodiscard]] bool with_ledger(Decide&& decide, std::string& unreadable);
   template <class Decide>
@@ -196,6 +196,7 @@ class Writer::Batch {
   runbook::Ledger ledger_;
   runbook::Journal runbook_journal_;
   std::vector<runbook::Timer> runbook_timers_;
+  std::set<runbook::Timer> put_off_;
   std::set<runbook::Timer> walks_;  // the chunks of walks that have their turn
   bool runbooks_missing_ = false;
   bool runbooks_changed_ = false;  // a scheduler should look

@@ -81,6 +81,8 @@ void Writer::Batch::release() {
   for (auto& [id, r] : runs_)
     if (!r.expansions.empty() || !r.gatherings.empty()) writer_.progressions_.keep(id, r);
   for (const JobId& id : journal_.ended) writer_.progressions_.drop(id);
+  constexpr std::chrono::seconds look_again_after{5};
+  if (!lessons_.unreadable_jobs.empty() && !writer_.look_again_at_) writer_.look_again_at_ = now_ + look_again_after;
   if (runbooks_changed_ && writer_.options_.runbooks_changed) writer_.options_.runbooks_changed();
   if (writer_.metrics_.steps_ended) {
     writer_.metrics_.steps_ended->add(runbook_journal_.steps_ended);

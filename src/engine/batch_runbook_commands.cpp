@@ -23,7 +23,7 @@ Reply refused(const runbook::Outcome& outcome) { return Refused{refusal(outcome.
 
 Reply members_reply(const runbook::Joined& joined) {
   if (is_wrong(joined.outcome)) return refused(joined.outcome);
-  return MembersReply{joined.member_ids, joined.left_out, joined.more};
+  return MembersReply{joined.member_ids, joined.left_out, joined.more, joined.phases};
 }
 
 }  // namespace

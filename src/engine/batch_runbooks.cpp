@@ -24,6 +24,19 @@ std::map<runbook::Table, std::size_t> Writer::Batch::ids_wanted() const {
 
 // --- loading
 
+namespace {
+
+// Whatever cannot be read is found out again when it is decided on.
+template <class Foresee>
+void unless_unreadable(Foresee&& foresee) {
+  try {
+    foresee();
+  } catch (const runbook::Unreadable&) {
+  }
+}
+
+}  // namespace
+
 // False: everything was known already.
 Result<bool> Writer::Batch::load_needs(Needs needs) {
   std::erase_if(needs, [&](const runbook::Need& need) { return ledger_.knows(need); });
@@ -99,9 +112,9 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
 Result<> Writer::Batch::load_runbooks() {
   TRY(load_needs(lessons_.needs));
   TRY(load_rounds([&](Needs& needs) {
-    for (const Item& item : items_) foresee_item(item.command, needs);
+    for (const Item& item : items_) unless_unreadable([&] { foresee_item(item.command, needs); });
     for (const runbook::Timer& timer : runbook_timers_)
-      runbook::foresee(Ref{timer.kind, timer.id}, ledger_, needs);
+      unless_unreadable([&] { runbook::foresee(Ref{timer.kind, timer.id}, ledger_, needs); });
   }));
   choose_walks();
   return load_rounds([&](Needs& needs) {
@@ -117,6 +130,7 @@ void Writer::Batch::choose_walks() {
     try {
       if (runbook::is_chunk({timer.kind, timer.id}, ledger_)) walks_.insert(timer);
     } catch (const runbook::NotLoaded&) {  // a row that is gone: deciding finds out
+    } catch (const runbook::Unreadable&) {
     }
   }
 }
@@ -144,37 +158,23 @@ Result<> Writer::Batch::write_data() {
 
 // --- deciding
 
-void Writer::Batch::put_off(const runbook::Timer& timer) {
-  constexpr std::chrono::minutes later{10};
-  const auto move = [&](auto* slot) {
-    if (!slot || slot->row.timer_due != timer.due) return;
-    slot->row.timer_due = now_ + later;
-    slot->changed = true;
-  };
-  switch (timer.kind) {
-    case runbook::Kind::phase: return move(ledger_.phase(timer.id));
-    case runbook::Kind::batch: return move(ledger_.batch(timer.id));
-    case runbook::Kind::runbook: return move(ledger_.runbook(timer.id));
-    default:
-      if (const auto job = ledger_.job({timer.kind, timer.id}); job && job->row->timer_due == timer.due) {
-        job->row->timer_due = now_ + later;
-        job->state->changed = true;
-      }
-  }
-}
-
 void Writer::Batch::decide_runbook_timers() {
   for (const runbook::Timer& timer : runbook_timers_) {
+    if (which_timers_ == Timers::put_off || lessons_.unreadable_timers.contains(timer)) {
+      put_off_.insert(timer);
+      continue;
+    }
     std::string unreadable;
     const bool decided = with_ledger(
         [&] {
-          if (which_timers_ == Timers::put_off || lessons_.unreadable_timers.contains(timer)) return put_off(timer);
           const Ref ref{timer.kind, timer.id};
           if (runbook::is_chunk(ref, ledger_) && !walks_.contains(timer)) return;  // it stays due
           runbook::timer_fired(ref, context());
         },
         unreadable);
-    if (!decided && !unreadable.empty()) lessons_.unreadable_timers.insert(timer);
+    if (decided || unreadable.empty()) continue;
+    lessons_.unreadable_timers.insert(timer);
+    writer_.tell_unreadable({timer.kind, timer.id}, unreadable);
   }
 }
 
@@ -243,14 +243,16 @@ Reply Writer::Batch::decide_job_note(const TaskNote& c) {
 
 Result<> Writer::Batch::load_jobs(const std::vector<WaitingTask>& tasks) {
   return load_rounds([&](Needs& needs) {
-    for (const WaitingTask& task : tasks) runbook::foresee_handout(task.runbook_job, ledger_, needs);
+    for (const WaitingTask& task : tasks)
+      unless_unreadable([&] { runbook::foresee_handout(task.runbook_job, ledger_, needs); });
   });
 }
 
 std::optional<Handout> Writer::Batch::give_job(Ref ref, const Poll& poll) {
   std::optional<Handout> handout;
+  if (lessons_.unreadable_jobs.contains(ref)) return handout;
   std::string unreadable;
-  (void)with_ledger(
+  const bool decided = with_ledger(
       [&] {
         if (!runbook::hand_out(ref, poll.worker, poll.heartbeats, context())) return;
         const auto job = ledger_.job(ref);
@@ -258,13 +260,13 @@ std::optional<Handout> Writer::Batch::give_job(Ref ref, const Poll& poll) {
         std::int64_t batch_id = 0;
         std::int32_t version = 0;
         if (job->step) {
-          const auto& phase = ledger_.phase(job->step->phase_execution_id)->row;
+          const auto& phase = ledger_.existing_phase(job->step->phase_execution_id).row;
           batch_id = phase.batch_id, version = phase.runbook_version;
         } else {
           batch_id = job->init ? job->init->batch_id : job->cleanup->batch_id;
           version = job->init ? job->init->runbook_version : job->cleanup->runbook_version;
         }
-        const auto* book = ledger_.runbook(ledger_.batch(batch_id)->row.runbook_id);
+        const auto* book = ledger_.runbook(ledger_.existing_batch(batch_id).row.runbook_id);
         handout = Handout{.task_id = *row.job_id,
                           .handler = row.function_name.value_or(""),
                           .params = row.params_json.value_or(Json{"{}"}),
@@ -277,6 +279,10 @@ std::optional<Handout> Writer::Batch::give_job(Ref ref, const Poll& poll) {
                           .runbook = RunbookJob{batch_id, ref, book ? book->row.name : "", version}};
       },
       unreadable);
+  if (!decided && !unreadable.empty()) {
+    lessons_.unreadable_jobs.insert(ref);
+    writer_.tell_unreadable(ref, unreadable);
+  }
   return handout;
 }
 
@@ -285,7 +291,7 @@ std::optional<Handout> Writer::Batch::give_job(Ref ref, const Poll& poll) {
 void Writer::Batch::write_runbooks(runbook::Writes& out, std::int64_t first_event_id) {
   std::vector<runbook::Timer> stray;
   for (const runbook::Timer& timer : runbook_timers_)
-    if (!ledger_.holds(timer)) stray.push_back(timer);
+    if (!put_off_.contains(timer) && !ledger_.holds(timer)) stray.push_back(timer);
   out = ledger_.take_writes();
   runbooks_changed_ = !out.runbooks_new.empty() || !out.runbooks_changed.empty() ||
                       std::ranges::any_of(out.batches_changed, &runbook::Batch::removals_approved);
@@ -293,6 +299,12 @@ void Writer::Batch::write_runbooks(runbook::Writes& out, std::int64_t first_even
   for (runbook::BatchEvent& event : out.events_new) event.event_id = first_event_id++;
   // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.
   out.timers_gone.insert(out.timers_gone.end(), stray.begin(), stray.end());
+  // What cannot be obeyed is tried again later. Its row, which may be unreadable, keeps its time, now in the past.
+  constexpr std::chrono::minutes later{10};
+  for (const runbook::Timer& timer : put_off_) {
+    out.timers_gone.push_back(timer);
+    out.timers_new.push_back({now_ + later, timer.kind, timer.id});
+  }
   for (const runbook::Timer& timer : out.timers_new)
     earliest_timer_ = earliest_timer_ ? std::min(*earliest_timer_, timer.due) : timer.due;
 }

@@ -13,7 +13,7 @@ bool Writer::Batch::with_ledger(Decide&& decide, std::string& unreadable) {
     return true;
   } catch (const runbook::NotLoaded& missing) {
     runbooks_missing_ = true;
-    lessons_.needs.insert(missing.need);
+    lessons_.needs.insert(missing.needs.begin(), missing.needs.end());
   } catch (const runbook::NoIds& none) {
     runbooks_missing_ = true;
     ids_wanted_.insert(none.table);

@@ -92,6 +92,7 @@ WriterOptions writer_options(const Options& o, const Hooks& hooks) {
   options.runbooks.scheduler = o.scheduler;
   options.runbooks.short_lease = o.short_lease;
   options.runbooks_changed = hooks.runbooks_changed;
+  options.unreadable = hooks.unreadable;
   return options;
 }
 

@@ -75,6 +75,11 @@ void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
   const Time now = clock_.now();
   retry_at_.reset();
+  if (look_again_at_ && *look_again_at_ <= now) {
+    look_again_at_.reset();
+    queues_.forget_ready();
+    look_at_all_queues();
+  }
   definitions_.trim();
   std::vector<Item> rest = std::exchange(own_items_, {});
   rest.reserve(rest.size() + items.size());
@@ -148,6 +153,13 @@ Result<> Writer::adopt_phases() {
     before = std::move(ids);
   }
   return {};
+}
+
+void Writer::tell_unreadable(runbook::Ref ref, const std::string& why) {
+  constexpr std::size_t told_max = 10'000;
+  if (told_unreadable_.size() >= told_max) told_unreadable_.clear();
+  if (!told_unreadable_.insert(ref).second || !options_.unreadable) return;
+  options_.unreadable(std::string(name(ref.kind)) + " " + std::to_string(ref.id) + " cannot go on: " + why);
 }
 
 void Writer::commit(std::unique_ptr<Batch> batch) {
@@ -305,6 +317,7 @@ std::optional<Time> Writer::next_wake() const {
   if (!hungry_.empty() || !own_items_.empty()) return Time{};
   std::optional<Time> wake = next_timer_;
   if (!deadlines_.empty()) wake = wake ? std::min(*wake, deadlines_.begin()->at) : deadlines_.begin()->at;
+  if (look_again_at_) wake = wake ? std::min(*wake, *look_again_at_) : *look_again_at_;
   return wake;
 }
 

@@ -50,6 +50,7 @@ struct WriterOptions {
   int walks_max = 1;                  // chunks of members of runbooks in one batch
   std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
   std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
+  std::function<void(const std::string&)> unreadable;  // a row of runbooks that cannot be worked with, once for each
 };
 
 // What the writer counts; null pointers count nothing.
@@ -126,6 +127,7 @@ class Writer {
   [[nodiscard]] Result<> adopt_phases();
   [[nodiscard]] Result<> reserve(const std::map<runbook::Table, std::size_t>& wanted);
   [[nodiscard]] std::shared_ptr<const runbook::Definition> runbook_definition(const runbook::Runbook& row);
+  void tell_unreadable(runbook::Ref ref, const std::string& why);
   void count(std::size_t commands, std::size_t jobs_ended, std::size_t timers);
   void count_handouts(std::size_t n);
 
@@ -151,10 +153,12 @@ class Writer {
     std::shared_ptr<const runbook::Definition> definition;  // null: it cannot be read
   };
   std::map<std::int64_t, KnownRunbook> runbook_definitions_;  // by id; a cache
+  std::set<runbook::Ref> told_unreadable_;
   std::vector<Item> own_items_;     // the writer's own commands, for the next batch
   std::set<QueueKey> hungry_;       // queues to look at in the next batch, whatever it brings
   std::optional<Time> next_timer_;  // may be early, never late
   Duration pause_{};                // after a failure
+  std::optional<Time> look_again_at_;  // for jobs that could not be given: somebody may repair their rows
   std::optional<Time> retry_at_;    // after a failure: not before this time without a command
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, Wait> waits_;

@@ -169,7 +169,7 @@ TEST_F(BatchRoutes, members_are_listed_and_shown_with_steps_and_cleanups) {
 
 TEST_F(BatchRoutes, members_are_removed_by_id_or_key) {
   EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:remove", R"({"member_ids":[31,32],"by":"ada"})").body,
-            R"({"count":2,"left_out":0,"member_ids":[31,32]})");
+            R"({"count":2,"left_out":0,"member_ids":[31,32],"phases":[]})");
   EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:remove", R"({"member_keys":["ada"]})").status, 200);
   EXPECT_EQ(inbox_.all<RemoveMembers>().back().member_keys, std::vector<std::string>{"ada"});
   for (const std::string body :
@@ -179,7 +179,7 @@ TEST_F(BatchRoutes, members_are_removed_by_id_or_key) {
 
 TEST_F(BatchRoutes, all_failed_members_are_retried_in_as_many_turns_as_it_takes) {
   EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:retry").body,
-            R"({"count":6,"left_out":3,"member_ids":[11,12,11,12,11,12]})");
+            R"({"count":6,"left_out":3,"member_ids":[11,12,11,12,11,12],"phases":[]})");
   EXPECT_EQ(inbox_.all<RetryMembers>().size(), 3U);
   EXPECT_EQ(
       json(ask("POST", "/api/v1/batches/7/members:retry", R"({"member_ids":[32]})")).at("count").as_int64(),
@@ -287,7 +287,7 @@ TEST_F(BatchRoutes, a_runbook_that_is_not_active_makes_batches_only_by_version) 
 
 TEST_F(BatchRoutes, members_are_added_from_csv) {
   EXPECT_EQ(csv("/api/v1/batches/7/members", "Upn\ndee\n").body,
-            R"({"count":1,"left_out":0,"member_ids":[1]})");
+            R"({"count":1,"left_out":0,"member_ids":[1],"phases":[]})");
   EXPECT_EQ(code(csv("/api/v1/batches/8/members", "Upn\ndee\n")), "batch_not_found");
   EXPECT_EQ(code(csv("/api/v1/batches/6/members", "Upn\ndee\n")), "runbook_not_found");
   EXPECT_EQ(code(csv("/api/v1/batches/7/members", "Name\ndee\n")), "invalid_rows");

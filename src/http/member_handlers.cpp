@@ -119,6 +119,7 @@ Task<Response> retry_members(Call& call) {
     if (!reply) co_return problem(reply.error());
     total.member_ids.insert(total.member_ids.end(), reply->member_ids.begin(), reply->member_ids.end());
     total.left_out += reply->left_out;
+    total.phases = std::move(reply->phases);
     // Without progress the next answer would be the same.
     if (!reply->more || reply->member_ids.empty()) break;
   }

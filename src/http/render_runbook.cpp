@@ -228,6 +228,7 @@ void append_members_reply(std::string& out, const MembersReply& reply) {
   append_member(out, "left_out", static_cast<std::int64_t>(reply.left_out));
   append_list(out, "member_ids", reply.member_ids,
               [](std::string& to, std::int64_t id) { to += std::to_string(id); });
+  append_list(out, "phases", reply.phases, [](std::string& to, const std::string& name) { append_quoted(to, name); });
   out += '}';
 }
 

@@ -139,6 +139,7 @@ struct MembersReply {
   std::vector<std::int64_t> member_ids;  // those that were added, refreshed, removed or retried
   std::size_t left_out = 0;
   bool more = false;
+  std::vector<std::string> phases;  // retried as a whole
 };
 struct StepReply {
   runbook::Ref ref;

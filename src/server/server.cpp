@@ -119,7 +119,8 @@ Result<> Server::State::start_engine() {
           .fatal = on_fatal,
           .store_lost = [](const Error& error) { spdlog::error("the store is lost: {}", error.message); },
           .store_back = [] { spdlog::info("the store is back"); },
-          .runbooks_changed = [this] { wake_scheduler(); }});
+          .runbooks_changed = [this] { wake_scheduler(); },
+          .unreadable = [](const std::string& what) { spdlog::warn("{}", what); }});
   return engine->start();
 }
 

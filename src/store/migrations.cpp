@@ -343,7 +343,7 @@ CREATE INDEX step_executions_by_phase ON step_executions (phase_execution_id, ba
 CREATE INDEX step_executions_failed ON step_executions (phase_execution_id{,id})
   WHERE status='failed' OR status='poll_timeout' OR status='rolled_back';
 CREATE INDEX step_executions_waiting ON step_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
-CREATE INDEX step_executions_parked ON step_executions (id) WHERE job_state='parked';
+CREATE INDEX step_executions_parked ON step_executions (phase_execution_id{,id}) WHERE job_state='parked';
 
 CREATE TABLE init_executions (
   id {id},

@@ -158,7 +158,10 @@ struct RunbookStatements {
       "WHERE t.batch_id=?1 AND t.status='failed' AND t.status<>'active' AND t.id>?2 ORDER BY t.id LIMIT ?3",
       {number, number, number});
   Statement parked_steps =
-      page<StepExecution>("WHERE t.job_state='parked' AND t.id>?1 ORDER BY t.id LIMIT ?2", {number, number});
+      page<StepExecution>("phase_executions AS p CROSS JOIN step_executions",
+                          "WHERE p.batch_id=?1 AND t.phase_execution_id=p.id AND t.job_state='parked'"
+                          " ORDER BY p.id,t.id LIMIT ?2",
+                          {number, number});
 
   Statement waiting_steps = waiting_statement("step_executions");
   Statement waiting_inits = waiting_statement("init_executions");
@@ -206,8 +209,7 @@ void SqlRunbooks::add_waiting(std::vector<Call>& calls, const std::string& queue
   const auto add = [&](const Statement& statement, runbook::Kind kind) {
     const auto take = [&out, kind](const RowView& row) -> Result<> {
       WaitingTask task{.runbook_job = {kind, row.integer(0)}};
-      if (!row.is_null(1) && !decode(row, 1, task.dispatched_at))
-        return fail(Code::invalid, "a queued job has a time that this version cannot read");
+      if (!row.is_null(1)) (void)decode(row, 1, task.dispatched_at);  // what is unreadable is found out when it is given
       out.push_back(std::move(task));
       return {};
     };
@@ -230,7 +232,7 @@ void by_id_page(const Need& n, std::span<Value> out) {
   out[0] = n.id, out[1] = n.other, out[2] = std::int64_t{n.n};
 }
 void by_id_and_text(const Need& n, std::span<Value> out) { out[0] = n.id, out[1] = std::string_view(n.text); }
-void by_page(const Need& n, std::span<Value> out) { out[0] = n.other, out[1] = std::int64_t{n.n}; }
+void by_id_and_limit(const Need& n, std::span<Value> out) { out[0] = n.id, out[1] = std::int64_t{n.n}; }
 void by_text(const Need& n, std::span<Value> out) { out[0] = std::string_view(n.text); }
 void by_text_and_version(const Need& n, std::span<Value> out) {
   out[0] = std::string_view(n.text), out[1] = std::int64_t{n.n};
@@ -267,7 +269,8 @@ void RunbookLoad::add(std::vector<Call>& calls, const Needs& needs, const Statem
                       Found<Row>& found) {
   const auto take = [&found](const RowView& view) -> Result<> {
     if (!found.ids.insert(view.integer(0)).second) return {};  // the id is the first column
-    return read_into(found.rows.emplace_back(), view, Columns::deciding);
+    if (!read_into(found.rows.emplace_back(), view, Columns::deciding)) found.unreadable.push_back(view.integer(0));
+    return {};
   };
   found.rows.reserve(found.rows.capacity() + needs.size());
   calls.push_back({&statement,
@@ -300,7 +303,7 @@ void RunbookLoad::add_list(std::vector<Call>& calls, What what, const Needs& nee
     case What::steps_of: return list(sql_.steps_of, by_id_and_other, steps_);
     case What::steps_ahead: return list(sql_.steps_ahead, by_id_and_other, steps_);
     case What::steps_of_member: return list(sql_.steps_of_member, by_id, steps_);
-    case What::parked_steps: return list(sql_.parked_steps, by_page, steps_);
+    case What::parked_steps: return list(sql_.parked_steps, by_id_and_limit, steps_);
     case What::cleanups_of_step: return list(sql_.cleanups_of_step, by_id, cleanups_);
     case What::cleanups_of_init: return list(sql_.cleanups_of_init, by_id, cleanups_);
     case What::removals_of: return list(sql_.removals_of, by_id, cleanups_);
@@ -341,7 +344,8 @@ void RunbookLoad::add_counts(std::vector<Call>& calls, const Needs& needs) {
 void RunbookLoad::add_batches_of_time(std::vector<Call>& calls, const Needs& needs) {
   for (const Need* need : needs) newest_.try_emplace({need->text, from_millis(need->other)});
   const auto take = [this](const RowView& view) -> Result<> {
-    TRY_ASSIGN(auto row, read<Batch>(view, Columns::deciding));
+    Batch row;
+    if (!read_into(row, view, Columns::deciding)) batches_.unreadable.push_back(view.integer(0));
     const int name_column = static_cast<int>(types<Batch>(Columns::deciding).size());
     const auto asked =
         newest_.find({std::string(view.text(name_column)), row.batch_start_time.value_or(Time{})});
@@ -359,6 +363,17 @@ runbook::Loaded RunbookLoad::finish() {
   for (auto& [asked, batch] : newest_) {
     if (batch.id != 0 && batches_.ids.insert(batch.id).second) batches_.rows.push_back(std::move(batch));
   }
+  std::set<std::pair<runbook::Table, std::int64_t>> unreadable;
+  const auto note = [&](runbook::Table table, const std::vector<std::int64_t>& ids) {
+    for (const std::int64_t id : ids) unreadable.insert({table, id});
+  };
+  note(runbook::Table::runbooks, runbooks_.unreadable);
+  note(runbook::Table::batches, batches_.unreadable);
+  note(runbook::Table::batch_members, members_.unreadable);
+  note(runbook::Table::phase_executions, phases_.unreadable);
+  note(runbook::Table::step_executions, steps_.unreadable);
+  note(runbook::Table::init_executions, inits_.unreadable);
+  note(runbook::Table::cleanup_executions, cleanups_.unreadable);
   return {.runbooks = std::move(runbooks_.rows),
           .batches = std::move(batches_.rows),
           .members = std::move(members_.rows),
@@ -367,7 +382,8 @@ runbook::Loaded RunbookLoad::finish() {
           .inits = std::move(inits_.rows),
           .cleanups = std::move(cleanups_.rows),
           .counts = std::move(counts_),
-          .data_rows = {}};
+          .data_rows = {},
+          .unreadable = std::move(unreadable)};
 }
 
 // CROSS JOIN is the order in which SQLite looks; why there is an OFFSET, see select_by.
@@ -403,6 +419,7 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.failed_members_of,
           sql.members_named,
           sql.steps_of,
+          sql.steps_ahead,
           sql.steps_of_member,
           sql.parked_steps,
           sql.cleanups_of_step,

@@ -56,6 +56,7 @@ class RunbookLoad {
   struct Found {
     std::vector<Row> rows;
     std::unordered_set<std::int64_t> ids;
+    std::vector<std::int64_t> unreadable;
   };
 
   template <class Row>

@@ -247,7 +247,14 @@ void RunbookWatch::check_move(const PhaseExecution& from, const PhaseExecution& 
   const Batch& batch = rows_.batches.at(to.batch_id);
   if (from.status == to.status) return;
   if (is_terminal(from.status)) {
-    expect(!is_terminal(to.status) && retried_.contains(to.batch_id), "what has ended never changes", what);
+    // Whoever catches up may be the first to come through a phase.
+    std::map<std::int64_t, bool> through;
+    for (const auto& [id, step] : rows_.steps)
+      if (step.phase_execution_id == to.id)
+        through.try_emplace(step.batch_member_id, true).first->second &= step.status == StepStatus::succeeded;
+    const bool late = from.status == PhaseStatus::failed && to.status == PhaseStatus::completed &&
+                      std::ranges::any_of(through, [](const auto& each) { return each.second; });
+    expect(late || (!is_terminal(to.status) && retried_.contains(to.batch_id)), "what has ended never changes", what);
     return;
   }
   using enum PhaseStatus;
@@ -381,9 +388,19 @@ void RunbookWatch::check_phase_end(const PhaseExecution& phase) const {
     const auto& [all, succeeded] = entry.second;
     return all == succeeded && all == static_cast<int>(of ? of->steps.size() : 0);
   });
-  // Retries by hand take steps out of their phase: what it made of the rest is looked at by others.
-  if (steps == 0 || retried_.contains(batch.id)) return;
-  const bool completed = book.progression == Progression::lockstep ? failures == 0 : one_succeeded;
+  if (steps == 0) return;
+  const bool lockstep = book.progression == Progression::lockstep;
+  // Retries by hand take steps out of their phase: what it made of the rest is looked at by others. Yet in lockstep
+  // nothing that a failure has stopped is left behind in a phase that is said to be complete.
+  if (retried_.contains(batch.id)) {
+    for (const auto& [id, step] : rows_.steps)
+      if (lockstep && phase.status == PhaseStatus::completed && step.phase_execution_id == phase.id && !step.is_catch_up)
+        expect(step.status != StepStatus::cancelled || step.error_message != "a step before it failed" ||
+                   rows_.members.at(step.batch_member_id).status != MemberStatus::active,
+               "a phase is complete when everybody has done it", what + ", " + about(step, Kind::step));
+    return;
+  }
+  const bool completed = lockstep ? failures == 0 : one_succeeded;
   expect(completed == (phase.status == PhaseStatus::completed), "a phase ends as its steps did", what);
 }
 

@@ -134,9 +134,11 @@ void Load::members_of(const Need& need) {
 void Load::steps_of(const Need& need) {
   if (need.what == What::parked_steps) {
     const auto parked = [&](const StepExecution& s) {
-      return s.job_state == JobState::parked && s.id > need.other;
+      const auto phase = db_.phases.find(s.phase_execution_id);
+      return s.job_state == JobState::parked && phase != db_.phases.end() && phase->second.batch_id == need.id;
     };
-    return select<StepExecution>(db_.steps, steps_, parked, id_of, need.n);
+    const auto order = [](const StepExecution& s) { return std::pair(s.phase_execution_id, s.id); };
+    return select<StepExecution>(db_.steps, steps_, parked, order, need.n);
   }
   if (!steps_by_member_) {
     steps_by_member_.emplace();

@@ -30,6 +30,7 @@ class Desk {
   [[nodiscard]] const Definition& book_of(const Job& job);
   [[nodiscard]] const Step* definition_of(const Job& job);  // null: the runbook has no such step
   [[nodiscard]] std::optional<Time> poll_deadline(const Execution& row) const;
+  [[nodiscard]] Time next_poll(const Execution& row) const;  // or when it is given up
   [[nodiscard]] bool make_again(const Job& job, const std::string& by);  // retried by hand
   void set_catch_up(const Job& job);
 
@@ -53,6 +54,7 @@ class Desk {
   void phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
   void start_walk(Slot<PhaseExecution>& phase, Walk walk);
   void walk(Slot<PhaseExecution>& phase);
+  void run_again(Slot<PhaseExecution>& phase, const std::string& by);  // lockstep: from the step that stopped it
   void walk(Slot<Batch>& batch);
   void begin_init(Slot<Batch>& batch, std::int32_t version);
   void next_init(Slot<Batch>& batch);
@@ -79,11 +81,13 @@ class Desk {
  private:
   void resolve(const Job& job);
   void count(const Job& job, StepStatus status, std::int64_t by);
+  void complete_phases(const Slot<Member>& member);
   void settle_phase(Slot<PhaseExecution>& phase);
   void settle_batch(Slot<Batch>& batch);
   void cancel_rest(Batch& batch);
   void resume_rest(Batch& batch);
-  void start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch& batch, const Definition& definition);
+  void walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);
+  void start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);
   void create_steps(Slot<Member>& member, PhaseExecution& phase, const Definition& definition, bool catch_up);
   void begin_sequence(const std::vector<Step>& steps, const Definition& definition, const CleanupExecution& like);
 
@@ -95,6 +99,20 @@ class Desk {
 struct Unresolved {
   std::string message;
 };
+
+// Does it for each, so that what any of them lacks is asked for at once, not one after the other.
+template <class Range, class Act>
+void for_all(Range&& range, Act&& act) {
+  Needs missing;
+  for (auto& each : range) {
+    try {
+      act(each);
+    } catch (NotLoaded& lack) {
+      missing.merge(lack.needs);
+    }
+  }
+  if (!missing.empty()) throw NotLoaded{std::move(missing)};
+}
 
 // A new row for a step of a definition: retry and poll policies are decided here, once.
 void fill_from(const Step& step, const Definition& definition, std::size_t index, Execution& row);

@@ -310,9 +310,11 @@ void foresee_chunk(Ref ref, const Policy& policy, Ledger& ledger, Needs& needs) 
       if (!see.want({.what = What::members_of, .id = ref.id, .other = batch->row.walk_after, .n = n})) return;
       for (const Slot<Member>* member : ledger.members_of(ref.id, batch->row.walk_after, n))
         see.want({.what = What::steps_of_member, .id = member->row.id});
+    } else if (batch && batch->row.walk == Walk::resume) {
+      see.want({.what = What::parked_steps, .id = ref.id, .n = policy.chunk_members});
     }
-  } catch (const NotLoaded& missing) {
-    needs.insert(missing.need);
+  } catch (NotLoaded& missing) {
+    needs.merge(missing.needs);
   } catch (const Unreadable&) {  // deciding will say so
   }
 }

@@ -61,7 +61,7 @@ void Desk::count(const Job& job, StepStatus status, std::int64_t by) {
   if (MUTANT(runbook_counts_drift) && status == StepStatus::polling) return;
   if (job.step) {
     const std::int64_t phase_id = job.step->phase_execution_id;
-    const std::int64_t batch_id = ledger.phase(phase_id)->row.batch_id;
+    const std::int64_t batch_id = ledger.existing_phase(phase_id).row.batch_id;
     const bool catch_up = job.step->is_catch_up;
     ledger.count(batch_id, phase_id, catch_up ? "catch_up" : "step", job.row->step_index, name(status), by);
     if (catch_up) ledger.count(batch_id, 0, "catch_up", 0, name(status), by);
@@ -107,23 +107,16 @@ void Desk::set_catch_up(const Job& job) {
 }
 
 Batch& Desk::batch_of(const Job& job) {
-  std::int64_t id = 0;
-  if (job.step) {
-    const auto* phase = ledger.phase(job.step->phase_execution_id);
-    if (!phase) throw Unreadable{"step " + std::to_string(job.ref.id) + " belongs to no phase"};
-    id = phase->row.batch_id;
-  } else {
-    id = job.init ? job.init->batch_id : job.cleanup->batch_id;
-  }
-  auto* batch = ledger.batch(id);
-  if (!batch) throw Unreadable{"batch " + std::to_string(id) + " does not exist"};
-  return batch->row;
+  const std::int64_t id = job.step   ? ledger.existing_phase(job.step->phase_execution_id).row.batch_id
+                          : job.init ? job.init->batch_id
+                                     : job.cleanup->batch_id;
+  return ledger.existing_batch(id).row;
 }
 
 // --- resolving
 
 const Definition& Desk::book_of(const Job& job) {
-  const std::int32_t version = job.step   ? ledger.phase(job.step->phase_execution_id)->row.runbook_version
+  const std::int32_t version = job.step   ? ledger.existing_phase(job.step->phase_execution_id).row.runbook_version
                                : job.init ? job.init->runbook_version
                                           : job.cleanup->runbook_version;
   return ledger.definition(batch_of(job), version);
@@ -137,7 +130,7 @@ const Step* Desk::definition_of(const Job& job) {
     return it == steps.end() ? nullptr : &*it;
   };
   if (job.step) {
-    const PhaseExecution& phase = ledger.phase(job.step->phase_execution_id)->row;
+    const PhaseExecution& phase = ledger.existing_phase(job.step->phase_execution_id).row;
     const Phase* definition = book_of(job).phase(phase.phase_name);
     return definition ? pick(definition->steps) : nullptr;
   }
@@ -163,7 +156,7 @@ void Desk::resolve(const Job& job) {
   std::int32_t version = 0;
   if (job.step) {
     member_id = job.step->batch_member_id;
-    version = ledger.phase(job.step->phase_execution_id)->row.runbook_version;
+    version = ledger.existing_phase(job.step->phase_execution_id).row.runbook_version;
   } else if (job.cleanup) {
     member_id = job.cleanup->batch_member_id;
     version = job.cleanup->runbook_version;
@@ -174,7 +167,7 @@ void Desk::resolve(const Job& job) {
     data = member->row.data_json;
     worker_data = member->row.worker_data_json;
     if (!data) {
-      const auto* book = ledger.runbook(ledger.runbook(batch.runbook_id)->row.name, version);
+      const auto* book = ledger.runbook(ledger.existing_runbook(batch.runbook_id).row.name, version);
       if (book && !book->row.data_table_name.empty())
         data = ledger.data_row(book->row.data_table_name, member->row.member_key);
     }
@@ -236,10 +229,14 @@ void Desk::still_polling(const Job& job, OptionalJson result) {
   row.last_polled_at = now;
   row.result_json = std::move(result);
   set_status(job, StepStatus::polling);
-  row.timer_due = poll_deadline(row);
-  if (!policy.scheduler) return;
-  const Time next = now + std::chrono::seconds{row.poll_interval_sec.value_or(300)};
-  row.timer_due = row.timer_due ? std::min(*row.timer_due, next) : next;
+  row.timer_due = next_poll(row);
+}
+
+// Also when another scheduler asks: it may be replaced by ours before it has.
+Time Desk::next_poll(const Execution& row) const {
+  const Time next = now + std::chrono::seconds{std::max(row.poll_interval_sec.value_or(300), 1)};
+  const auto until = poll_deadline(row);
+  return until ? std::min(*until, next) : next;
 }
 
 void Desk::poll(const Job& job) {
@@ -500,7 +497,7 @@ void job_timer_fired(const Job& job, Desk& desk) {
   else if (row.job_state == JobState::none && desk.policy.scheduler)
     desk.poll(job);
   else
-    row.timer_due = until;
+    row.timer_due = row.job_state == JobState::none ? desk.next_poll(row) : until;
 }
 
 }  // namespace baton::runbook

@@ -7,10 +7,26 @@ namespace {
 
 using What = Need::What;
 
+std::string_view table_name(const Runbook&) { return "runbooks"; }
+std::string_view table_name(const Batch&) { return "batches"; }
+std::string_view table_name(const Member&) { return "batch_members"; }
+std::string_view table_name(const PhaseExecution&) { return "phase_executions"; }
+std::string_view table_name(const StepExecution&) { return "step_executions"; }
+std::string_view table_name(const InitExecution&) { return "init_executions"; }
+std::string_view table_name(const CleanupExecution&) { return "cleanup_executions"; }
+
+template <class Row>
+Slot<Row>* readable(Slot<Row>& slot) {
+  if (slot.unreadable)
+    throw Unreadable{"row " + std::to_string(slot.row.id) + " of table " + std::string(table_name(slot.row)) +
+                     " holds something that this version cannot read"};
+  return &slot;
+}
+
 template <class Row>
 Slot<Row>* find(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::int64_t id) {
   const auto it = rows.find(id);
-  return it == rows.end() ? nullptr : &it->second;
+  return it == rows.end() ? nullptr : readable(it->second);
 }
 
 // Those that fit, by id.
@@ -18,16 +34,18 @@ template <class Row, class Fits>
 std::vector<Slot<Row>*> filter(std::unordered_map<std::int64_t, Slot<Row>>& rows, Fits&& fits) {
   std::vector<Slot<Row>*> found;
   for (auto& [id, slot] : rows)
-    if (fits(slot.row)) found.push_back(&slot);
+    if (fits(slot.row)) found.push_back(readable(slot));
   std::ranges::sort(found, {}, [](const Slot<Row>* slot) { return slot->row.id; });
   return found;
 }
 
 template <class Row>
-void insert(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>& loaded) {
+void insert(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>& loaded, Table table,
+            const std::set<std::pair<Table, std::int64_t>>& unreadable) {
   for (Row& row : loaded) {
     const std::int64_t id = row.id;
     Slot<Row> slot;
+    slot.unreadable = !unreadable.empty() && unreadable.contains({table, id});
     if constexpr (requires { row.stored_status; }) row.stored_status = row.status;
     if constexpr (requires { row.timer_due; }) slot.stored_timer = row.timer_due;
     slot.row = std::move(row);
@@ -65,13 +83,13 @@ void Ledger::add(Loaded loaded, const Needs& answered) {
     if (!steps_.contains(step.id)) steps_by_member_[step.batch_member_id].push_back(step.id);
   std::vector<std::int64_t> members;
   for (const Member& member : loaded.members) members.push_back(member.id);
-  insert(runbooks_, loaded.runbooks);
-  insert(batches_, loaded.batches);
-  insert(members_, loaded.members);
-  insert(phases_, loaded.phases);
-  insert(steps_, loaded.steps);
-  insert(inits_, loaded.inits);
-  insert(cleanups_, loaded.cleanups);
+  insert(runbooks_, loaded.runbooks, Table::runbooks, loaded.unreadable);
+  insert(batches_, loaded.batches, Table::batches, loaded.unreadable);
+  insert(members_, loaded.members, Table::batch_members, loaded.unreadable);
+  insert(phases_, loaded.phases, Table::phase_executions, loaded.unreadable);
+  insert(steps_, loaded.steps, Table::step_executions, loaded.unreadable);
+  insert(inits_, loaded.inits, Table::init_executions, loaded.unreadable);
+  insert(cleanups_, loaded.cleanups, Table::cleanup_executions, loaded.unreadable);
   for (const std::int64_t id : members) {
     Slot<Member>& slot = members_.at(id);
     members_by_batch_[slot.row.batch_id][id] = &slot;
@@ -97,7 +115,7 @@ Slot<Runbook>* Ledger::runbook(const std::string& name, std::int32_t version) {
   };
   if (version == 0) require({.what = What::runbook_named, .n = 0, .text = name});
   for (auto& [id, slot] : runbooks_)
-    if (slot.row.name == name && better(slot.row)) best = &slot;
+    if (slot.row.name == name && better(slot.row)) best = readable(slot);
   if (!best) require({.what = What::runbook_named, .n = version, .text = name});
   return best;
 }
@@ -106,7 +124,7 @@ Slot<Runbook>* Ledger::latest_version(const std::string& name) {
   require({.what = What::latest_version, .text = name});
   Slot<Runbook>* best = nullptr;
   for (auto& [id, slot] : runbooks_)
-    if (slot.row.name == name && (!best || slot.row.version > best->row.version)) best = &slot;
+    if (slot.row.name == name && (!best || slot.row.version > best->row.version)) best = readable(slot);
   return best;
 }
 
@@ -122,7 +140,7 @@ Slot<Batch>* Ledger::batch_of_time(const std::string& runbook_name, Time time) {
   for (auto& [id, slot] : batches_) {
     if (is_terminal(slot.row.status) || slot.row.is_manual || slot.row.batch_start_time != time) continue;
     const auto* of = runbook(slot.row.runbook_id);
-    if (of && of->row.name == runbook_name && (!best || best->row.id < id)) best = &slot;
+    if (of && of->row.name == runbook_name && (!best || best->row.id < id)) best = readable(slot);
   }
   return best;
 }
@@ -144,6 +162,20 @@ Slot<PhaseExecution>* Ledger::phase(std::int64_t id) {
   require({.what = What::phase, .id = id});
   return nullptr;
 }
+
+namespace {
+
+template <class Row>
+Slot<Row>& existing(Slot<Row>* slot, std::string_view table, std::int64_t id) {
+  if (!slot) throw Unreadable{"table " + std::string(table) + " has no row " + std::to_string(id) + ", which others refer to"};
+  return *slot;
+}
+
+}  // namespace
+
+Slot<Runbook>& Ledger::existing_runbook(std::int64_t id) { return existing(runbook(id), "runbooks", id); }
+Slot<Batch>& Ledger::existing_batch(std::int64_t id) { return existing(batch(id), "batches", id); }
+Slot<PhaseExecution>& Ledger::existing_phase(std::int64_t id) { return existing(phase(id), "phase_executions", id); }
 
 std::vector<Slot<PhaseExecution>*> Ledger::phases_of(std::int64_t batch_id) {
   if (auto* b = find(batches_, batch_id); !b || !b->is_new) require({.what = What::phases_of, .id = batch_id});
@@ -170,7 +202,7 @@ std::vector<Slot<Member>*> Ledger::members_of(std::int64_t batch_id, std::int64_
   std::vector<Slot<Member>*> found;
   auto& all = members_by_batch_[batch_id];
   for (auto it = all.upper_bound(after); it != all.end() && found.size() < static_cast<std::size_t>(limit); ++it)
-    found.push_back(it->second);
+    found.push_back(readable(*it->second));
   return found;
 }
 
@@ -179,7 +211,7 @@ std::vector<Slot<Member>*> Ledger::failed_members_of(std::int64_t batch_id, std:
   std::vector<Slot<Member>*> found;
   for (auto& [id, slot] : members_by_batch_[batch_id])
     if (slot->row.status == MemberStatus::failed && found.size() < static_cast<std::size_t>(limit))
-      found.push_back(slot);
+      found.push_back(readable(*slot));
   return found;
 }
 
@@ -188,7 +220,7 @@ std::vector<Slot<Member>*> Ledger::members_named(std::int64_t batch_id, const st
     require({.what = What::members_named, .id = batch_id, .text = key});
   std::vector<Slot<Member>*> found;
   for (auto& [id, slot] : members_by_batch_[batch_id])
-    if (slot->row.member_key == key) found.push_back(slot);
+    if (slot->row.member_key == key) found.push_back(readable(*slot));
   return found;
 }
 
@@ -198,7 +230,7 @@ void Ledger::require_steps(Need need) const {
   const auto member = members_.find(need.id);
   const auto phase = phases_.find(need.other);
   if ((member != members_.end() && member->second.is_new) || (phase != phases_.end() && phase->second.is_new)) return;
-  throw NotLoaded{std::move(need)};
+  throw NotLoaded{{std::move(need)}};
 }
 
 std::vector<Slot<StepExecution>*> Ledger::find_steps(std::int64_t member_id, std::int64_t phase_id) {
@@ -206,7 +238,7 @@ std::vector<Slot<StepExecution>*> Ledger::find_steps(std::int64_t member_id, std
   if (const auto ids = steps_by_member_.find(member_id); ids != steps_by_member_.end())
     for (const std::int64_t id : ids->second)
       if (Slot<StepExecution>& slot = steps_.at(id); slot.row.phase_execution_id == phase_id)
-        found.push_back(&slot);
+        found.push_back(readable(slot));
   std::ranges::sort(found, {}, [](const auto* s) { return std::pair(s->row.step_index, s->row.id); });
   return found;
 }
@@ -229,17 +261,19 @@ std::vector<Slot<StepExecution>*> Ledger::steps_of_member(std::int64_t member_id
   if (!of || !of->is_new) require({.what = What::steps_of_member, .id = member_id});
   std::vector<Slot<StepExecution>*> found;
   if (const auto ids = steps_by_member_.find(member_id); ids != steps_by_member_.end())
-    for (const std::int64_t id : ids->second) found.push_back(&steps_.at(id));
+    for (const std::int64_t id : ids->second) found.push_back(readable(steps_.at(id)));
   std::ranges::sort(found, {}, [](const auto* s) {
     return std::tuple(s->row.phase_execution_id, s->row.step_index, s->row.id);
   });
   return found;
 }
 
-std::vector<Slot<StepExecution>*> Ledger::parked_steps(std::int64_t after, std::int32_t limit) {
-  require({.what = What::parked_steps, .other = after, .n = limit});
+std::vector<Slot<StepExecution>*> Ledger::parked_steps(std::int64_t batch_id, std::int32_t limit) {
+  require({.what = What::parked_steps, .id = batch_id, .n = limit});
+  std::set<std::int64_t> phases;
+  for (const Slot<PhaseExecution>* phase : phases_of(batch_id)) phases.insert(phase->row.id);
   auto found = filter(steps_, [&](const StepExecution& row) {
-    return row.id > after && row.job_state == JobState::parked;
+    return row.job_state == JobState::parked && phases.contains(row.phase_execution_id);
   });
   if (found.size() > static_cast<std::size_t>(limit)) found.resize(static_cast<std::size_t>(limit));
   return found;
@@ -414,7 +448,9 @@ Slot<CleanupExecution>& Ledger::create(CleanupExecution row) {
 bool Ledger::holds(const Timer& timer) const {
   const auto in = [&](const auto& rows) {
     const auto it = rows.find(timer.id);
-    return it != rows.end() && it->second.stored_timer == timer.due;
+    if (it == rows.end()) return false;
+    const SlotState& slot = it->second;
+    return slot.unreadable || (slot.stored_timer && *slot.stored_timer <= timer.due);
   };
   switch (timer.kind) {
     case Kind::step: return in(steps_);

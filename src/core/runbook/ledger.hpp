@@ -19,8 +19,10 @@
 
 namespace baton::runbook {
 
+using Needs = std::set<Need>;
+
 struct NotLoaded {
-  Need need;
+  Needs needs;
 };
 // There are not enough ids at hand.
 struct NoIds {
@@ -34,6 +36,7 @@ struct Unreadable {
 struct SlotState {
   bool is_new = false;
   bool changed = false;
+  bool unreadable = false;  // another program wrote what we do not know
   std::optional<Time> stored_timer;
 };
 template <class Row>
@@ -51,7 +54,6 @@ struct Job {
   CleanupExecution* cleanup = nullptr;
 };
 
-using Needs = std::set<Need>;
 using IdPool = std::map<Table, std::vector<std::int64_t>>;  // the next one last
 using FindDefinition = std::function<std::shared_ptr<const Definition>(const Runbook&)>;
 
@@ -63,7 +65,7 @@ class Ledger {
   void add(Loaded loaded, const Needs& answered);
   [[nodiscard]] bool knows(const Need& need) const { return answered_.contains(need); }
 
-  // Null: there is none. Throw NotLoaded when nobody has asked yet.
+  // Null: there is none. Throw NotLoaded when nobody has asked yet, and Unreadable for a row that cannot be read.
   [[nodiscard]] Slot<Runbook>* runbook(std::int64_t id);
   [[nodiscard]] Slot<Runbook>* runbook(const std::string& name, std::int32_t version);
   [[nodiscard]] Slot<Runbook>* latest_version(const std::string& name);
@@ -84,12 +86,17 @@ class Ledger {
   // Those of them that have not succeeded.
   [[nodiscard]] std::vector<Slot<StepExecution>*> steps_ahead(std::int64_t member_id, std::int64_t phase_id);
   [[nodiscard]] std::vector<Slot<StepExecution>*> steps_of_member(std::int64_t member_id);
-  [[nodiscard]] std::vector<Slot<StepExecution>*> parked_steps(std::int64_t after, std::int32_t limit);
+  [[nodiscard]] std::vector<Slot<StepExecution>*> parked_steps(std::int64_t batch_id, std::int32_t limit);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> cleanups_of(const Job& cause);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> removals_of(std::int64_t member_id);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> open_cleanups_of(std::int64_t batch_id);
   [[nodiscard]] std::optional<Job> job(Ref ref);  // step, init or cleanup
   [[nodiscard]] OptionalJson data_row(const std::string& table, const std::string& member_key);
+
+  // Those that others refer to: throw Unreadable when there is none.
+  [[nodiscard]] Slot<Runbook>& existing_runbook(std::int64_t id);
+  [[nodiscard]] Slot<Batch>& existing_batch(std::int64_t id);
+  [[nodiscard]] Slot<PhaseExecution>& existing_phase(std::int64_t id);
 
   // What holds for a version of a runbook; throws Unreadable.
   [[nodiscard]] const Definition& definition(const Runbook& runbook);
@@ -115,7 +122,8 @@ class Ledger {
   Slot<InitExecution>& create(InitExecution row);
   Slot<CleanupExecution>& create(CleanupExecution row);
 
-  // The row that a timer belongs to says so too; otherwise it is a stray one.
+  // The row that a timer belongs to has a time to wait for, which may have passed before the timer if it was put
+  // off; otherwise it is a stray one.
   [[nodiscard]] bool holds(const Timer& timer) const;
   // What is to be written; the ledger is spent afterwards.
   [[nodiscard]] Writes take_writes();
@@ -139,7 +147,7 @@ class Ledger {
   };
 
   void require(Need need) const {
-    if (!answered_.contains(need)) throw NotLoaded{std::move(need)};
+    if (!answered_.contains(need)) throw NotLoaded{{std::move(need)}};
   }
   void require_steps(Need need) const;
   std::vector<Slot<StepExecution>*> find_steps(std::int64_t member_id, std::int64_t phase_id);

@@ -131,6 +131,7 @@ struct Joined {
   std::vector<std::int64_t> member_ids;
   std::size_t left_out = 0;
   bool more = false;
+  std::vector<std::string> phases;  // that are retried as a whole
 };
 [[nodiscard]] Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context);
 [[nodiscard]] bool refresh_member(std::int64_t member_id, const DataRow& row, Context context);

@@ -128,11 +128,11 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
   if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
   Joined joined{.outcome = changed()};
   Desk desk(context);
-  for (const DataRow& from : members) {
+  for_all(members, [&](const DataRow& from) {
     const auto same = context.ledger.members_named(batch_id, from.member_key);
     if (std::ranges::any_of(same, [](const auto* m) { return m->row.status != MemberStatus::removed; })) {
       ++joined.left_out;
-      continue;
+      return;
     }
     Member row;
     row.batch_id = batch_id;
@@ -145,7 +145,7 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
     desk.adopt(member);
     joined.member_ids.push_back(member.row.id);
     desk.catch_up(member, *batch);
-  }
+  });
   desk.settle();
   return joined;
 }
@@ -166,21 +166,21 @@ std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vecto
                                          const std::vector<std::string>& keys, Ledger& ledger,
                                          std::string& missing) {
   std::vector<Slot<Member>*> found;
-  for (const std::int64_t id : ids) {
+  for_all(ids, [&](std::int64_t id) {
     auto* member = ledger.member(id);
     if (member && member->row.batch_id == batch_id)
       found.push_back(member);
     else
       missing = std::to_string(id);
-  }
-  for (const std::string& key : keys) {
+  });
+  for_all(keys, [&](const std::string& key) {
     const auto same = ledger.members_named(batch_id, key);
     const auto active = std::ranges::find(same, MemberStatus::active, [](const auto* m) { return m->row.status; });
     if (same.empty())
       missing = "'" + key + "'";
     else
       found.push_back(active != same.end() ? *active : same.back());
-  }
+  });
   return found;
 }
 
@@ -199,14 +199,14 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
   Joined left{.outcome = changed()};
   Desk desk(context);
   const auto* book = context.ledger.runbook(batch->row.runbook_id);
-  for (Slot<Member>* member : members) {
+  for_all(members, [&](Slot<Member>* member) {
     if (member->row.status != MemberStatus::active) {
       ++left.left_out;
-      continue;
+      return;
     }
     desk.remove(*member, *batch, book ? book->row.version : 0);
     left.member_ids.push_back(member->row.id);
-  }
+  });
   if (!by.empty() && !left.member_ids.empty())
     desk.event(batch_id, "members_removed", std::to_string(left.member_ids.size()) + " members were removed" + by_whom(by));
   desk.settle();
@@ -256,29 +256,57 @@ void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& b
 
 }  // namespace
 
+namespace {
+
+// In lockstep members do not fail, phases do: of each name the newest.
+Joined retry_phases(Slot<Batch>& batch, const std::string& by, Desk& desk) {
+  std::map<std::string, Slot<PhaseExecution>*> newest;
+  for (Slot<PhaseExecution>* phase : desk.ledger.phases_of(batch.row.id)) {
+    auto& slot = newest[phase->row.phase_name];
+    if (!slot || slot->row.runbook_version <= phase->row.runbook_version) slot = phase;
+  }
+  Joined retried{.outcome = changed()};
+  for (const auto& [phase_name, phase] : newest) {
+    if (phase->row.status != PhaseStatus::failed) continue;
+    reopen(batch, BatchStatus::active, by, desk);
+    desk.run_again(*phase, by);
+    retried.phases.push_back(phase_name);
+  }
+  desk.settle();
+  return retried;
+}
+
+}  // namespace
+
 Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                      const std::vector<std::string>& keys, const std::string& by, Context context) {
   constexpr std::int32_t at_once = 500;
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (batch->row.status == BatchStatus::cancelled) return {.outcome = ended(batch->row)};
-  std::string missing;
   const bool all = ids.empty() && keys.empty();
+  Desk desk(context);
+  const auto* book = context.ledger.runbook(batch->row.runbook_id);
+  if (book && context.ledger.definition(book->row).progression == Progression::lockstep) {
+    if (all) return retry_phases(*batch, by, desk);
+    return {.outcome = wrong(Problem::not_possible, "in lockstep a phase is retried as a whole: name no members, or "
+                                                    "retry one step")};
+  }
+  std::string missing;
   const auto members = all ? context.ledger.failed_members_of(batch_id, at_once)
                            : named_members(batch_id, ids, keys, context.ledger, missing);
   if (!missing.empty())
     return {.outcome = wrong(Problem::member_not_found,
                              "batch " + std::to_string(batch_id) + " has no member " + missing)};
   Joined retried{.outcome = changed(), .more = all && members.size() == at_once};
-  Desk desk(context);
-  for (Slot<Member>* member : members) {
+  for_all(members, [&](Slot<Member>* member) {
     if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, desk)) {
       ++retried.left_out;
-      continue;
+      return;
     }
     retry_member(*member, *batch, by, desk);
     retried.member_ids.push_back(member->row.id);
-  }
+  });
   desk.settle();
   return retried;
 }
@@ -403,21 +431,47 @@ void reopen_init(Slot<Batch>& batch, const std::string& by, Desk& desk) {
 
 }  // namespace
 
+namespace {
+
+// Everything before it has been done.
+bool is_next(const Job& job, Ledger& ledger) {
+  if (!job.step) return true;
+  return std::ranges::all_of(ledger.steps_of(job.step->batch_member_id, job.step->phase_execution_id), [&](const auto* s) {
+    return s->row.step_index >= job.row->step_index || s->row.status == StepStatus::succeeded;
+  });
+}
+
+// He goes on by himself: this step, and those after it that were cancelled because of it.
+void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
+  reopen(batch, BatchStatus::active, by, desk);
+  for (Slot<StepExecution>* slot : desk.ledger.steps_of(member.row.id, step.phase_execution_id)) {
+    const bool later = slot->row.step_index > step.step_index && slot->row.status == StepStatus::cancelled;
+    if ((slot->row.id != step.id && !later) || !desk.make_again(job_of(*slot), by)) continue;
+    desk.set_catch_up(job_of(*slot));
+  }
+  member.row.catching_up = true;
+  member.changed = true;
+  desk.advance_catch_up(member);
+}
+
+}  // namespace
+
 Outcome retry_step(Ref ref, const std::string& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
   Desk desk(context);
-  auto& batch = *context.ledger.batch(desk.batch_of(*job).id);
+  auto& batch = context.ledger.existing_batch(desk.batch_of(*job).id);
   if (batch.row.status == BatchStatus::cancelled) return ended(batch.row);
-  if (!is_failure(job->row->status) && !(job->row->status == StepStatus::cancelled && !job->step))
-    return not_now(*job->row, "retried");
+  const bool is_cancelled = job->row->status == StepStatus::cancelled;
+  if (!is_failure(job->row->status) && !(is_cancelled && is_next(*job, context.ledger)))
+    return not_now(*job->row, is_cancelled ? "retried before those before it" : "retried");
   if (is_rolled_back_now(*job, desk)) return not_now(*job->row, "retried before its rollback is over");
   if (job->step) {
     auto* member = context.ledger.member(job->step->batch_member_id);
     if (!member) return no_step(ref);
     if (member->row.status == MemberStatus::removed)
       return wrong(Problem::not_possible, "member '" + member->row.member_key + "' was removed");
-    auto& phase = *context.ledger.phase(job->step->phase_execution_id);
+    auto& phase = context.ledger.existing_phase(job->step->phase_execution_id);
     if (member->row.status == MemberStatus::failed) {
       if (is_rolled_back_now(*member, desk)) return not_now(*job->row, "retried before the member's rollbacks are over");
       retry_member(*member, batch, by, desk);
@@ -427,12 +481,7 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
       (void)desk.make_again(*job, by);  // the others are still at this step: he is in time
       desk.dispatch(*job);
     } else {
-      reopen(batch, BatchStatus::active, by, desk);
-      (void)desk.make_again(*job, by);
-      desk.set_catch_up(*job);
-      member->row.catching_up = true;
-      member->changed = true;
-      desk.advance_catch_up(*member);
+      retry_from(*job->step, *member, batch, by, desk);
     }
   } else if (job->init) {
     reopen_init(batch, by, desk);
@@ -453,7 +502,7 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
   Desk desk(context);
-  auto& batch = *context.ledger.batch(desk.batch_of(*job).id);
+  auto& batch = context.ledger.existing_batch(desk.batch_of(*job).id);
   if (is_terminal(batch.row.status)) return ended(batch.row);
   if (is_terminal(job->row->status)) return not_now(*job->row, "skipped; retry it first");
   // Whoever has done the last step of a phase has done them all: that must stay true.

@@ -148,7 +148,7 @@ void Desk::start_walk(Slot<PhaseExecution>& phase, Walk walk) {
 
 void Desk::walk(Slot<PhaseExecution>& phase) {
   PhaseExecution& row = phase.row;
-  auto& batch = *ledger.batch(row.batch_id);
+  auto& batch = ledger.existing_batch(row.batch_id);
   if (is_terminal(batch.row.status)) {  // its own walk does the rest
     row.walk = Walk::none;
     row.timer_due.reset();
@@ -158,31 +158,46 @@ void Desk::walk(Slot<PhaseExecution>& phase) {
   const Definition& definition = ledger.definition(batch.row, row.runbook_version);
   const std::int32_t chunk = phase_chunk(row, definition, policy);
   const auto members = ledger.members_of(row.batch_id, row.walk_after, chunk);
-  for (Slot<Member>* member : members) {
-    if (row.walk == Walk::start) {
-      start_member(*member, phase, batch.row, definition);
-      continue;
-    }
-    for (Slot<StepExecution>* step : ledger.steps_of(member->row.id, row.id)) {
-      if (step->row.is_catch_up || is_terminal(step->row.status)) continue;
-      const bool later = step->row.step_index > row.current_index;
-      if (row.walk == Walk::stop ? later : member->row.status != MemberStatus::active)
-        cancel(job_of(*step), row.walk == Walk::stop ? "a step before it failed" : "the member is not active");
-      else if (row.walk == Walk::advance && step->row.step_index == row.current_index &&
-               !step->row.retry_after)
-        dispatch(job_of(*step));
-    }
-  }
+  for_all(members, [&](Slot<Member>* member) { walk_member(*member, phase, definition); });
   phase.changed = true;
   phase_touched(row.id);
-  if (members.size() < static_cast<std::size_t>(chunk) || MUTANT(walk_ends_early)) {
+  if (!members.empty()) row.walk_after = members.back()->row.id;
+  if (members.size() == static_cast<std::size_t>(chunk) && !MUTANT(walk_ends_early)) {
+    row.timer_due = now;
+  } else if (row.walk == Walk::again) {  // everything waits again: the others are as far as this
+    start_walk(phase, Walk::advance);
+  } else {
     row.walk = Walk::none;
-    row.walk_after = members.empty() ? std::max<std::int64_t>(row.walk_after, 1) : members.back()->row.id;
+    row.walk_after = std::max<std::int64_t>(row.walk_after, 1);
     row.timer_due.reset();
-    return;
   }
-  row.walk_after = members.back()->row.id;
-  row.timer_due = now;
+}
+
+void Desk::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition) {
+  PhaseExecution& row = phase.row;
+  if (row.walk == Walk::start) return start_member(member, phase, definition);
+  const bool is_active = member.row.status == MemberStatus::active;
+  for (Slot<StepExecution>* step : ledger.steps_of(member.row.id, row.id)) {
+    const Job job = job_of(*step);
+    if (step->row.is_catch_up) continue;
+    if (row.walk == Walk::again && is_active && step->row.step_index >= row.current_index)
+      (void)make_again(job, "");
+    else if (row.walk == Walk::stop && step->row.step_index > row.current_index)
+      cancel(job, "a step before it failed");
+    else if (row.walk == Walk::advance && !is_active)
+      cancel(job, "the member is not active");
+    else if (row.walk == Walk::advance && step->row.step_index == row.current_index && !step->row.retry_after)
+      dispatch(job);
+  }
+}
+
+// In lockstep a phase fails as a whole, and so it is retried: from the step that stopped it, with everybody.
+void Desk::run_again(Slot<PhaseExecution>& phase, const std::string& by) {
+  phase.row.status = PhaseStatus::dispatched;
+  phase.row.completed_at.reset();
+  start_walk(phase, Walk::again);
+  event(phase.row.batch_id, "phase_retried",
+        "phase '" + phase.row.phase_name + "' goes on from where it failed" + (by.empty() ? "" : ": a retry by " + by));
 }
 
 std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definition, const Policy& policy) {
@@ -191,7 +206,7 @@ std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definiti
 }
 
 // A phase begins for a member: what is missing of his steps is made, what is there is used.
-void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, Batch&, const Definition& definition) {
+void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition) {
   PhaseExecution& row = phase.row;
   // One whom another program has removed is counted as such when it says so: the rest of him is cancelled then.
   if (member.row.status == MemberStatus::active || !member.row.counted_as) adopt(member);
@@ -317,18 +332,17 @@ void Desk::walk(Slot<Batch>& batch) {
   if (row.walk == Walk::cancel) {
     const std::int32_t chunk = batch_chunk(row, ledger, policy);
     const auto members = ledger.members_of(row.id, row.walk_after, chunk);
-    for (Slot<Member>* member : members)
+    for_all(members, [&](Slot<Member>* member) {
       for (Slot<StepExecution>* step : ledger.steps_of_member(member->row.id))
         cancel(job_of(*step), "the batch was cancelled");
+    });
     done = members.size() < static_cast<std::size_t>(chunk);
     if (!done) row.walk_after = members.back()->row.id;
     if (done) cancel_rest(row);
   } else if (row.walk == Walk::resume) {
-    const auto parked = ledger.parked_steps(row.walk_after, policy.chunk_members);
-    for (Slot<StepExecution>* step : parked)
-      if (!batch_of(job_of(*step)).paused_at) enqueue(job_of(*step));
-    done = parked.size() < static_cast<std::size_t>(policy.chunk_members);
-    if (!done) row.walk_after = parked.back()->row.id;
+    const auto parked = ledger.parked_steps(row.id, policy.chunk_members);
+    if (!row.paused_at) for_all(parked, [&](Slot<StepExecution>* step) { enqueue(job_of(*step)); });
+    done = row.paused_at || parked.size() < static_cast<std::size_t>(policy.chunk_members);
     if (done && !row.paused_at) resume_rest(row);
   } else {
     done = true;
@@ -404,10 +418,10 @@ void Desk::transition_chunk(Slot<Runbook>& runbook) {
   if (!row.transition_after) return;
   const auto batches = ledger.open_batches(row.name, *row.transition_after, batches_at_once);
   const Definition& definition = ledger.definition(row);
-  for (Slot<Batch>* batch : batches) {
+  for_all(batches, [&](Slot<Batch>* batch) {
     const auto* now_at = ledger.runbook(batch->row.runbook_id);
     if (now_at && now_at->row.version < row.version) transition(*batch, row, definition);
-  }
+  });
   if (batches.size() == static_cast<std::size_t>(batches_at_once)) {
     row.transition_after = batches.back()->row.id;
     row.timer_due = now;

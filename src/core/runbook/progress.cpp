@@ -80,7 +80,7 @@ void Desk::advance_catch_up(Slot<Member>& member) {
   auto steps = ledger.steps_of_member(member.row.id);
   std::erase_if(steps, [](const auto* step) { return !step->row.is_catch_up; });
   const auto order = [&](const Slot<StepExecution>* step) {
-    const PhaseExecution& phase = ledger.phase(step->row.phase_execution_id)->row;
+    const PhaseExecution& phase = ledger.existing_phase(step->row.phase_execution_id).row;
     return std::tuple(-phase.offset_minutes, phase.id, step->row.step_index);
   };
   std::ranges::sort(steps, {}, order);
@@ -98,7 +98,29 @@ void Desk::advance_catch_up(Slot<Member>& member) {
   member.row.catching_up = false;
   member.changed = true;
   adopt(member);
+  complete_phases(member);
   batch_touched(member.row.batch_id);
+}
+
+// Per member: a phase that nobody had come through has somebody now, who was retried or late.
+void Desk::complete_phases(const Slot<Member>& member) {
+  if (member.row.status != MemberStatus::active) return;
+  std::map<std::int64_t, bool> through;  // by phase
+  for (const Slot<StepExecution>* step : ledger.steps_of_member(member.row.id)) {
+    bool& all = through.try_emplace(step->row.phase_execution_id, true).first->second;
+    all = all && step->row.status == StepStatus::succeeded;
+  }
+  for (const auto& [id, all] : through) {
+    Slot<PhaseExecution>& phase = ledger.existing_phase(id);
+    if (!all || phase.row.status != PhaseStatus::failed) continue;
+    const Batch& batch = ledger.existing_batch(phase.row.batch_id).row;
+    if (ledger.definition(batch, phase.row.runbook_version).progression == Progression::lockstep) continue;
+    phase.row.status = PhaseStatus::completed;
+    phase.row.completed_at = now;
+    phase.changed = true;
+    event(batch.id, "phase_completed", "phase '" + phase.row.phase_name + "' completed after all: member '" +
+                                           member.row.member_key + "' came through");
+  }
 }
 
 void Desk::fail_member(Slot<Member>& member, const std::string& reason) {
@@ -119,15 +141,15 @@ void Desk::step_succeeded(StepExecution& step) {
   auto* member = ledger.member(step.batch_member_id);
   if (!member) return;
   if (step.is_catch_up) return advance_catch_up(*member);
-  Slot<PhaseExecution>& phase = *ledger.phase(step.phase_execution_id);
-  const Batch& batch = ledger.batch(phase.row.batch_id)->row;
+  Slot<PhaseExecution>& phase = ledger.existing_phase(step.phase_execution_id);
+  const Batch& batch = ledger.existing_batch(phase.row.batch_id).row;
   if (ledger.definition(batch, phase.row.runbook_version).progression == Progression::per_member)
     advance_member(*member, phase.row);
 }
 
 void Desk::step_failed(const Job& job) {
   const StepExecution& step = *job.step;
-  const PhaseExecution& phase = ledger.phase(step.phase_execution_id)->row;
+  const PhaseExecution& phase = ledger.existing_phase(step.phase_execution_id).row;
   const Batch& batch = batch_of(job);
   begin_rollback(job);
   auto* member = ledger.member(step.batch_member_id);
@@ -139,17 +161,13 @@ void Desk::step_failed(const Job& job) {
         "member '" + member->row.member_key + "', step '" + step.step_name + "' of phase '" + phase.phase_name +
             "': " + step.error_message.value_or(""),
         member->row.id, step.job_id);
-  if (!step.is_catch_up) {  // what comes later is given up at once; who is at this step ends it
-    Slot<PhaseExecution>& slot = *ledger.phase(step.phase_execution_id);
-    if (slot.row.walk == Walk::none && slot.row.status == PhaseStatus::dispatched) start_walk(slot, Walk::stop);
-    return;
-  }
+  if (!step.is_catch_up) return;  // the others end this step, and somebody may retry his; then the phase stops
   for (Slot<StepExecution>* other : ledger.steps_of_member(member->row.id))
     if (other->row.is_catch_up) cancel(job_of(*other), "an earlier step failed");
   advance_catch_up(*member);
 }
 
-void Desk::init_succeeded(InitExecution& init) { next_init(*ledger.batch(init.batch_id)); }
+void Desk::init_succeeded(InitExecution& init) { next_init(ledger.existing_batch(init.batch_id)); }
 
 // --- rollbacks and removals
 
@@ -177,7 +195,7 @@ void Desk::begin_rollback(const Job& cause) {
   like.batch_id = batch_of(cause).id;
   like.sequence = step->on_failure;
   if (cause.step) {
-    like.runbook_version = ledger.phase(cause.step->phase_execution_id)->row.runbook_version;
+    like.runbook_version = ledger.existing_phase(cause.step->phase_execution_id).row.runbook_version;
     like.phase_execution_id = cause.step->phase_execution_id;
     like.batch_member_id = cause.step->batch_member_id;
     like.caused_by_step_id = cause.ref.id;
@@ -226,11 +244,11 @@ void Desk::settle() {
     if (!phases_.empty()) {
       const std::int64_t id = *phases_.begin();
       phases_.erase(phases_.begin());
-      settle_phase(*ledger.phase(id));
+      settle_phase(ledger.existing_phase(id));
     } else {
       const std::int64_t id = *batches_.begin();
       batches_.erase(batches_.begin());
-      settle_batch(*ledger.batch(id));
+      settle_batch(ledger.existing_batch(id));
     }
   }
 }
@@ -251,7 +269,7 @@ void Desk::settle_phase(Slot<PhaseExecution>& phase) {
   PhaseExecution& row = phase.row;
   if (row.status != PhaseStatus::dispatched || row.walk != Walk::none) return;
   const std::int64_t open = ledger.open_count(row.batch_id, row.id, "step");
-  auto& batch = *ledger.batch(row.batch_id);
+  auto& batch = ledger.existing_batch(row.batch_id);
   if (is_terminal(batch.row.status)) return;
   const bool lockstep =
       ledger.definition(batch.row, row.runbook_version).progression == Progression::lockstep;

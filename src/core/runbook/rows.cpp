@@ -19,7 +19,7 @@ constexpr std::array<Words, 6> phase_words{"pending", "dispatched", "completed",
 constexpr std::array<Words, 8> step_words{"pending", "dispatched",   "polling",     "succeeded",
                                           "failed",  "poll_timeout", "rolled_back", "cancelled"};
 constexpr std::array<Words, 4> job_words{"none", "queued", "leased", "parked"};
-constexpr std::array<Words, 7> walk_words{"none", "held", "start", "advance", "stop", "cancel", "resume"};
+constexpr std::array<Words, 8> walk_words{"none", "held", "start", "advance", "stop", "again", "cancel", "resume"};
 constexpr std::array<Words, 2> cleanup_words{"rollback", "removal"};
 constexpr std::array<Words, 7> kind_words{"none", "step", "init", "cleanup", "phase", "batch", "runbook"};
 

@@ -24,7 +24,7 @@ enum class JobState { none, queued, leased, parked };
 
 // What is being done to all members of a batch or phase, in chunks. held: a phase that is due and waits for
 // the init steps.
-enum class Walk { none, held, start, advance, stop, cancel, resume };
+enum class Walk { none, held, start, advance, stop, again, cancel, resume };
 
 enum class CleanupKind { rollback, removal };
 
@@ -232,7 +232,7 @@ struct Ref {
   friend auto operator<=>(const Ref&, const Ref&) = default;
 };
 
-// runbook_timers, key (due, kind, id); one per row at most, the row's timer_due names it.
+// runbook_timers, key (due, kind, id). A row's timer_due names its timer; one that was put off is later than that.
 struct Timer {
   Time due{};
   Kind kind{};

@@ -6,7 +6,9 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/runbook/rows.hpp"
@@ -34,7 +36,7 @@ struct Need {
     steps_of,          // id: member; other: phase; by step_index
     steps_ahead,       // the same, those that have not succeeded
     steps_of_member,   // id: member; all of them
-    parked_steps,      // other: after this id; n: at most; steps whose job_state is parked, by id
+    parked_steps,      // id: batch; n: at most; steps whose job_state is parked, by phase and id
     cleanup,           // id
     cleanups_of_step,  // id: the step that failed
     cleanups_of_init,  // id: the init step that failed
@@ -58,11 +60,18 @@ struct HashNeed {
     std::uint64_t hash = static_cast<std::uint64_t>(need.what);
     for (const std::int64_t part : {need.id, need.other, std::int64_t{need.n}})
       hash = (hash ^ static_cast<std::uint64_t>(part)) * odd;
-    return static_cast<std::size_t>(hash ^ (hash >> 29) ^ std::hash<std::string>{}(need.text));
+    for (const std::string* part : {&need.text, &need.key})
+      if (!part->empty()) hash = (hash ^ std::hash<std::string>{}(*part)) * odd;
+    return static_cast<std::size_t>(hash ^ (hash >> 29));
   }
 };
 
-// No row twice. Executions come without result_json.
+// The tables whose rows have ids, which are reserved before the rows are written.
+enum class Table { runbooks, batches, batch_members, phase_executions, step_executions, init_executions,
+                   cleanup_executions };
+
+// No row twice. Executions come without result_json. A row that cannot be read, because another program wrote what
+// we do not know, is there with what could be read of it, and named.
 struct Loaded {
   struct FoundData {
     std::string table, member_key;
@@ -77,6 +86,7 @@ struct Loaded {
   std::vector<CleanupExecution> cleanups;
   std::vector<Count> counts;
   std::vector<FoundData> data_rows;
+  std::set<std::pair<Table, std::int64_t>> unreadable;
 };
 
 // Each row once. *_changed write the changeable columns of the row with that id, and expect its status to be
@@ -95,10 +105,6 @@ struct Writes {
   std::vector<BatchEvent> events_new;
   [[nodiscard]] bool empty() const;
 };
-
-// The tables whose ids are reserved before their rows are written.
-enum class Table { runbooks, batches, batch_members, phase_executions, step_executions, init_executions,
-                   cleanup_executions };
 
 // What the data source said, for the table of that name, which is made, and given the columns that it lacks.
 struct DataRows {

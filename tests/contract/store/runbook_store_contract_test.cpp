@@ -393,19 +393,21 @@ TEST_P(RunbookStoreContract, StepsAreFoundByMemberAndPhase) {
   EXPECT_EQ(ids_of({{What::steps_ahead, 1, 10}}), Ids{5});
 }
 
-TEST_P(RunbookStoreContract, ParkedStepsComeInPagesById) {
+TEST_P(RunbookStoreContract, ParkedStepsOfABatchComeByPhaseAndId) {
   Writes w;
+  w.phases_new = {phase_row(10, 7), phase_row(11, 7), phase_row(12, 8)};
   for (int id = 1; id <= 6; ++id) {
-    w.steps_new.push_back(step_row(id));
-    w.steps_new.back().job_state = id % 2 == 0 ? JobState::parked : JobState::none;
+    w.steps_new.push_back(step_row(id, id == 2 ? 11 : id == 6 ? 12 : 10));
+    w.steps_new.back().job_state = id % 2 == 0 || id == 5 ? JobState::parked : JobState::none;
   }
   commit(w);
-  const auto parked = [&](std::int64_t after, std::int32_t limit) {
-    return ids(load({{.what = What::parked_steps, .other = after, .n = limit}}).steps);
+  const auto parked = [&](std::int64_t batch, std::int32_t limit) {
+    return ids(load({{.what = What::parked_steps, .id = batch, .n = limit}}).steps);
   };
-  EXPECT_EQ(parked(0, 10), (Ids{2, 4, 6}));
-  EXPECT_EQ(parked(2, 1), Ids{4});
-  EXPECT_EQ(parked(6, 10), Ids{});
+  EXPECT_EQ(parked(7, 10), (Ids{4, 5, 2}));
+  EXPECT_EQ(parked(7, 1), Ids{4});
+  EXPECT_EQ(parked(8, 10), Ids{6});
+  EXPECT_EQ(parked(9, 10), Ids{});
 }
 
 TEST_P(RunbookStoreContract, CleanupsAreFoundByWhatCausedThem) {
