@@ -145,7 +145,7 @@ Result<> Writer::Batch::write_data() {
 // --- deciding
 
 void Writer::Batch::put_off(const runbook::Timer& timer) {
-  constexpr std::chrono::minutes later{10};
+  const Duration later = lessons_.put_off;
   const auto move = [&](auto* slot) {
     if (!slot || slot->row.timer_due != timer.due) return;
     slot->row.timer_due = now_ + later;

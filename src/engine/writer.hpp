@@ -114,7 +114,7 @@ class Writer {
   void commit(std::unique_ptr<Batch> batch);
   void attempt(std::unique_ptr<Batch> batch);
   void failed(Batch& batch, const Error& error);
-  void divide(Batch& batch);
+  void divide(Batch& batch, Code why);
   void give_back(const PollReply& reply);
   void add_wait(Wait wait);
   void remove_wait(std::uint64_t id);
@@ -155,6 +155,7 @@ class Writer {
   std::set<QueueKey> hungry_;       // queues to look at in the next batch, whatever it brings
   std::optional<Time> next_timer_;  // may be early, never late
   Duration pause_{};                // after a failure
+  Duration lost_to_others_{};       // all the time that commits took which collided with other programs
   std::optional<Time> retry_at_;    // after a failure: not before this time without a command
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, Wait> waits_;
