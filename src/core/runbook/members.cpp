@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.hpp"
+#include "base/text.hpp"
 
 namespace baton::runbook {
 namespace {
@@ -16,21 +17,6 @@ using Cell = std::optional<std::string>;
 using Cells = std::vector<Cell>;
 
 constexpr std::size_t errors_max = 100;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto from = text.find_first_not_of(blanks);
-  if (from == text.npos) return {};
-  return text.substr(from, text.find_last_not_of(blanks) - from + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 void append_list(std::string& out, std::string_view text, char separator) {
   out += '[';

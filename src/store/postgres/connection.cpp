@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/text.hpp"
 #include "store/postgres/parameters.hpp"
 
 namespace baton::store::postgres {
@@ -21,11 +22,7 @@ struct Clear {
 using Session = std::unique_ptr<PGconn, Finish>;
 using Answer = std::unique_ptr<PGresult, Clear>;
 
-std::string trimmed(const char* message) {
-  std::string text(message == nullptr ? "" : message);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
+std::string message_of(const PGconn* session) { return std::string(trimmed(PQerrorMessage(session))); }
 
 std::string_view field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
@@ -216,7 +213,7 @@ class PostgresConnection final : public Connection {
   std::unexpected<Error> lost(Mode mode) {
     broken_ = true;
     return fail(mode == Mode::write ? Code::unknown : Code::unavailable,
-                "PostgreSQL: the connection was lost: " + trimmed(PQerrorMessage(session_.get())));
+                "PostgreSQL: the connection was lost: " + message_of(session_.get()));
   }
 
   Session session_;
@@ -254,12 +251,13 @@ Result<Session> open_session(const std::string& url) {
   values.insert(values.end(), {url.c_str(), nullptr});
   Session session(PQconnectdbParams(names.data(), values.data(), 1));
   if (PQstatus(session.get()) != CONNECTION_OK)
-    return fail(Code::unavailable, trimmed(PQerrorMessage(session.get())));
+    return fail(Code::unavailable, message_of(session.get()));
   // Notices, such as that a table exists already, are for people at a prompt.
   PQsetNoticeProcessor(session.get(), [](void*, const char*) {}, nullptr);
   const char* encoding = PQparameterStatus(session.get(), "server_encoding");
   if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
-    return fail(Code::invalid, "the database has encoding " + trimmed(encoding) + "; it must be UTF8");
+    return fail(Code::invalid, "the database has encoding " + std::string(encoding == nullptr ? "?" : encoding) +
+                                   "; it must be UTF8");
   }
   return session;
 }
