@@ -5,6 +5,7 @@
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/runbook/desk.hpp"
+#include "core/runbook/members.hpp"
 #include "core/runbook/template.hpp"
 
 namespace baton::runbook {
@@ -177,6 +178,7 @@ void Desk::resolve(const Job& job) {
       const auto* book = ledger.runbook(ledger.runbook(batch.runbook_id)->row.name, version);
       if (book && !book->row.data_table_name.empty())
         data = ledger.data_row(book->row.data_table_name, member->row.member_key);
+      if (data) data = with_lists(book_of(job).data_source, *std::move(data));
     }
   }
   const Scope scope(data, worker_data, batch.id, batch.batch_start_time);

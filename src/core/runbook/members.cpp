@@ -50,6 +50,21 @@ bool append_json_array(std::string& out, std::string_view text) {
   return true;
 }
 
+// One cell of a data table: null, text, or a list that was written as its JSON.
+void append_stored(std::string& out, const boost::json::value& cell, const MultiFormat* format) {
+  const std::string_view text = cell.is_string() ? trimmed(std::string_view(cell.get_string())) : std::string_view{};
+  if (!format || !(cell.is_string() || cell.is_null()))
+    out += boost::json::serialize(cell);
+  else if (text.empty())
+    out += "[]";
+  else if (append_json_array(out, text))
+    return;
+  else if (*format == MultiFormat::json_array)
+    out += boost::json::serialize(cell);
+  else
+    append_list(out, text, *format == MultiFormat::comma_delimited ? ',' : ';');
+}
+
 class MemberReader {
  public:
   MemberReader(const DataSource& source, const std::vector<std::string>& columns, bool with_times)
@@ -266,6 +281,23 @@ std::uint64_t hash_data(std::string_view data_json) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : data_json) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
   return hash == 0 ? 1 : hash;  // 0 says that there is no data
+}
+
+Json with_lists(const DataSource& source, Json data) {
+  boost::json::error_code error;
+  const auto row = boost::json::parse(data.text, error);
+  if (error || !row.is_object() || source.multi_valued_columns.empty()) return data;
+  Json out{"{"};
+  for (const auto& [column, cell] : row.get_object()) {
+    const auto same = [&, &name = column](const MultiValuedColumn& multi) { return lower(multi.name) == lower(name); };
+    const auto multi = std::ranges::find_if(source.multi_valued_columns, same);
+    if (out.text.size() > 1) out.text += ',';
+    append_quoted(out.text, column);
+    out.text += ':';
+    append_stored(out.text, cell, multi == source.multi_valued_columns.end() ? nullptr : &multi->format);
+  }
+  out.text += '}';
+  return out;
 }
 
 Time immediate_time(Time now) {
