@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/runbook/messages.hpp"
 #include "tests/support/memory_store.hpp"
 
 namespace baton::engine {
@@ -88,7 +89,8 @@ class WriterTest : public testing::Test {
   FakeClock clock_;
   support::MemoryDatabase database_;
   HeldStore store_{database_, clock_};
-  Writer writer_{store_, clock_, {}};
+  metrics::Counter redecided_;
+  Writer writer_{store_, clock_, {}, {.redecided = &redecided_}};
 };
 
 TEST_F(WriterTest, WhoNeedsARowThatAnotherProgramHoldsIsToldToComeAgainAndTheOthersGoOn) {
@@ -149,6 +151,60 @@ TEST_F(WriterTest, ATimerWhoseRowIsHeldIsObeyedSoonAfterItIsFree) {
   clock_.time += 10s;
   run({});
   EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed);
+}
+
+constexpr std::string_view book = R"(
+name: move
+data_source: {type: csv, connection: WAVES, primary_key: Upn, batch_time: immediate}
+phases:
+  - name: go
+    offset: T-0
+    steps: [{name: make, worker_id: q, function: New-User, retry: {max_retries: 1, interval: 1s}}]
+)";
+
+class JobLogTest : public WriterTest {
+ protected:
+  void SetUp() override {
+    WriterTest::SetUp();
+    run({PublishRunbook{.definition = runbook::parse(book).definition, .text = std::string(book)}});
+    const auto opened = run({OpenBatch{.runbook_name = "move"}});
+    const std::int64_t batch_id = std::get<BatchReply>(opened.front()->reply.value()).batch.id;
+    run({AddMembers{.batch_id = batch_id, .members = {{.member_key = "ada", .data = Json{"{}"}}}}});
+    run({StartBatch{batch_id}});
+    run({ChangeBatch{.batch_id = batch_id, .what = ChangeBatch::What::advance}});
+    for (int i = 0; i < 5; ++i) run({});
+  }
+  Handout take() {
+    clock_.time += 2s;
+    const auto answer = run({poll()});
+    return std::get<PollReply>(answer.front()->reply.value()).jobs.at(0);
+  }
+  Reply say(const Handout& job, std::size_t bytes) {
+    TaskLog log{{{"stderr", clock_.time, std::string(bytes, 'x')}}};
+    return run({TaskNote{.tenant = {}, .task_id = job.task_id, .lease = job.lease, .note = std::move(log)}})
+        .front()
+        ->reply.value();
+  }
+};
+
+TEST_F(JobLogTest, LogsOfAJobAreBoundedLikeThoseOfATaskAndKeptUnderItsStep) {
+  const Handout first = take();
+  EXPECT_EQ(std::get<NoteReply>(say(first, 1'000'000)).stored, 1u);
+  EXPECT_EQ(std::get<NoteReply>(say(first, 100'000)).stored, 0u);
+  run({ReportResult{.tenant = {}, .task_id = first.task_id, .job_id = {}, .node_id = {}, .lease = first.lease}});
+  const Handout second = take();
+  EXPECT_NE(second.task_id, first.task_id);
+  EXPECT_EQ(std::get<NoteReply>(say(second, 100'000)).stored, 1u);  // each try has room of its own
+  ASSERT_EQ(database_.logs.size(), 2u);
+  for (const auto& [key, line] : database_.logs)
+    EXPECT_EQ(line.job_id.value, runbook::log_name(runbook::parse_job_id(first.task_id)->ref));
+}
+
+TEST_F(JobLogTest, ALineOfLogDoesNotMakeTheBatchBeDecidedTwice) {
+  const Handout job = take();
+  const std::uint64_t before = redecided_.value();
+  EXPECT_EQ(std::get<NoteReply>(say(job, 100)).stored, 1u);
+  EXPECT_EQ(redecided_.value(), before);
 }
 
 }  // namespace

@@ -385,7 +385,7 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
     job->state->changed = true;
     return false;
   }
-  ++row.delivery_count;
+  if (++row.delivery_count == 1) row.log_bytes = 0;
   row.job_state = JobState::leased;
   row.leased_by = worker;
   row.leased_at = context.now;
