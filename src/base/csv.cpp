@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace baton::csv {
 namespace {
@@ -18,20 +19,6 @@ constexpr std::string_view nul_byte = "a NUL byte; is the file UTF-16? Save it a
 
 // The bytes that a cell without quotes cannot just go on with.
 constexpr bool is_odd(char c) { return c == '\n' || c == '\r' || c == '"' || c == '\0'; }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

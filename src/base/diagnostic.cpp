@@ -4,13 +4,13 @@
 #include <array>
 #include <cstddef>
 
+#include "base/text.hpp"
+
 namespace baton {
 namespace {
 
 // Longer words are not typed by hand, and comparing them would cost too much.
 constexpr std::size_t word_size_max = 100;
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // How many slips still make the same word: none in a single letter, where everything would be near.
 std::size_t slips_max(std::size_t size) {

@@ -216,10 +216,12 @@ Lines failure_lines(std::string_view failures_json, std::size_t lines_max, const
   const Fields page(failures_json);
   for (const Fields& each : page.items("failures")) {
     if (lines.size() == lines_max) break;
-    const std::string phase = each.text("phase_name");
+    std::string part = each.text("sequence");  // of a rollback or a removal
+    if (part.empty()) part = each.text("type") == "init" ? "init" : each.text("phase_name");
+    const std::string member = each.text("member_key");
     Line line(screen);
-    line.add("  " + (phase.empty() ? "" : phase + "/") + each.text("step_name") + "  ");
-    line.add(each.text("member_key") + "  ", Colour::dim);
+    line.add("  " + (part.empty() ? "" : part + "/") + each.text("step_name") + "  ");
+    if (!member.empty()) line.add(member + "  ", Colour::dim);
     lines.push_back(line.add(one_line(each.text("error_message")), Colour::red).text());
   }
   return lines;

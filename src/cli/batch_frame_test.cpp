@@ -46,6 +46,13 @@ std::string failures(int number, const std::string& error = "mailbox is full") {
 
 std::string joined(const Lines& lines) { return fmt::format("{}\n", fmt::join(lines, "\n")); }
 
+TEST(FailureLines, SayOfWhichPartAndWhoseTheyAre) {
+  const std::string page = R"({"failures":[
+    {"type":"cleanup","sequence":"undo-user","phase_name":"prepare","step_name":"remove-user","member_key":"ada","error_message":"gone"},
+    {"type":"init","phase_name":"","step_name":"make-group","member_key":"","error_message":"no rights"}]})";
+  EXPECT_EQ(failure_lines(page, 5, {}), (Lines{"  undo-user/remove-user  ada  gone", "  init/make-group  no rights"}));
+}
+
 TEST(BatchFrame, ShowsPhasesMembersPaceAndFailures) {
   EXPECT_EQ(joined(frame(batch(usual_phases()), failures(2), 124.3, now, {})),
             R"(batch 42  contoso-mailboxes version 3  active

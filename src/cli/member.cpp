@@ -31,6 +31,7 @@ std::string members_target(const Options& options) { return batch_target(options
 int list(const Options& options) {
   const Listing listing{.target = Target(members_target(options))
                                       .with("status", options.status)
+                                      .with("key", options.member)
                                       .with("limit", options.limit)
                                       .with("cursor", options.cursor)
                                       .text(),
@@ -53,28 +54,13 @@ bool is_number(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The id of the member of that key, 0 when there is none. `key` lets the server look for it; one that does
-// not know how sends page after page.
+// The id of the member of that key, 0 when there is none.
 Result<std::int64_t> find_member(Remote& remote, const Options& options) {
-  std::int64_t found = 0;
-  std::string cursor;
-  do {
-    const auto answer = remote.get(Target(members_target(options))
-                                       .with("key", options.member)
-                                       .with("limit", "1000")
-                                       .with("cursor", cursor)
-                                       .text());
-    if (!answer) return std::unexpected(answer.error());
-    if (!answer->ok()) return fail(Code::not_found, describe_problem(answer->status, answer->body));
-    const Fields page(answer->body);
-    for (const Fields& member : page.items("members")) {
-      if (member.text("member_key") != options.member) continue;
-      if (member.text("status") == "active") return member.number("id");
-      found = member.number("id");
-    }
-    cursor = page.text("next_cursor");
-  } while (!cursor.empty());
-  return found;
+  const auto answer = remote.get(Target(members_target(options)).with("key", options.member).text());
+  if (!answer) return std::unexpected(answer.error());
+  if (!answer->ok()) return fail(Code::not_found, describe_problem(answer->status, answer->body));
+  const auto found = Fields(answer->body).items("members");
+  return found.empty() ? 0 : found.front().number("id");
 }
 
 using PhaseNames = std::map<std::int64_t, std::string>;
@@ -189,6 +175,7 @@ void add_looks(CLI::App& member, Action& chosen, const Shared& options) {
   CLI::App* all = add_one(member, chosen, options, "list", "List the members of a batch", list);
   all->add_option("--status", options->status, "active, failed or removed")
       ->check(CLI::IsMember({"active", "failed", "removed"}));
+  all->add_option("--key", options->member, "only the member of that key");
   all->add_option("--limit", options->limit, "members on one page; default 100")->check(CLI::Range(1, 1000));
   all->add_option("--cursor", options->cursor, "where the page before ended");
   all->footer("Example:\n  baton member list 42 --status failed");

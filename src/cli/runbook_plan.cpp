@@ -100,13 +100,22 @@ std::string batch_text(const Fields& batch, Time now, bool colour) {
   return text;
 }
 
+// "80 members: ada@contoso.example, bob@contoso.example, …"; an init step is nobody's.
+std::string whom(const Fields& unknown) {
+  const std::int64_t count = unknown.number("count");
+  const auto keys = unknown.items("member_keys");
+  if (keys.empty()) return counted(count, "time");
+  std::string text = counted(count, "member") + ":";
+  for (std::size_t i = 0; i < keys.size(); ++i) text += (i > 0 ? ", " : " ") + printable(keys[i].whole());
+  return text + (count > static_cast<std::int64_t>(keys.size()) ? ", …" : "");
+}
+
 std::string unknown_text(const Fields& plan, bool colour) {
   std::string text;
   for (const Fields& each : plan.items("unresolved")) {
     const std::string phase = each.text("phase_name");
     text += fmt::format("  {}/{}: {{{{{}}}}}, {}\n", phase.empty() ? "init" : printable(phase),
-                        printable(each.text("step_name")), printable(each.text("variable")),
-                        counted(each.number("count"), "time"));
+                        printable(each.text("step_name")), printable(each.text("variable")), whom(each));
   }
   if (text.empty()) return "";
   return "\n" + paint("Unknown variables, whose steps would fail:", Colour::red, colour) + "\n" + text;

@@ -15,7 +15,7 @@ constexpr const char* plan = R"({"name":"contoso","version":0,"member_count":80,
   "members":[{"member_key":"ada@contoso.example","phases":[
     {"phase_name":"prepare","steps":[{"step_name":"create-user","worker_id":"pool-1","function_name":"New-Mailbox","params":{"Dept":"{{Departmnt}}"},"unresolved":["Departmnt"],"from_earlier_steps":[]}]},
     {"phase_name":"cut-over","steps":[{"step_name":"move","worker_id":"pool-1","function_name":"Start-Move","params":{"Id":"{{TargetId}}"},"unresolved":[],"from_earlier_steps":["TargetId"]}]}]}]}],
-  "unresolved":[{"phase_name":"prepare","step_name":"create-user","variable":"Departmnt","count":1}],"warnings":[]})";
+  "unresolved":[{"phase_name":"prepare","step_name":"create-user","variable":"Departmnt","count":80,"member_keys":["ada@contoso.example","bob@contoso.example"]}],"warnings":[]})";
 
 TEST(PlanText, TellsWhatHappensWhenAndToWhom) {
   EXPECT_EQ(plan_text(Fields(plan), now, false),
@@ -38,7 +38,7 @@ batch of 80 members, T 2026-11-20 22:00 UTC (in 4 d 3 h)
   79 more members are not shown
 
 Unknown variables, whose steps would fail:
-  prepare/create-user: {{Departmnt}}, 1 time
+  prepare/create-user: {{Departmnt}}, 80 members: ada@contoso.example, bob@contoso.example, …
 )");
 }
 

@@ -62,6 +62,14 @@ void print_step(const Fields& step) {
 
 int show(const Options& options) { return get(options.remote, job_target(options.job_id), print_step); }
 
+int logs(const Options& options) {
+  return each_page(options.remote, job_target(options.job_id) + "/logs", 0, [](const Fields& page) {
+    for (const Fields& line : page.items("lines"))
+      fmt::print("{} #{} {} {}\n", line.text("at"), line.number("retry_count") + 1, line.text("stream"),
+                 printable(line.text("text")));
+  });
+}
+
 int change(const Options& options, const std::string& verb, std::string_view done) {
   return post(options.remote, job_target(options.job_id) + "/" + verb, json_object({{"by", options.by}}),
               [&](const Fields& step) {
@@ -84,9 +92,12 @@ CLI::App* add_one(CLI::App& step, Action& chosen, const Shared& options, const s
 
 void add_step(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* step = app.add_subcommand("step", "Look at one step of a batch, try it again, skip or cancel it");
+  CLI::App* step =
+      app.add_subcommand("step", "Look at one step of a batch and its logs, try it again, skip or cancel it");
   step->require_subcommand(1);
   (void)add_one(*step, chosen, options, "show", "Print a step, what it was given and what came of it", show);
+  add_one(*step, chosen, options, "logs", "Print what the jobs of a step said", logs)
+      ->footer("Each line has its time, #ATTEMPT, the stream and the text.");
   const auto changes = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
     add_one(*step, chosen, options, name, help, act)
         ->add_option("--by", options->by, "who does it; kept with the batch");

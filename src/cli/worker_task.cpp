@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "http/json_body.hpp"
 
 namespace baton::cli::agent {
 namespace {
-
-constexpr std::string_view blanks = " \t\r\n";
 
 std::string text_of(http::JsonView object, std::string_view key) {
   const auto value = object.find(key);
@@ -70,12 +69,6 @@ Task read_task(http::JsonView object) {
   if (const auto checkpoint = object.find("checkpoint"); checkpoint && !checkpoint.is_null())
     task.checkpoint = checkpoint.json();
   return task;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto end = text.find_last_not_of(blanks);
-  text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
-  return text.substr(std::min(text.find_first_not_of(blanks), text.size()));
 }
 
 // The tail may begin in the middle of a line, even of a character; from the next line on it is whole.

@@ -19,11 +19,14 @@ struct Lessons {
   std::set<runbook::Ref> unreadable_jobs;  // that wait for a worker
   bool data_written = false;  // what sources said is in its tables
   int tries = 0;              // commits that collided with other programs
+  Duration put_off{std::chrono::minutes{10}};  // how far a timer is moved that cannot be obeyed
 };
 
 class Writer::Batch {
  public:
-  // due: those whose time has come. one, put_off: this one alone, obeyed or moved to a later time.
+  // due: those whose time has come. one, put_off: this one alone, obeyed or moved to a later time. All but due
+  // are parts of a batch that was divided, and hand out nothing: a task that cannot be handed out would spoil
+  // each of them.
   enum class Timers { due, none, one, put_off };
 
   using Timer = std::variant<workflow::Timer, runbook::Timer>;
@@ -32,19 +35,24 @@ class Writer::Batch {
         std::optional<Timer> only = {}, Lessons lessons = {});
   // The same messages once more.
   [[nodiscard]] std::unique_ptr<Batch> again();
-  // Another program has changed a row meanwhile: whether it is worth trying again.
-  [[nodiscard]] bool may_try_again() { return ++lessons_.tries <= tries_max; }
+  // Another program has changed a row meanwhile, or holds it: whether it is worth trying all of it again. One
+  // that holds a row would make everybody wait once more.
+  [[nodiscard]] bool may_try_again() {
+    return ++lessons_.tries <= tries_max && writer_.clock_.now() - now_ < tries_time;
+  }
 
   [[nodiscard]] Result<> prepare();  // loads and decides; nothing is written yet
   // After prepare(): more has to be loaded, and a new batch decided with it.
   [[nodiscard]] bool needs_more() const { return !missing_.empty() || runbooks_missing_; }
   // Of which tables more ids are needed, and how many of them were not enough.
   [[nodiscard]] std::map<runbook::Table, std::size_t> ids_wanted() const;
-  // There is more than one message in it, or a timer that can be put off.
+  // There is more than one message in it, or one beside what was handed out, or a timer that can be put off.
   [[nodiscard]] bool can_be_divided() const {
     const std::size_t timers = timers_.size() + runbook_timers_.size();
-    return items_.size() + timers > 1 || (timers > 0 && which_timers_ != Timers::put_off);
+    return items_.size() + timers > 1 || (!items_.empty() && handouts_ > 0) || (timers > 0 && which_timers_ != Timers::put_off);
   }
+  // It holds a timer and nothing else, not even what is handed out.
+  [[nodiscard]] bool is_one_timer() const { return which_timers_ == Timers::one; }
   [[nodiscard]] std::vector<Timer> take_timers();
   [[nodiscard]] WriteSet writes(std::int64_t commit_number);
   void release();  // after the commit: memory follows, everybody is answered
@@ -180,6 +188,7 @@ class Writer::Batch {
   const Time now_;
   std::vector<Item> items_;
   static constexpr int tries_max = 3;
+  static constexpr Duration tries_time{1'500};
   Lessons lessons_;
   const Timers which_timers_;
   const std::optional<Timer> only_timer_;

@@ -58,8 +58,7 @@ void Writer::Batch::decide_timer(const workflow::Timer& timer) {
     return;
   }
   if (which_timers_ == Timers::put_off) {
-    constexpr std::chrono::minutes put_off{10};
-    found->at(*ref).state.timer_due = now_ + put_off;
+    found->at(*ref).state.timer_due = now_ + lessons_.put_off;
     found->at(*ref).changed = true;
     return;
   }

@@ -54,7 +54,7 @@ Result<> Writer::Batch::prepare() {
   decide_runbook_timers();
   decide_items();
   if (needs_more()) return {};
-  TRY(hand_out());
+  if (which_timers_ == Timers::due) TRY(hand_out());
   if (needs_more()) {  // the queues have been touched: the store is asked again
     writer_.queues_.forget_ready();
     writer_.look_at_all_queues();

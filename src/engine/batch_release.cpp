@@ -130,6 +130,7 @@ void Writer::Batch::release_answers() {
 }
 
 void Writer::Batch::release_polls() {
+  if (which_timers_ != Timers::due) return;  // the queues were forgotten, and are looked at by the next batch
   writer_.hungry_ = std::move(still_hungry_);
   for (Service& service : services_) {
     Queue* queue = writer_.queues_.find(service.key);

@@ -68,6 +68,10 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
   std::visit(overloaded{
                  [&](const RunbookEvent& c) { runbook::foresee(c.message, ledger_, needs); },
                  [&](const ReportResult& c) { job(c.task_id); },
+                 [&](const TaskNote& c) {
+                   if (const auto named = runbook::parse_job_id(c.task_id))
+                     runbook::foresee_handout(named->ref, ledger_, needs);
+                 },
                  [&](const Heartbeat& c) {
                    for (const TaskLease& lease : c.tasks)
                      if (const auto named = runbook::parse_job_id(lease.task_id))
@@ -219,10 +223,12 @@ void Writer::Batch::give_back_job(const TaskLease& lease) {
   (void)with_ledger([&] { (void)runbook::give_back(lease.task_id, lease.lease, context()); }, unreadable);
 }
 
-// What a job says goes to the same table as what a task says, under its own id.
+// What a job says goes to the same table as what a task says, under the name of its step, and is bounded like
+// that.
 Reply Writer::Batch::decide_job_note(const TaskNote& c) {
   return runbook_reply([&]() -> Reply {
-    const auto job = ledger_.job(runbook::parse_job_id(c.task_id)->ref);
+    const runbook::Ref ref = runbook::parse_job_id(c.task_id)->ref;
+    const auto job = ledger_.job(ref);
     if (!job) return Refused{Refusal::task_not_found, "there is no job '" + c.task_id + "'", {}};
     if (job->row->job_id != c.task_id || job->row->job_state != runbook::JobState::leased ||
         (c.lease && *c.lease != runbook::lease_token(*job->row)))
@@ -230,14 +236,21 @@ Reply Writer::Batch::decide_job_note(const TaskNote& c) {
     const auto* log = std::get_if<TaskLog>(&c.note);
     if (!log)
       return Refused{Refusal::not_possible, "jobs of runbooks have neither progress nor checkpoints", {}};
-    for (const workflow::LogText& line : log->lines)
-      job_logs_.push_back({.job_id = workflow::JobId{c.task_id},
+    std::size_t stored = 0;
+    for (const workflow::LogText& line : log->lines) {
+      const std::int32_t bytes = workflow::log_bytes_of(line);
+      if (job->row->log_bytes > writer_.options_.policy.log_bytes_max - bytes) break;
+      job->row->log_bytes += bytes;
+      job->state->changed = true;
+      ++stored;
+      job_logs_.push_back({.job_id = workflow::JobId{runbook::log_name(ref)},
                            .node_id = "",
                            .retry_count = job->row->retry_count,
                            .stream = line.stream,
                            .logged_at = line.at,
                            .text = line.text});
-    return NoteReply{log->lines.size()};
+    }
+    return NoteReply{stored};
   });
 }
 
@@ -300,10 +313,9 @@ void Writer::Batch::write_runbooks(runbook::Writes& out, std::int64_t first_even
   // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.
   out.timers_gone.insert(out.timers_gone.end(), stray.begin(), stray.end());
   // What cannot be obeyed is tried again later. Its row, which may be unreadable, keeps its time, now in the past.
-  constexpr std::chrono::minutes later{10};
   for (const runbook::Timer& timer : put_off_) {
     out.timers_gone.push_back(timer);
-    out.timers_new.push_back({now_ + later, timer.kind, timer.id});
+    out.timers_new.push_back({now_ + lessons_.put_off, timer.kind, timer.id});
   }
   for (const runbook::Timer& timer : out.timers_new)
     earliest_timer_ = earliest_timer_ ? std::min(*earliest_timer_, timer.due) : timer.due;

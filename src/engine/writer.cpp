@@ -167,6 +167,7 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
   const WriteSet writes = batch->writes(number);
   if (writes.empty()) return batch->release();
 
+  const Time before = clock_.now();
   const auto started = std::chrono::steady_clock::now();
   const Result<> done = store_.commit(writes, number);
   if (metrics_.commit_seconds) metrics_.commit_seconds->observe(std::chrono::steady_clock::now() - started);
@@ -186,6 +187,7 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
     return;
   }
   // Other programs write the tables of runbooks too; what they changed meanwhile is looked at anew.
+  if (done.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
   if (done.error().code == Code::conflict && batch->may_try_again()) {
     queues_.forget_ready();
     progressions_.forget();
@@ -202,12 +204,12 @@ void Writer::failed(Batch& batch, const Error& error) {
   queues_.forget_ready();
   progressions_.forget();
   look_at_all_queues();
-  const bool wrong =
-      error.code == Code::invalid || error.code == Code::conflict || error.code == Code::not_found;
-  if (wrong && batch.can_be_divided()) return divide(batch);
+  const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
+  const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
+  if ((wrong || collided) && batch.can_be_divided()) return divide(batch, error.code);
   if (error.code == Code::fenced) fatal_ = error;
   const bool full = error.code == Code::full;
-  away_ = !full && !wrong;
+  away_ = !full && !wrong && !collided;
   batch.refuse(full    ? Refusal::store_full
                : wrong ? Refusal::invalid_input
                        : Refusal::store_unavailable,
@@ -224,25 +226,39 @@ void Writer::attempt(std::unique_ptr<Batch> batch) {
     commit(std::move(batch));
 }
 
-// The store refuses what one message brings, a NUL in a text for example. The others must not suffer for it:
-// each is tried alone. A timer that cannot be obeyed even then is put off, so that it does not spoil every
-// batch.
-void Writer::divide(Batch& batch) {
+// The store refuses what one message brings, a NUL in a text for example, or another program holds a row that
+// it needs. The others must not suffer for it: each is tried alone. A timer that cannot be obeyed even then is
+// put off, so that it does not spoil every batch. Many that all wait for the same row must not stop everybody:
+// after a while the rest is told to come again.
+void Writer::divide(Batch& batch, Code why) {
+  constexpr Duration patience{6'000};
+  constexpr Duration held_by_others{10'000};  // a timer's row or what it needs may soon be free
+  const Duration lost_before = lost_to_others_;
+  const auto is_over = [&] { return away_ || lost_to_others_ - lost_before >= patience; };
+  const bool is_alone = batch.is_one_timer();
   auto items = batch.take_items();
   const auto timers = batch.take_timers();
-  if (items.empty() && timers.size() == 1) {
+  if (is_alone) {
     if (metrics_.postponed) metrics_.postponed->add();
-    return attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{},
-                                           Batch::Timers::put_off, timers.front()));
+    Lessons lessons;
+    if (why == Code::conflict) lessons.put_off = held_by_others;
+    return attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, Batch::Timers::put_off,
+                                           timers.front(), std::move(lessons)));
   }
   for (const Batch::Timer& timer : timers) {
-    if (away_) break;
+    if (is_over()) break;
     attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, Batch::Timers::one, timer));
   }
   for (Item& item : items) {
-    if (away_) {
-      item.waiter->deliver(
-          Refused{Refusal::store_unavailable, "the store is not reachable at the moment", {}});
+    if (is_over() && std::holds_alternative<ReturnTasks>(item.command)) {
+      own_items_.push_back(std::move(item));  // nobody else remembers it
+      continue;
+    }
+    if (is_over()) {
+      item.waiter->deliver(Refused{Refusal::store_unavailable,
+                                   away_ ? "the store is not reachable at the moment"
+                                         : "other programs hold rows of the store; try again",
+                                   {}});
       continue;
     }
     std::vector<Item> one;

@@ -115,7 +115,7 @@ class Writer {
   void commit(std::unique_ptr<Batch> batch);
   void attempt(std::unique_ptr<Batch> batch);
   void failed(Batch& batch, const Error& error);
-  void divide(Batch& batch);
+  void divide(Batch& batch, Code why);
   void give_back(const PollReply& reply);
   void add_wait(Wait wait);
   void remove_wait(std::uint64_t id);
@@ -159,6 +159,7 @@ class Writer {
   std::optional<Time> next_timer_;  // may be early, never late
   Duration pause_{};                // after a failure
   std::optional<Time> look_again_at_;  // for jobs that could not be given: somebody may repair their rows
+  Duration lost_to_others_{};       // all the time that commits took which collided with other programs
   std::optional<Time> retry_at_;    // after a failure: not before this time without a command
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, Wait> waits_;

@@ -46,9 +46,7 @@ Result<BatchView> read_batch_view(Reads& reads, std::int64_t id) {
   TRY_ASSIGN(view.counts, reads.counts(id));
   TRY_ASSIGN(view.inits, reads.inits(id));
   if (std::ranges::any_of(view.counts, is_open_cleanup)) {
-    TRY_ASSIGN(view.open_cleanups, find_cleanups(reads, id, open_cleanups_max, [](const ExecutionView& row) {
-                 return !is_terminal(row.execution.status);
-               }));
+    TRY_ASSIGN(view.open_cleanups, reads.open_cleanups(id, open_cleanups_max));
   }
   TRY_ASSIGN(const auto row, reads.runbook(view.summary.runbook_name, 0));
   if (row) view.held_removals = held_of(*row, id);

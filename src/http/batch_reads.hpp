@@ -30,22 +30,4 @@ namespace baton::http {
                                                                                  const std::string& name,
                                                                                  std::int32_t version);
 
-// The cleanups of a batch that fit, the first `limit` of them. Looks at no more than 20,000.
-template <class Fits>
-Result<std::vector<ExecutionView>> find_cleanups(Reads& reads, std::int64_t batch_id, std::size_t limit,
-                                                 Fits fits) {
-  constexpr std::size_t page = 1'000;
-  std::vector<ExecutionView> found;
-  std::int64_t after = 0;
-  for (int i = 0; i < 20; ++i) {
-    TRY_ASSIGN(auto rows, reads.cleanups(batch_id, after, page));
-    const bool is_last = rows.size() < page;
-    if (!rows.empty()) after = rows.back().ref.id;
-    for (auto& row : rows)
-      if (found.size() < limit && fits(row)) found.push_back(std::move(row));
-    if (is_last || found.size() == limit) break;
-  }
-  return found;
-}
-
 }  // namespace baton::http

@@ -83,6 +83,7 @@ class BatchRoutes : public ServerTest {
     auto row = view(Kind::cleanup, id);
     row.batch_member_id = member_id;
     row.cleanup_kind = runbook::CleanupKind::rollback;
+    row.caused_by_step_id = member_id == 32 ? 43 : 44;
     row.execution.status = StepStatus::dispatched;
     return row;
   }
@@ -216,6 +217,53 @@ TEST_F(BatchRoutes, a_matrix_without_a_readable_runbook_names_the_steps_that_are
   EXPECT_EQ(text(matrix.at("phases").at(0).at("steps").at(0), "step_name"), "make");
 }
 
+TEST_F(BatchRoutes, a_member_is_found_by_key) {
+  const auto keys = [&](const std::string& query) {
+    std::string found;
+    const auto page = json(ask("GET", "/api/v1/batches/7/members?" + query));
+    for (const auto& each : page.at("members").as_array()) found += text(each, "member_key");
+    return found;
+  };
+  EXPECT_EQ(keys("key=bob"), "bob");
+  EXPECT_EQ(keys("key=nobody"), "");
+  EXPECT_EQ(keys("key=bob&status=failed"), "bob");
+  EXPECT_EQ(keys("key=bob&status=active"), "");
+  EXPECT_EQ(ask("GET", "/api/v1/batches/7/members?key=%00").status, 422);
+}
+
+TEST_F(BatchRoutes, failures_of_all_kinds_come_the_last_to_fail_first) {
+  rows_.executions.push_back(step(44, 33, 0, StepStatus::failed));
+  rows_.executions.push_back(init(52));
+  rows_.executions.push_back(cleanup(62, 33));
+  std::int64_t at = 5'000;
+  for (const std::int64_t id : {43, 62, 44, 52}) {
+    const auto row = std::ranges::find(rows_.executions, id, [](const ExecutionView& each) { return each.ref.id; });
+    row->execution.status = StepStatus::failed;
+    row->execution.completed_at = from_millis(id == 44 ? at : ++at);  // 62 and 44 in the same moment
+  }
+  std::string cursor, order;
+  do {
+    const auto page = json(ask("GET", "/api/v1/batches/7/failures?limit=1" + cursor));
+    ASSERT_EQ(page.at("failures").as_array().size(), 1U);
+    order += std::to_string(page.at("failures").at(0).at("id").as_int64()) + " ";
+    cursor = page.at("next_cursor").is_null() ? "" : "&cursor=" + text(page, "next_cursor");
+  } while (!cursor.empty());
+  EXPECT_EQ(order, "52 62 44 43 ");
+  EXPECT_EQ(ask("GET", "/api/v1/batches/7/failures?cursor=43").status, 422);
+}
+
+TEST_F(BatchRoutes, the_logs_of_a_step_are_those_of_all_its_jobs) {
+  rows_.logs = {{.job_id = {"step-43"}, .log_id = 7, .stream = "stderr", .text = "it said so"}};
+  const auto page = json(ask("GET", "/api/v1/steps/43/logs"));
+  ASSERT_EQ(page.at("lines").as_array().size(), 1U);
+  EXPECT_EQ(text(page.at("lines").at(0), "text"), "it said so");
+  EXPECT_EQ(page.at("next_after").as_int64(), 7);
+  EXPECT_TRUE(json(ask("GET", "/api/v1/steps/43/logs?after=7")).at("lines").as_array().empty());
+  EXPECT_TRUE(json(ask("GET", "/api/v1/cleanups/61/logs")).at("lines").as_array().empty());
+  EXPECT_EQ(code(ask("GET", "/api/v1/steps/99/logs")), "step_not_found");
+  EXPECT_EQ(code(ask("GET", "/api/v1/inits/43/logs")), "step_not_found");
+}
+
 TEST_F(BatchRoutes, failures_are_listed_with_their_reason) {
   const auto page = json(ask("GET", "/api/v1/batches/7/failures"));
   ASSERT_EQ(page.at("failures").as_array().size(), 1U);
@@ -228,6 +276,8 @@ TEST_F(BatchRoutes, steps_init_steps_and_cleanups_are_shown_and_changed) {
   EXPECT_EQ(page.at("steps").as_array().size(), 2U);
   EXPECT_EQ(text(page, "next_cursor"), "42");
   EXPECT_EQ(ask("GET", "/api/v1/phases/x/steps").status, 404);
+  EXPECT_EQ(code(ask("GET", "/api/v1/phases/99/steps")), "phase_not_found");
+  EXPECT_TRUE(json(ask("GET", "/api/v1/phases/22/steps")).at("steps").as_array().empty());
   const auto shown = ask("GET", "/api/v1/steps/41");
   EXPECT_NE(shown.body.find(R"("result_json":{"id":1.0})"), std::string::npos) << shown.body;
   EXPECT_EQ(text(json(ask("GET", "/api/v1/inits/51")), "type"), "init");
@@ -329,6 +379,20 @@ TEST_F(BatchRoutes, a_plan_shows_times_and_steps_and_stores_nothing) {
   EXPECT_EQ(text(plan.at("unresolved").at(0), "variable"), "Boss");
   EXPECT_EQ(text(plan.at("unresolved").at(0), "step_name"), "tell");
   EXPECT_EQ(inbox_.count(), 0U);
+}
+
+TEST_F(BatchRoutes, a_plan_checks_members_that_it_does_not_show) {
+  sources_.table = SourceTable{{"Upn", "Day"}, {}};
+  for (int i = 0; i < 30; ++i) sources_.table->rows.push_back({"u" + std::to_string(i), "2026-03-11"});
+  const std::string yaml =
+      std::string(move_yaml) +
+      "      - {name: tell, worker_id: pool-1, function: Send, params: {To: \"{{Boss}}\"}}\n";
+  const auto plan = json(ask("POST", "/api/v1/runbooks/plan", yaml, {}, "application/yaml"));
+  ASSERT_EQ(plan.at("unresolved").as_array().size(), 1U);
+  const auto unknown = plan.at("unresolved").at(0);
+  EXPECT_EQ(unknown.at("count").as_int64(), 30);
+  ASSERT_EQ(unknown.at("member_keys").as_array().size(), 5U);
+  EXPECT_EQ(unknown.at("member_keys").at(0).as_string(), "u0");
 }
 
 TEST_F(BatchRoutes, a_plan_may_name_a_runbook_and_bring_its_rows) {

@@ -25,14 +25,75 @@ Result<std::optional<MemberView>> read_member(Reads& reads, std::int64_t batch_i
   if (!member || member->batch_id != batch_id) return std::nullopt;
   MemberView view{.member = *std::move(member)};
   TRY_ASSIGN(view.steps, reads.steps_of_member(id));
-  // Only who failed or left can have any.
-  const auto failed = [](const ExecutionView& step) { return is_failure(step.execution.status); };
-  if (view.member.status != runbook::MemberStatus::active || std::ranges::any_of(view.steps, failed)) {
-    TRY_ASSIGN(view.cleanups, find_cleanups(reads, batch_id, chosen_max, [id](const ExecutionView& row) {
-                 return row.batch_member_id == id;
-               }));
-  }
+  std::vector<std::int64_t> step_ids;
+  for (const ExecutionView& step : view.steps) step_ids.push_back(step.ref.id);
+  TRY_ASSIGN(view.cleanups, reads.cleanups_of_member(id, step_ids));
   return view;
+}
+
+// The one of that key, if the status and the page are his.
+Result<std::vector<runbook::Member>> members_of_key(Reads& reads, std::int64_t batch_id, const std::string& key,
+                                                    std::optional<runbook::MemberStatus> status, Page page) {
+  std::vector<runbook::Member> found;
+  TRY_ASSIGN(auto member, reads.member_by_key(batch_id, key));
+  if (member && member->id > page.from && (!status || member->status == *status))
+    found.push_back(*std::move(member));
+  return found;
+}
+
+// What failed, in the order of the list: the last to fail first.
+using FailureKey = std::tuple<Time, int, std::int64_t>;
+FailureKey key_of(const ExecutionView& row) {
+  return {row.execution.completed_at.value_or(Time{}), static_cast<int>(row.ref.kind), row.ref.id};
+}
+
+// A cursor is the key of the last one shown: MILLISECONDS-KIND-ID.
+std::optional<FailureKey> failure_cursor(const Request& request, std::vector<FieldError>& errors) {
+  const auto* text = request.argument("cursor");
+  if (text == nullptr) return std::nullopt;
+  const std::string_view whole = *text;
+  const auto first = whole.find('-'), last = whole.rfind('-');
+  if (first != whole.npos && last > first) {
+    const auto at = to_integer(whole.substr(0, first));
+    const auto kind = to_integer(whole.substr(first + 1, last - first - 1));
+    const auto id = to_integer(whole.substr(last + 1));
+    if (at && kind && id && *at >= 0 && *kind >= 0 && *kind < 100 && *id > 0)
+      return FailureKey{from_millis(*at), static_cast<int>(*kind), *id};
+  }
+  errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
+  return std::nullopt;
+}
+std::string cursor_of(const FailureKey& key) {
+  return fmt::format("{}-{}-{}", to_millis(std::get<Time>(key)), std::get<int>(key), std::get<std::int64_t>(key));
+}
+
+// Where the page begins among those of one kind. Of what failed in the same moment, the higher kind was shown
+// before.
+FailedBefore before_of(const std::optional<FailureKey>& cursor, runbook::Kind kind) {
+  if (!cursor) return {};
+  const auto& [at, shown, id] = *cursor;
+  const int ours = static_cast<int>(kind);
+  if (ours == shown) return {at, id};
+  return {at, ours < shown ? FailedBefore{}.id : 0};
+}
+
+Result<std::vector<Failure>> read_failures(Reads& reads, std::int64_t batch_id,
+                                           const std::optional<FailureKey>& cursor, std::size_t limit) {
+  TRY(known_batch(reads, batch_id));
+  TRY_ASSIGN(const auto phases, reads.phases(batch_id));
+  TRY_ASSIGN(auto inits, reads.inits(batch_id));
+  TRY_ASSIGN(auto all, reads.cleanup_failures(batch_id, before_of(cursor, runbook::Kind::cleanup), limit));
+  for (auto& init : inits)
+    if (is_failure(init.execution.status) && (!cursor || key_of(init) < *cursor))
+      all.push_back({std::move(init), "", ""});
+  for (const auto& phase : phases) {
+    if (phase.status == runbook::PhaseStatus::pending) continue;
+    TRY_ASSIGN(auto some, reads.failures(phase.id, before_of(cursor, runbook::Kind::step), limit));
+    std::ranges::move(some, std::back_inserter(all));
+  }
+  std::ranges::sort(all, std::greater{}, [](const Failure& failure) { return key_of(failure.step); });
+  if (all.size() > limit) all.resize(limit);
+  return all;
 }
 
 // Whom a command is about: {"member_ids": […]} or {"member_keys": […]}.
@@ -60,10 +121,14 @@ Task<Response> list_members(Call& call) {
   const auto status = query_member_status(call.request, errors);
   const auto page = query_page(call.request, 100, 1000, errors);
   const bool full = query_boolean(call.request, "full", errors).value_or(false);
+  const auto* key = call.request.argument("key");
+  if (key && !is_printable(*key, 1000)) errors.push_back({"key", "is not the key of a member"});
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   using Members = std::vector<runbook::Member>;
-  auto query = [id = captured_id(call.request), status, page](Reads& reads) -> Result<Members> {
+  auto query = [id = captured_id(call.request), key = key ? std::optional(*key) : std::nullopt, status,
+                page](Reads& reads) -> Result<Members> {
     TRY(known_batch(reads, id));
+    if (key) return members_of_key(reads, id, *key, status, page);
     return reads.members(id, status, page.from, page.limit + 1);
   };
   auto rows = co_await call.read(std::move(query));
@@ -130,28 +195,22 @@ Task<Response> retry_members(Call& call) {
 
 Task<Response> list_failures(Call& call) {
   std::vector<FieldError> errors;
-  const auto page = query_page(call.request, 50, 200, errors);
+  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
+  const auto cursor = failure_cursor(call.request, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  using Failures = std::vector<Failure>;
-  auto query = [id = captured_id(call.request), page](Reads& reads) -> Result<Failures> {
-    TRY(known_batch(reads, id));
-    TRY_ASSIGN(const auto phases, reads.phases(id));
-    Failures all;
-    for (const auto& phase : phases) {
-      if (phase.status == runbook::PhaseStatus::pending) continue;
-      TRY_ASSIGN(auto some, reads.failures(phase.id, page.from, page.limit + 1));
-      std::ranges::move(some, std::back_inserter(all));
-    }
-    std::ranges::sort(all, std::greater{}, [](const Failure& failure) { return failure.step.ref.id; });
-    if (all.size() > page.limit + 1) all.resize(page.limit + 1);
-    return all;
+  auto query = [id = captured_id(call.request), cursor, limit](Reads& reads) {
+    return read_failures(reads, id, cursor, limit + 1);
   };
   auto rows = co_await call.read(std::move(query));
   if (!rows) co_return batch_problem(call.request, rows.error());
-  const auto cursor = cut_page(*rows, page.limit, [](const Failure& row) { return row.step.ref.id; });
+  std::optional<std::string> next;
+  if (rows->size() > limit) {
+    rows->resize(limit);
+    next = cursor_of(key_of(rows->back().step));
+  }
   auto response = json_response(200, "{");
   append_list(response.body, "failures", *rows, append_failure);
-  append_member(response.body, "next_cursor", cursor);
+  append_member(response.body, "next_cursor", next);
   response.body += '}';
   co_return response;
 }

@@ -14,7 +14,7 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 24> parameters{{
+constexpr std::array<Named, 25> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
     {"status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/JobStatus"}})"},
     {"workflow_id", R"({"name":"workflow_id","in":"query","schema":{"type":"string"}})"},
@@ -32,6 +32,7 @@ constexpr std::array<Named, 24> parameters{{
     {"runbook", R"({"name":"runbook","in":"query","schema":{"type":"string"}})"},
     {"batch_status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/BatchStatus"}})"},
     {"member_status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/MemberStatus"}})"},
+    {"key", R"({"name":"key","in":"query","description":"only the member of that key: the active one, else the newest","schema":{"type":"string","maxLength":1000}})"},
     {"many_limit", R"({"name":"limit","in":"query","schema":{"type":"integer","minimum":1,"maximum":1000,"default":100}})"},
     {"matrix_limit", R"({"name":"limit","in":"query","schema":{"type":"integer","minimum":1,"maximum":500,"default":100}})"},
     {"preview_limit", R"({"name":"limit","in":"query","description":"so many members are shown","schema":{"type":"integer","minimum":1,"maximum":1000,"default":20}})"},
@@ -120,7 +121,7 @@ constexpr std::array<Short, 54> short_schemas{{
     {"PlannedSteps", "", "phase_name:text steps:PlannedStep[]"},
     {"PlannedMember", "", "member_key:text phases:PlannedSteps[]"},
     {"PlannedBatch", "", "batch_start_time:time? member_count:int init_steps:PlannedStep[] phases:PlannedPhase[] members:PlannedMember[]"},
-    {"Unresolved", "", "phase_name:text? step_name:text variable:text count:int"},
+    {"Unresolved", "", "phase_name:text? step_name:text variable:text count:int member_keys:text[]"},
     {"Plan", "", "name:text version:int member_count:int batches:PlannedBatch[] unresolved:Unresolved[] warnings:Diagnostic[]"},
 }};
 

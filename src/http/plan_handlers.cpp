@@ -82,8 +82,13 @@ std::expected<PlanRequest, Response> read_plan_request(const Request& request) {
   return plan;
 }
 
-// What is unknown, and for how many of the members that are shown.
-using Unresolved = std::map<std::array<std::string, 3>, std::int64_t>;
+// What is unknown: for how many members, shown or not, and the first of them.
+struct Unknown {
+  std::int64_t count = 0;
+  std::vector<std::string> member_keys;
+};
+using Unresolved = std::map<std::array<std::string, 3>, Unknown>;
+constexpr std::size_t unknown_keys_max = 5;
 
 class Planner {
  public:
@@ -100,7 +105,10 @@ class Planner {
                 [&](std::string& to, const runbook::SourceMember* member) {
                   append_member_plan(to, *member, wave.batch_start_time);
                 });
-    left_ -= std::min(left_, wave.members.size());
+    const std::size_t shown = std::min(left_, wave.members.size());
+    left_ -= shown;
+    for (const runbook::SourceMember* member : std::span(wave.members).subspan(shown))
+      check_member(*member, wave.batch_start_time);
     out += '}';
   }
 
@@ -110,14 +118,15 @@ class Planner {
       append_member(to, "phase_name", entry.first[0].empty() ? std::nullopt : std::optional(entry.first[0]));
       append_member(to, "step_name", entry.first[1]);
       append_member(to, "variable", entry.first[2]);
-      append_member(to, "count", entry.second);
+      append_member(to, "count", entry.second.count);
+      append_member(to, "member_keys", entry.second.member_keys);
       to += '}';
     });
   }
 
  private:
   void append_step(std::string& out, const std::string& phase, const runbook::Step& step,
-                   const runbook::PlannedStep& planned) {
+                   const runbook::PlannedStep& planned, const std::string& member_key = {}) {
     out += '{';
     append_member(out, "step_name", step.name);
     append_member(out, "worker_id", step.worker_id);
@@ -126,7 +135,27 @@ class Planner {
     append_member(out, "unresolved", planned.unresolved);
     append_member(out, "from_earlier_steps", planned.later);
     out += '}';
-    for (const auto& variable : planned.unresolved) ++unresolved_[{phase, step.name, variable}];
+    note_unknown(phase, step, planned.unresolved, member_key);
+  }
+
+  void note_unknown(const std::string& phase, const runbook::Step& step, const std::vector<std::string>& variables,
+                    const std::string& member_key) {
+    for (const auto& variable : variables) {
+      Unknown& unknown = unresolved_[{phase, step.name, variable}];
+      ++unknown.count;
+      if (!member_key.empty() && unknown.member_keys.size() < unknown_keys_max)
+        unknown.member_keys.push_back(member_key);
+    }
+  }
+
+  // A member that is not shown: nobody sees its steps, but what they lack would fail them all the same.
+  void check_member(const runbook::SourceMember& member, std::optional<Time> time) {
+    runbook::Outputs outputs;
+    for (const runbook::Phase* phase : runbook::phases_in_order(definition_))
+      for (const runbook::Step& step : phase->steps) {
+        note_unknown(phase->name, step, runbook::unresolved_of(step, member.data, time, outputs), member.member_key);
+        runbook::add_outputs(outputs, step);
+      }
   }
 
   void append_init(std::string& out, std::optional<Time> time) {
@@ -159,7 +188,7 @@ class Planner {
                   append_member(to, "phase_name", phase->name);
                   append_list(to, "steps", phase->steps, [&](std::string& into, const runbook::Step& step) {
                     append_step(into, phase->name, step,
-                                runbook::plan_step(step, member.data, time, outputs));
+                                runbook::plan_step(step, member.data, time, outputs), member.member_key);
                     runbook::add_outputs(outputs, step);
                   });
                   to += '}';

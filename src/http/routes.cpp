@@ -27,7 +27,7 @@ Task<Response> of_default(Call& call) {
 }
 
 // clang-format off
-constexpr std::array<Route, 77> table{{
+constexpr std::array<Route, 80> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -80,24 +80,27 @@ constexpr std::array<Route, 77> table{{
     {"POST", "/api/v1/batches/{batch_id}/approve-removals", submit, of_default<approve_removals>, "approveRemovals", "Let the members leave whose removal is held", "", "Change", "BatchChanged"},
     {"GET", "/api/v1/batches/{batch_id}/events", read, of_default<list_batch_events>, "listBatchEvents", "What happened to a batch, oldest first", "after event_limit", "", "BatchEvents"},
     {"GET", "/api/v1/batches/{batch_id}/phases", read, of_default<list_phases>, "listPhases", "The phases of a batch with their counters", "", "", "PhaseList"},
-    {"GET", "/api/v1/batches/{batch_id}/members", read, of_default<list_members>, "listMembers", "The members of a batch by id; full=true: with their data", "member_status full many_limit cursor", "", "MemberPage"},
+    {"GET", "/api/v1/batches/{batch_id}/members", read, of_default<list_members>, "listMembers", "The members of a batch by id; full=true: with their data", "member_status key full many_limit cursor", "", "MemberPage"},
     {"POST", "/api/v1/batches/{batch_id}/members", submit, of_default<add_batch_members>, "addMembers", "Add members from CSV; in a batch that has begun they catch up", "", "csv", "MembersChanged"},
     {"GET", "/api/v1/batches/{batch_id}/members/{member_id}", read, of_default<show_member>, "getMember", "A member with all its steps and cleanups", "", "", "MemberView"},
     {"POST", "/api/v1/batches/{batch_id}/members:remove", submit, of_default<remove_members>, "removeMembers", "Remove members", "", "ChosenMembers", "MembersChanged"},
     {"POST", "/api/v1/batches/{batch_id}/members:retry", submit, of_default<retry_members>, "retryMembers", "Let failed members go on from what failed; all of them when none are named", "", "ChosenMembers", "MembersChanged"},
     {"GET", "/api/v1/batches/{batch_id}/matrix", read, of_default<show_matrix>, "getMatrix", "Members against steps: columns with their counters, and a page of rows", "member_status matrix_limit cursor", "", "Matrix"},
-    {"GET", "/api/v1/batches/{batch_id}/failures", read, of_default<list_failures>, "listFailures", "Steps that failed for good, newest first", "limit cursor", "", "FailurePage"},
+    {"GET", "/api/v1/batches/{batch_id}/failures", read, of_default<list_failures>, "listFailures", "Steps, init steps and cleanups that failed for good, the last to fail first", "limit cursor", "", "FailurePage"},
     {"GET", "/api/v1/batches/{batch_id}/cleanups", read, of_default<list_cleanups>, "listCleanups", "Rollbacks and removals of a batch, by id", "many_limit cursor", "", "CleanupPage"},
     {"GET", "/api/v1/phases/{phase_id}/steps", read, of_default<list_steps>, "listSteps", "The steps of a phase, by id", "many_limit cursor", "", "StepPage"},
     {"GET", "/api/v1/steps/{step_id}", read, of_default<show_execution<Kind::step>>, "getStep", "One step with its documents", "", "", "ExecutionText"},
+    {"GET", "/api/v1/steps/{step_id}/logs", read, of_default<show_execution_logs<Kind::step>>, "getStepLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
     {"POST", "/api/v1/steps/{step_id}/retry", submit, of_default<change_execution<Kind::step, What::retry>>, "retryStep", "Try it again", "", "Change", "StepChanged"},
     {"POST", "/api/v1/steps/{step_id}/skip", submit, of_default<change_execution<Kind::step, What::skip>>, "skipStep", "Take it as done", "", "Change", "StepChanged"},
     {"POST", "/api/v1/steps/{step_id}/cancel", submit, of_default<change_execution<Kind::step, What::cancel>>, "cancelStep", "Give it up", "", "Change", "StepChanged"},
     {"GET", "/api/v1/inits/{init_id}", read, of_default<show_execution<Kind::init>>, "getInit", "One init step with its documents", "", "", "ExecutionText"},
+    {"GET", "/api/v1/inits/{init_id}/logs", read, of_default<show_execution_logs<Kind::init>>, "getInitLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
     {"POST", "/api/v1/inits/{init_id}/retry", submit, of_default<change_execution<Kind::init, What::retry>>, "retryInit", "Try it again", "", "Change", "StepChanged"},
     {"POST", "/api/v1/inits/{init_id}/skip", submit, of_default<change_execution<Kind::init, What::skip>>, "skipInit", "Take it as done", "", "Change", "StepChanged"},
     {"POST", "/api/v1/inits/{init_id}/cancel", submit, of_default<change_execution<Kind::init, What::cancel>>, "cancelInit", "Give it up", "", "Change", "StepChanged"},
     {"GET", "/api/v1/cleanups/{cleanup_id}", read, of_default<show_execution<Kind::cleanup>>, "getCleanup", "One cleanup with its documents", "", "", "ExecutionText"},
+    {"GET", "/api/v1/cleanups/{cleanup_id}/logs", read, of_default<show_execution_logs<Kind::cleanup>>, "getCleanupLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
     {"POST", "/api/v1/cleanups/{cleanup_id}/retry", submit, of_default<change_execution<Kind::cleanup, What::retry>>, "retryCleanup", "Try it again", "", "Change", "StepChanged"},
     {"POST", "/api/v1/cleanups/{cleanup_id}/skip", submit, of_default<change_execution<Kind::cleanup, What::skip>>, "skipCleanup", "Take it as done", "", "Change", "StepChanged"},
     {"POST", "/api/v1/cleanups/{cleanup_id}/cancel", submit, of_default<change_execution<Kind::cleanup, What::cancel>>, "cancelCleanup", "Give it up", "", "Change", "StepChanged"},

@@ -110,6 +110,8 @@ Task<Response> list_steps(Call& call);
 Task<Response> list_cleanups(Call& call);
 template <runbook::Kind kind>
 Task<Response> show_execution(Call& call);
+template <runbook::Kind kind>
+Task<Response> show_execution_logs(Call& call);
 template <runbook::Kind kind, ChangeStep::What what>
 Task<Response> change_execution(Call& call);
 // event_handlers.cpp

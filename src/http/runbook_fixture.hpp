@@ -21,6 +21,7 @@ struct RunbookRows {
   std::vector<runbook::Member> members;
   std::vector<ExecutionView> executions;
   std::vector<runbook::BatchEvent> batch_events;
+  std::vector<workflow::LogLine> logs;
 };
 
 class RunbookMemoryReads : public Reads {
@@ -56,6 +57,9 @@ class RunbookMemoryReads : public Reads {
   }
   Result<std::vector<runbook::PhaseExecution>> phases(std::int64_t batch_id) override {
     return pick(runbook_rows_.phases, no_limit, [&](const auto& row) { return row.batch_id == batch_id; });
+  }
+  Result<std::optional<runbook::PhaseExecution>> phase(std::int64_t id) override {
+    return first(runbook_rows_.phases, [&](const auto& row) { return row.id == id; });
   }
   Result<std::vector<runbook::Count>> counts(std::int64_t batch_id) override {
     return pick(runbook_rows_.counts, no_limit, [&](const auto& row) { return row.batch_id == batch_id; });
@@ -104,17 +108,15 @@ class RunbookMemoryReads : public Reads {
     return views(runbook::Kind::step, no_limit,
                  [&](const auto& row) { return row.batch_member_id == member_id; });
   }
-  Result<std::vector<Failure>> failures(std::int64_t phase_execution_id, std::int64_t before,
+  Result<std::vector<Failure>> failures(std::int64_t phase_execution_id, const FailedBefore& before,
                                         std::size_t limit) override {
-    TRY_ASSIGN(auto steps, views(runbook::Kind::step, no_limit, [&](const auto& row) {
-                 return row.phase_execution_id == phase_execution_id && is_failure(row.execution.status) &&
-                        (before == 0 || row.ref.id < before);
-               }));
-    std::ranges::reverse(steps);
-    if (steps.size() > limit) steps.resize(limit);
-    std::vector<Failure> failures;
-    for (auto& step : steps) failures.push_back({std::move(step), "somebody", "a phase"});
-    return failures;
+    return failed(runbook::Kind::step, before, limit,
+                  [&](const auto& row) { return row.phase_execution_id == phase_execution_id; });
+  }
+  Result<std::vector<Failure>> cleanup_failures(std::int64_t batch_id, const FailedBefore& before,
+                                                std::size_t limit) override {
+    return failed(runbook::Kind::cleanup, before, limit,
+                  [&](const auto& row) { return row.batch_id == batch_id; });
   }
   Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id, std::int64_t after,
                                                     std::size_t limit) override {
@@ -129,6 +131,24 @@ class RunbookMemoryReads : public Reads {
                                               std::size_t limit) override {
     return views(runbook::Kind::cleanup, limit,
                  [&](const auto& row) { return row.batch_id == batch_id && row.ref.id > after; });
+  }
+  Result<std::vector<ExecutionView>> open_cleanups(std::int64_t batch_id, std::size_t limit) override {
+    return views(runbook::Kind::cleanup, limit, [&](const auto& row) {
+      return row.batch_id == batch_id && !is_terminal(row.execution.status);
+    });
+  }
+  Result<std::vector<ExecutionView>> cleanups_of_member(std::int64_t member_id,
+                                                        const std::vector<std::int64_t>& step_ids) override {
+    return views(runbook::Kind::cleanup, no_limit, [&](const auto& row) {
+      if (row.cleanup_kind == runbook::CleanupKind::removal) return row.batch_member_id == member_id;
+      return std::ranges::find(step_ids, row.caused_by_step_id.value_or(0)) != step_ids.end();
+    });
+  }
+  Result<std::vector<workflow::LogLine>> logs(const workflow::JobId& id, const std::string& node_id,
+                                              std::int64_t after, std::size_t limit) override {
+    return pick(runbook_rows_.logs, limit, [&](const auto& line) {
+      return line.job_id == id && line.node_id == node_id && line.log_id > after;
+    });
   }
   Result<std::vector<runbook::KnownMember>> known_members(const std::string&, std::int64_t,
                                                           std::size_t) override {
@@ -162,6 +182,22 @@ class RunbookMemoryReads : public Reads {
   Result<std::vector<ExecutionView>> views(runbook::Kind kind, std::size_t limit, Fits fits) {
     return pick(runbook_rows_.executions, limit,
                 [&](const auto& row) { return row.ref.kind == kind && fits(row); });
+  }
+
+  template <class Fits>
+  Result<std::vector<Failure>> failed(runbook::Kind kind, const FailedBefore& before, std::size_t limit,
+                                      Fits fits) {
+    const auto key = [](const ExecutionView& row) {
+      return std::pair(row.execution.completed_at.value_or(Time{}), row.ref.id);
+    };
+    TRY_ASSIGN(auto rows, views(kind, no_limit, [&](const auto& row) {
+                 return fits(row) && is_failure(row.execution.status) && key(row) < std::pair(before.at, before.id);
+               }));
+    std::ranges::sort(rows, std::greater{}, key);
+    if (rows.size() > limit) rows.resize(limit);
+    std::vector<Failure> failures;
+    for (auto& row : rows) failures.push_back({std::move(row), "somebody", "a phase"});
+    return failures;
   }
 
   RunbookRows& runbook_rows_;

@@ -126,10 +126,6 @@ class MemoryReads final : public RunbookMemoryReads {
       if (each.node_id == name) return each;
     return std::nullopt;
   }
-  Result<std::vector<workflow::LogLine>> logs(const workflow::JobId&, const std::string&, std::int64_t,
-                                              std::size_t) override {
-    return std::vector<workflow::LogLine>{};
-  }
   Result<std::vector<workflow::NodeState>> dead_letters(const workflow::Tenant&,
                                                         const std::optional<NodeCursor>&,
                                                         std::size_t) override {

@@ -1,10 +1,13 @@
-// Steps, init steps and cleanups: list those of a phase, show one, try it again, take it as done, give it up.
+// Steps, init steps and cleanups: list those of a phase, show one and its logs, try it again, take it as done,
+// give it up.
 #include <fmt/format.h>
 
+#include "core/runbook/messages.hpp"
 #include "http/answer.hpp"
 #include "http/batch_reads.hpp"
 #include "http/fields.hpp"
 #include "http/problem.hpp"
+#include "http/render.hpp"
 #include "http/render_runbook.hpp"
 #include "http/routes.hpp"
 
@@ -14,6 +17,10 @@ namespace {
 
 Response no_such_step(const Request& request, runbook::Kind kind) {
   return problem(404, "step_not_found", fmt::format("no {} '{}'", name(kind), request.captures[0]));
+}
+
+Response no_such_phase(const Request& request) {
+  return problem(404, "phase_not_found", "no phase '" + request.captures[0] + "'");
 }
 
 Response executions_response(std::string_view key, std::vector<ExecutionView>& rows, Page page) {
@@ -33,11 +40,18 @@ Task<Response> list_steps(Call& call) {
   const auto page = query_page(call.request, 100, 1000, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   const auto id = captured_id(call.request);
-  if (id == 0) co_return problem(404, "phase_not_found", "no phase '" + call.request.captures[0] + "'");
-  auto query = [id, page](Reads& reads) { return reads.steps_of_phase(id, page.from, page.limit + 1); };
+  if (id == 0) co_return no_such_phase(call.request);
+  using Views = std::vector<ExecutionView>;
+  auto query = [id, page](Reads& reads) -> Result<std::optional<Views>> {
+    TRY_ASSIGN(auto rows, reads.steps_of_phase(id, page.from, page.limit + 1));
+    if (!rows.empty()) return rows;
+    TRY_ASSIGN(const auto phase, reads.phase(id));
+    return phase ? std::optional(std::move(rows)) : std::nullopt;
+  };
   auto rows = co_await call.read(std::move(query));
   if (!rows) co_return problem(rows.error());
-  co_return executions_response("steps", *rows, page);
+  if (!*rows) co_return no_such_phase(call.request);
+  co_return executions_response("steps", **rows, page);
 }
 
 Task<Response> list_cleanups(Call& call) {
@@ -66,6 +80,30 @@ Task<Response> show_execution(Call& call) {
   co_return response;
 }
 
+template <runbook::Kind kind>
+Task<Response> show_execution_logs(Call& call) {
+  std::vector<FieldError> errors;
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const auto after = query_integer(call.request, "after", 0, {0, largest}, errors);
+  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  using Lines = std::vector<workflow::LogLine>;
+  const runbook::Ref ref{kind, captured_id(call.request)};
+  auto query = [ref, after, limit](Reads& reads) -> Result<std::optional<Lines>> {
+    TRY_ASSIGN(const auto row, reads.execution(ref));
+    if (!row) return std::nullopt;
+    return reads.logs(workflow::JobId{runbook::log_name(ref)}, "", after, limit);
+  };
+  auto lines = co_await call.read(std::move(query));
+  if (!lines) co_return problem(lines.error());
+  if (!*lines) co_return no_such_step(call.request, kind);
+  auto response = json_response(200, "{");
+  append_list(response.body, "lines", **lines, append_log_line);
+  append_member(response.body, "next_after", (*lines)->empty() ? after : (*lines)->back().log_id);
+  response.body += '}';
+  co_return response;
+}
+
 template <runbook::Kind kind, ChangeStep::What what>
 Task<Response> change_execution(Call& call) {
   auto change = read_change(call.request);
@@ -87,6 +125,9 @@ using What = ChangeStep::What;
 template Task<Response> show_execution<step>(Call&);
 template Task<Response> show_execution<init>(Call&);
 template Task<Response> show_execution<cleanup>(Call&);
+template Task<Response> show_execution_logs<step>(Call&);
+template Task<Response> show_execution_logs<init>(Call&);
+template Task<Response> show_execution_logs<cleanup>(Call&);
 template Task<Response> change_execution<step, What::retry>(Call&);
 template Task<Response> change_execution<step, What::skip>(Call&);
 template Task<Response> change_execution<step, What::cancel>(Call&);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "core/runbook/members.hpp"
 #include "core/runbook/rows.hpp"
 
@@ -50,11 +52,17 @@ struct MatrixCell {
   bool is_catch_up = false;
 };
 
-// A failed step with whose it is.
+// A step, init step or cleanup that failed for good, with whose it is.
 struct Failure {
   ExecutionView step;
-  std::string member_key;
-  std::string phase_name;
+  std::string member_key;  // empty: of the batch as a whole
+  std::string phase_name;  // empty: of none
+};
+
+// Where a page of failures begins: those that failed before this time, or then and have a lower id.
+struct FailedBefore {
+  Time at = from_millis(253'402'300'799'000);  // the end of the year 9999
+  std::int64_t id = std::numeric_limits<std::int64_t>::max();
 };
 
 class RunbookReads {
@@ -76,6 +84,7 @@ class RunbookReads {
                                                                   std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<BatchSummary>> batch(std::int64_t id) = 0;
   [[nodiscard]] virtual Result<std::vector<runbook::PhaseExecution>> phases(std::int64_t batch_id) = 0;
+  [[nodiscard]] virtual Result<std::optional<runbook::PhaseExecution>> phase(std::int64_t id) = 0;
   [[nodiscard]] virtual Result<std::vector<runbook::Count>> counts(std::int64_t batch_id) = 0;
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> inits(std::int64_t batch_id) = 0;
   [[nodiscard]] virtual Result<std::vector<runbook::BatchEvent>> batch_events(std::int64_t batch_id,
@@ -93,9 +102,13 @@ class RunbookReads {
   [[nodiscard]] virtual Result<std::vector<MatrixCell>> cells(
       const std::vector<std::int64_t>& member_ids) = 0;
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> steps_of_member(std::int64_t member_id) = 0;
-  // Steps of a phase that failed for good, newest first; `before` as for batches.
+  // Steps of a phase that failed for good, the last to fail first.
   [[nodiscard]] virtual Result<std::vector<Failure>> failures(std::int64_t phase_execution_id,
-                                                              std::int64_t before, std::size_t limit) = 0;
+                                                              const FailedBefore& before, std::size_t limit) = 0;
+  // The same for the rollbacks and removals of a batch.
+  [[nodiscard]] virtual Result<std::vector<Failure>> cleanup_failures(std::int64_t batch_id,
+                                                                      const FailedBefore& before,
+                                                                      std::size_t limit) = 0;
   // Steps of a phase, by member and step_index; `after` is the id of the last step of the page before.
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id,
                                                                           std::int64_t after,
@@ -103,6 +116,12 @@ class RunbookReads {
   [[nodiscard]] virtual Result<std::optional<ExecutionView>> execution(runbook::Ref ref) = 0;
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> cleanups(std::int64_t batch_id, std::int64_t after,
                                                                     std::size_t limit) = 0;
+  // Those that have not ended, by id.
+  [[nodiscard]] virtual Result<std::vector<ExecutionView>> open_cleanups(std::int64_t batch_id,
+                                                                         std::size_t limit) = 0;
+  // The removals of a member and the rollbacks of these steps of his, by id.
+  [[nodiscard]] virtual Result<std::vector<ExecutionView>> cleanups_of_member(
+      std::int64_t member_id, const std::vector<std::int64_t>& step_ids) = 0;
 
   // For the diff: the members of all batches of the runbook, all versions, batch by batch, each by id; `after`
   // is the id of the last member of the page before.

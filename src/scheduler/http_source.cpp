@@ -4,18 +4,11 @@
 
 #include "base/diagnostic.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "scheduler/readers.hpp"
 
 namespace baton::scheduler {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 // What a URL's query may hold as it is; everything else is escaped, so that people can write blanks and
 // quotes.

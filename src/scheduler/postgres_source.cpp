@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/text.hpp"
 #include "scheduler/readers.hpp"
 #include "scheduler/table_builder.hpp"
 
@@ -25,11 +26,6 @@ using Answer = std::unique_ptr<PGresult, Clear>;
 using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
 
 constexpr unsigned bool_type = 16;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  return text;
-}
 
 // libpq says where it tried to connect to: what is behind that, without anything that the URL says.
 std::string connect_error(std::string_view message, const PQconninfoOption* options) {

@@ -6,13 +6,13 @@
 
 #include "base/diagnostic.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace baton::scheduler {
 namespace {
 
 bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, [&](char x, char y) { return lower(x) == lower(y); });
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ constexpr std::array all_settings{
     Setting{"store", "URL", "sqlite:PATH or postgres://USER@HOST/DATABASE, instead of --data", set_store},
     Setting{"listen", "HOST:PORT", "where to listen; default 127.0.0.1:8080, port 0 picks a free one",
             set_listen},
-    Setting{"definitions", "DIR", "publish every *.yaml and *.yml of DIR at start",
+    Setting{"definitions", "DIR", "publish the workflows of DIR (*.yaml and *.yml) at start",
             [](Config& c, std::string_view v) { return set_path(c.definitions, v); }},
     Setting{"insecure", "", "allow other hosts in without any token",
             [](Config& c, std::string_view v) { return set_bool(c.insecure, v); }},

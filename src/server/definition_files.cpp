@@ -75,7 +75,15 @@ Result<std::vector<DefinitionFile>> read_definitions(const fs::path& directory) 
                 fmt::format("cannot read the definitions in {}: {}", directory.string(), error.message()));
   std::ranges::sort(paths);
   std::vector<DefinitionFile> files;
-  for (const fs::path& path : paths) files.push_back(read_definition(path.string()));
+  for (const fs::path& path : paths) {
+    files.push_back(read_definition(path.string()));
+    DefinitionFile& file = files.back();
+    if (!file.definition && is_runbook(file.text))
+      file.diagnostics = {{.at = {},
+                           .code = "not_a_workflow",
+                           .message = "this is a runbook, and only workflows are published from here",
+                           .hint = "keep it elsewhere, and publish it with `baton runbook publish`"}};
+  }
   return files;
 }
 

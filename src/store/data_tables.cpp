@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "base/text.hpp"
 #include "core/runbook/members.hpp"
 #include "store/migrations.hpp"
 #include "store/statements.hpp"
@@ -18,13 +19,6 @@ namespace {
 constexpr std::array<std::string_view, 6> system_columns = {"_row_id",        "_member_key",   "_batch_time",
                                                             "_first_seen_at", "_last_seen_at", "_is_current"};
 constexpr std::size_t name_bytes_max = 63;  // PostgreSQL's; SQLite has no limit, but shall look the same
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-  return out;
-}
 
 bool contains(const auto& list, std::string_view one) { return std::ranges::find(list, one) != list.end(); }
 

@@ -340,7 +340,7 @@ CREATE TABLE step_executions (
 ) {heap};
 CREATE INDEX step_executions_by_phase ON step_executions (phase_execution_id, batch_member_id, step_index{,id});
 -- Not IN: for a list of three SQLite makes a temporary table, twice at each update.
-CREATE INDEX step_executions_failed ON step_executions (phase_execution_id{,id})
+CREATE INDEX step_executions_failed ON step_executions (phase_execution_id, coalesce(completed_at,{epoch}){,id})
   WHERE status='failed' OR status='poll_timeout' OR status='rolled_back';
 CREATE INDEX step_executions_waiting ON step_executions (worker_id, queued_at{,id}) WHERE job_state='queued';
 CREATE INDEX step_executions_parked ON step_executions (phase_execution_id{,id}) WHERE job_state='parked';
@@ -369,6 +369,8 @@ CREATE TABLE cleanup_executions (
 CREATE INDEX cleanup_executions_by_batch ON cleanup_executions (batch_id{,id});
 CREATE INDEX cleanup_executions_open ON cleanup_executions (batch_id{,id})
   WHERE status IN ('pending','dispatched','polling');
+CREATE INDEX cleanup_executions_failed ON cleanup_executions (batch_id, coalesce(completed_at,{epoch}){,id})
+  WHERE status='failed' OR status='poll_timeout';
 CREATE INDEX cleanup_executions_of_step ON cleanup_executions (caused_by_step_id{,id}) WHERE caused_by_step_id IS NOT NULL;
 CREATE INDEX cleanup_executions_of_init ON cleanup_executions (caused_by_init_id{,id}) WHERE caused_by_init_id IS NOT NULL;
 CREATE INDEX cleanup_executions_removals ON cleanup_executions (batch_member_id{,id}) WHERE kind='removal';
@@ -431,6 +433,7 @@ constexpr std::string_view execution_3 = R"sql(step_name {text} NOT NULL,
   leased_at {time},
   lease_until {time},
   delivery_count {int} DEFAULT 0,
+  log_bytes {int} DEFAULT 0,
   dead_at {time},
   timer_due {time},
   counted_as {text},
@@ -459,6 +462,7 @@ constexpr Word words[] = {
     {"{clustered}", "STRICT, WITHOUT ROWID", ""},
     {"{heap}", "STRICT", ""},
     {"{now}", "strftime('%Y-%m-%dT%H:%M:%fZ','now')", "now()"},
+    {"{epoch}", "'1970-01-01T00:00:00.000Z'", "'epoch'::timestamptz"},
     {"{begin}", "BEGIN IMMEDIATE",
      "BEGIN; SET LOCAL statement_timeout=0; SELECT pg_advisory_xact_lock(7021951)"},  // the number is ours
                                                                                       // alone

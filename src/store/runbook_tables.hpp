@@ -132,6 +132,7 @@ constexpr auto execution_columns = std::tuple{
     live("leased_at", &runbook::Execution::leased_at),
     live("lease_until", &runbook::Execution::lease_until),
     live("delivery_count", &runbook::Execution::delivery_count),
+    live("log_bytes", &runbook::Execution::log_bytes),
     live("dead_at", &runbook::Execution::dead_at),
     live("timer_due", &runbook::Execution::timer_due),
     live("counted_as", &runbook::Execution::counted_as),

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/runbook/members.hpp"
+#include "store/migrations.hpp"
 #include "store/sql_runbooks.hpp"
 
 namespace baton::store {
@@ -121,8 +122,17 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
 
 Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
 
-// As the index step_executions_failed says it.
+// As the indexes step_executions_failed and cleanup_executions_failed say it. A row of another program may lack
+// the time: it is the oldest.
 constexpr std::string_view has_failed = "(t.status='failed' OR t.status='poll_timeout' OR t.status='rolled_back')";
+constexpr std::string_view cleanup_has_failed = "(t.status='failed' OR t.status='poll_timeout')";
+std::string failed_before(Dialect dialect, std::string_view owner, std::string_view is_failure) {
+  const std::string at = in_dialect("coalesce(t.completed_at,{epoch})", dialect);
+  return "LEFT JOIN phase_executions AS p ON p.id=t.phase_execution_id LEFT JOIN batch_members AS m ON "
+         "m.id=t.batch_member_id WHERE t." +
+         std::string(owner) + "=?1 AND " + std::string(is_failure) + " AND " + at + "<=?2 AND (" + at +
+         "<?2 OR t.id<?3) ORDER BY " + at + " DESC,t.id DESC LIMIT ?4";
+}
 
 }  // namespace
 
@@ -137,7 +147,20 @@ struct RunbookReadStatements {
                             ",p.batch_id,p.runbook_version" + from_steps_of_members(dialect) +
                             " ORDER BY p.id,t.step_index,t.id",
                         {integer},
-                        true} {}
+                        true},
+        failures{select_more<StepExecution>(",p.batch_id,p.runbook_version,m.member_key,p.phase_name",
+                                            failed_before(dialect, "phase_execution_id", has_failed)),
+                 {integer, Type::time, integer, integer}},
+        cleanup_failures{select_more<CleanupExecution>(",m.member_key,p.phase_name",
+                                                       failed_before(dialect, "batch_id", cleanup_has_failed)),
+                         {integer, Type::time, integer, integer}},
+        rollbacks_of_steps{cleanups_of_steps(dialect), {integer}, true} {}
+
+  static std::string cleanups_of_steps(Dialect dialect) {
+    if (dialect == Dialect::sqlite) return select_more<CleanupExecution>("", "WHERE t.caused_by_step_id=?1");
+    return "SELECT " + names<CleanupExecution>(Columns::all, "t.") +
+           " FROM unnest(?1) AS k(id) JOIN cleanup_executions AS t ON t.caused_by_step_id=k.id";
+  }
 
   // Which version is the newest is answered by the key alone; only its row is then read.
   Statement runbooks{
@@ -168,6 +191,7 @@ struct RunbookReadStatements {
       "SELECT b.id FROM runbooks AS r CROSS JOIN batches AS b WHERE r.name=?1 AND b.runbook_id=r.id"
       " AND b.removals_approved ORDER BY b.id",
       {text}};
+  Statement phase{select<PhaseExecution>() + " WHERE id=?1", {integer}};
   Statement phases{select<PhaseExecution>() + " WHERE batch_id=?1 ORDER BY id", {integer}};
   Statement counts{select<Count>() + " WHERE batch_id=?1 ORDER BY phase_execution_id,lane,step_index,status",
                    {integer}};
@@ -190,14 +214,7 @@ struct RunbookReadStatements {
       select<Member>() + " WHERE batch_id=?1 AND member_key=?2 ORDER BY status='active' DESC,id DESC LIMIT 1",
       {integer, text}};
 
-  Statement cells, steps_of_member;
-  Statement failures{
-      select_more<StepExecution>(
-          ",p.batch_id,p.runbook_version,m.member_key,p.phase_name",
-          "LEFT JOIN phase_executions AS p ON p.id=t.phase_execution_id LEFT JOIN batch_members AS m ON "
-          "m.id=t.batch_member_id WHERE t.phase_execution_id=?1 AND " +
-              std::string(has_failed) + " AND t.id<?2 ORDER BY t.id DESC LIMIT ?3"),
-      {integer, integer, integer}};
+  Statement cells, steps_of_member, failures, cleanup_failures, rollbacks_of_steps;
   Statement steps_of_phase{
       steps_where("WHERE t.phase_execution_id=?1 AND (t.batch_member_id,t.step_index,t.id)>(?2,?3,?4)"
                   " ORDER BY t.batch_member_id,t.step_index,t.id LIMIT ?5"),
@@ -207,6 +224,11 @@ struct RunbookReadStatements {
   Statement cleanup{select<CleanupExecution>() + " WHERE id=?1", {integer}};
   Statement cleanups{select<CleanupExecution>() + " WHERE batch_id=?1 AND id>?2 ORDER BY id LIMIT ?3",
                      {integer, integer, integer}};
+  Statement open_cleanups{
+      select<CleanupExecution>() +
+          " WHERE batch_id=?1 AND status IN ('pending','dispatched','polling') ORDER BY id LIMIT ?2",
+      {integer, integer}};
+  Statement removals{select<CleanupExecution>() + " WHERE batch_member_id=?1 AND kind='removal' ORDER BY id", {integer}};
 
   Statement known_batches{
       "SELECT b.id,b.status,b.batch_start_time,b.is_manual FROM runbooks AS r CROSS JOIN batches AS b"
@@ -286,6 +308,10 @@ Result<std::vector<PhaseExecution>> SqlRunbookReads::phases(std::int64_t batch_i
   return reader_.all<PhaseExecution>(sql_->phases, {batch_id});
 }
 
+Result<std::optional<PhaseExecution>> SqlRunbookReads::phase(std::int64_t id) {
+  return reader_.first<PhaseExecution>(sql_->phase, {id});
+}
+
 Result<std::vector<Count>> SqlRunbookReads::counts(std::int64_t batch_id) {
   return reader_.all<Count>(sql_->counts, {batch_id});
 }
@@ -360,14 +386,25 @@ Result<std::vector<ExecutionView>> SqlRunbookReads::steps_of_member(std::int64_t
   return reader_.rows<ExecutionView>(sql_->steps_of_member, {member_id}, read_step);
 }
 
-Result<std::vector<Failure>> SqlRunbookReads::failures(std::int64_t phase_execution_id, std::int64_t before,
+Result<std::vector<Failure>> SqlRunbookReads::failures(std::int64_t phase_execution_id, const FailedBefore& before,
                                                        std::size_t limit) {
   return reader_.rows<Failure>(
-      sql_->failures, {phase_execution_id, before == 0 ? last_id : before, number(limit)},
+      sql_->failures, {phase_execution_id, before.at, before.id, number(limit)},
       [](const RowView& view) -> Result<Failure> {
         TRY_ASSIGN(auto step, read_step(view));
         const int more = width<StepExecution>() + 2;
         return Failure{std::move(step), std::string(view.text(more)), std::string(view.text(more + 1))};
+      });
+}
+
+Result<std::vector<Failure>> SqlRunbookReads::cleanup_failures(std::int64_t batch_id, const FailedBefore& before,
+                                                               std::size_t limit) {
+  return reader_.rows<Failure>(
+      sql_->cleanup_failures, {batch_id, before.at, before.id, number(limit)},
+      [](const RowView& view) -> Result<Failure> {
+        TRY_ASSIGN(auto cleanup, read_cleanup(view));
+        const int more = width<CleanupExecution>();
+        return Failure{std::move(cleanup), std::string(view.text(more)), std::string(view.text(more + 1))};
       });
 }
 
@@ -403,6 +440,25 @@ Result<std::vector<ExecutionView>> SqlRunbookReads::cleanups(std::int64_t batch_
   return reader_.rows<ExecutionView>(sql_->cleanups, {batch_id, after, number(limit)}, read_cleanup);
 }
 
+Result<std::vector<ExecutionView>> SqlRunbookReads::open_cleanups(std::int64_t batch_id, std::size_t limit) {
+  return reader_.rows<ExecutionView>(sql_->open_cleanups, {batch_id, number(limit)}, read_cleanup);
+}
+
+Result<std::vector<ExecutionView>> SqlRunbookReads::cleanups_of_member(std::int64_t member_id,
+                                                                       const std::vector<std::int64_t>& step_ids) {
+  TRY_ASSIGN(auto found, reader_.rows<ExecutionView>(sql_->removals, {member_id}, read_cleanup));
+  if (!step_ids.empty()) {
+    const auto fill_id = [&](std::size_t set, std::span<Value> out) { out[0] = step_ids[set]; };
+    const Call call{&sql_->rollbacks_of_steps, step_ids.size(), fill_id, {}, {}};
+    TRY_ASSIGN(auto rollbacks, reader_.rows<ExecutionView>(call, read_cleanup));
+    std::ranges::move(rollbacks, std::back_inserter(found));
+  }
+  std::ranges::sort(found, {}, [](const ExecutionView& row) { return row.ref.id; });
+  const auto rest = std::ranges::unique(found, {}, [](const ExecutionView& row) { return row.ref.id; });
+  found.erase(rest.begin(), rest.end());
+  return found;
+}
+
 std::vector<Statement> runbook_list_statements(Dialect dialect) {
   const RunbookReadStatements sql(dialect);
   return {sql.runbooks,
@@ -426,6 +482,10 @@ std::vector<Statement> runbook_list_statements(Dialect dialect) {
           sql.member_by_key,
           sql.cells,
           sql.failures,
+          sql.cleanup_failures,
+          sql.rollbacks_of_steps,
+          sql.open_cleanups,
+          sql.removals,
           sql.steps_of_phase,
           sql.steps_of_member,
           sql.cleanups,

@@ -23,6 +23,7 @@ class SqlRunbookReads : public Reads {
                                             std::size_t limit) override;
   Result<std::optional<BatchSummary>> batch(std::int64_t id) override;
   Result<std::vector<runbook::PhaseExecution>> phases(std::int64_t batch_id) override;
+  Result<std::optional<runbook::PhaseExecution>> phase(std::int64_t id) override;
   Result<std::vector<runbook::Count>> counts(std::int64_t batch_id) override;
   Result<std::vector<ExecutionView>> inits(std::int64_t batch_id) override;
   Result<std::vector<runbook::BatchEvent>> batch_events(std::int64_t batch_id, std::int64_t after,
@@ -36,13 +37,18 @@ class SqlRunbookReads : public Reads {
                                                        const std::string& key) override;
   Result<std::vector<MatrixCell>> cells(const std::vector<std::int64_t>& member_ids) override;
   Result<std::vector<ExecutionView>> steps_of_member(std::int64_t member_id) override;
-  Result<std::vector<Failure>> failures(std::int64_t phase_execution_id, std::int64_t before,
+  Result<std::vector<Failure>> failures(std::int64_t phase_execution_id, const FailedBefore& before,
                                         std::size_t limit) override;
+  Result<std::vector<Failure>> cleanup_failures(std::int64_t batch_id, const FailedBefore& before,
+                                                std::size_t limit) override;
   Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id, std::int64_t after,
                                                     std::size_t limit) override;
   Result<std::optional<ExecutionView>> execution(runbook::Ref ref) override;
   Result<std::vector<ExecutionView>> cleanups(std::int64_t batch_id, std::int64_t after,
                                               std::size_t limit) override;
+  Result<std::vector<ExecutionView>> open_cleanups(std::int64_t batch_id, std::size_t limit) override;
+  Result<std::vector<ExecutionView>> cleanups_of_member(std::int64_t member_id,
+                                                        const std::vector<std::int64_t>& step_ids) override;
 
   Result<std::vector<runbook::KnownMember>> known_members(const std::string& runbook_name, std::int64_t after,
                                                           std::size_t limit) override;

@@ -13,7 +13,7 @@ namespace baton::store {
 
 struct RunbookStatements;
 
-// The statements behind the needs and writes of runbook_store.hpp.
+// The statements behind the needs and writes of core/runbook/store_needs.hpp.
 class SqlRunbooks {
  public:
   explicit SqlRunbooks(Dialect dialect);

@@ -169,14 +169,17 @@ class SqlStore final : public Store {
                     },
                     {}};
     if (auto taken = connection->run({&call, 1}, Mode::write); !taken) {
-      // Whether the term was taken does not matter to a caller who does not have it.
-      return fail(taken.error().code == Code::unknown ? Code::unavailable : taken.error().code,
-                  taken.error().message);
+      // Whether the term was taken does not matter to a caller who does not have it; a row that is locked for
+      // the moment is no other writer.
+      const bool passing = taken.error().code == Code::unknown || taken.error().code == Code::conflict;
+      return fail(passing ? Code::unavailable : taken.error().code, taken.error().message);
     }
     // Who has written before and finds another's name must not go on with what he believed: the other may
     // have changed it.
     if (state.term == 0 && !first) return fail(Code::fenced, "another writer has taken over");
     if (state.term == 0) return fail(Code::invalid, "table writer_state has lost its row");
+    // While a commit waits for a row that another program has locked, nothing else is committed.
+    if (dialect_ == Dialect::postgres) TRY(connection->script("SET lock_timeout = '2s'"));
     term_ = state.term;
     connection_ = std::move(connection);
     return state;

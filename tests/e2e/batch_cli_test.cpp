@@ -77,7 +77,7 @@ TEST_F(BatchCommands, WatchOfABatchThatIsNotThereEndsAtOnce) {
   EXPECT_EQ(ran.err, "baton: no batch '42'\n");
 }
 
-TEST_F(BatchCommands, AMemberIsFoundByItsKeyOnAnyPage) {
+TEST_F(BatchCommands, AMemberIsFoundByItsKey) {
   answer_ = [](const Request& request) -> Reply {
     if (request.target.ends_with("/phases")) return {200, R"({"phases":[{"id":5,"phase_name":"prepare"}]})"};
     if (request.target.ends_with("/members/8"))
@@ -85,14 +85,29 @@ TEST_F(BatchCommands, AMemberIsFoundByItsKeyOnAnyPage) {
           200,
           R"({"id":8,"batch_id":42,"member_key":"bob","status":"failed","steps":[{"type":"step","id":12,)"
           R"("phase_execution_id":5,"step_name":"move","status":"failed","error_message":"full"}],"cleanups":[]})"};
-    if (request.target.find("cursor=c1") != std::string::npos)
+    if (request.target.ends_with("/members?key=bob"))
       return {200, R"({"members":[{"id":8,"member_key":"bob","status":"failed"}],"next_cursor":null})"};
-    return {200, R"({"members":[{"id":7,"member_key":"ada","status":"active"}],"next_cursor":"c1"})"};
+    return {200, R"({"members":[],"next_cursor":null})"};
   };
   const Ran ran = baton({"member", "show", "42", "bob"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("prepare  step-12  move  failed"), std::string::npos) << ran.out;
   EXPECT_EQ(baton({"member", "show", "42", "eve"}).code, 1);
+  EXPECT_NE(baton({"member", "list", "42", "--key", "bob"}).out.find("bob"), std::string::npos);
+}
+
+TEST_F(BatchCommands, StepLogsPrintsEveryPage) {
+  answer_ = [](const Request& request) -> Reply {
+    const bool is_first = request.target.find("after=0") != std::string::npos;
+    if (!request.target.starts_with("/api/v1/cleanups/5/logs")) return {404, "{}"};
+    return {200, is_first
+                     ? R"({"lines":[{"log_id":3,"at":"2026-11-16T19:00:00.000Z","retry_count":1,"stream":"stderr",)"
+                       R"("text":"opening"}],"next_after":3})"
+                     : R"({"lines":[],"next_after":3})"};
+  };
+  const Ran ran = baton({"step", "logs", "rollback-5"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "2026-11-16T19:00:00.000Z #2 stderr opening\n");
 }
 
 TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {

@@ -44,7 +44,7 @@ enum class CommitFault {
   unknown_lost,     // Code::unknown, and it did not
 };
 
-class MemoryStore final : public Store {
+class MemoryStore : public Store {
  public:
   // `fault` is asked once per commit; the database must outlive the store.
   explicit MemoryStore(MemoryDatabase& database, std::function<CommitFault()> fault = {});

@@ -5,6 +5,7 @@
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/runbook/desk.hpp"
+#include "core/runbook/members.hpp"
 #include "core/runbook/template.hpp"
 
 namespace baton::runbook {
@@ -170,6 +171,7 @@ void Desk::resolve(const Job& job) {
       const auto* book = ledger.runbook(ledger.existing_runbook(batch.runbook_id).row.name, version);
       if (book && !book->row.data_table_name.empty())
         data = ledger.data_row(book->row.data_table_name, member->row.member_key);
+      if (data) data = with_lists(book_of(job).data_source, *std::move(data));
     }
   }
   const Scope scope(data, worker_data, batch.id, batch.batch_start_time);
@@ -380,7 +382,7 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
     job->state->changed = true;
     return false;
   }
-  ++row.delivery_count;
+  if (++row.delivery_count == 1) row.log_bytes = 0;
   row.job_state = JobState::leased;
   row.leased_by = worker;
   row.leased_at = context.now;

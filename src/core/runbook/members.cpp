@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.hpp"
+#include "base/text.hpp"
 
 namespace baton::runbook {
 namespace {
@@ -16,21 +17,6 @@ using Cell = std::optional<std::string>;
 using Cells = std::vector<Cell>;
 
 constexpr std::size_t errors_max = 100;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto from = text.find_first_not_of(blanks);
-  if (from == text.npos) return {};
-  return text.substr(from, text.find_last_not_of(blanks) - from + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 void append_list(std::string& out, std::string_view text, char separator) {
   out += '[';
@@ -62,6 +48,21 @@ bool append_json_array(std::string& out, std::string_view text) {
       in_string = !in_string;
   }
   return true;
+}
+
+// One cell of a data table: null, text, or a list that was written as its JSON.
+void append_stored(std::string& out, const boost::json::value& cell, const MultiFormat* format) {
+  const std::string_view text = cell.is_string() ? trimmed(std::string_view(cell.get_string())) : std::string_view{};
+  if (!format || !(cell.is_string() || cell.is_null()))
+    out += boost::json::serialize(cell);
+  else if (text.empty())
+    out += "[]";
+  else if (append_json_array(out, text))
+    return;
+  else if (*format == MultiFormat::json_array)
+    out += boost::json::serialize(cell);
+  else
+    append_list(out, text, *format == MultiFormat::comma_delimited ? ',' : ';');
 }
 
 class MemberReader {
@@ -280,6 +281,23 @@ std::uint64_t hash_data(std::string_view data_json) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : data_json) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
   return hash == 0 ? 1 : hash;  // 0 says that there is no data
+}
+
+Json with_lists(const DataSource& source, Json data) {
+  boost::json::error_code error;
+  const auto row = boost::json::parse(data.text, error);
+  if (error || !row.is_object() || source.multi_valued_columns.empty()) return data;
+  Json out{"{"};
+  for (const auto& [column, cell] : row.get_object()) {
+    const auto same = [&, &name = column](const MultiValuedColumn& multi) { return lower(multi.name) == lower(name); };
+    const auto multi = std::ranges::find_if(source.multi_valued_columns, same);
+    if (out.text.size() > 1) out.text += ',';
+    append_quoted(out.text, column);
+    out.text += ':';
+    append_stored(out.text, cell, multi == source.multi_valued_columns.end() ? nullptr : &multi->format);
+  }
+  out.text += '}';
+  return out;
 }
 
 Time immediate_time(Time now) {

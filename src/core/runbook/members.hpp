@@ -27,6 +27,10 @@ struct SourceMember {
     const DataSource& source, const std::vector<std::string>& columns,
     const std::vector<std::vector<std::optional<std::string>>>& rows, bool with_times);
 
+// The same for a row of the runbook's data table, where every cell is text: multi-valued columns are lists again.
+// A cell that says no list of its format is left as it is.
+[[nodiscard]] Json with_lists(const DataSource& source, Json data);
+
 // Times as people write them in CSV files: ISO 8601 with or without T, seconds and offset (none: UTC), a date
 // alone (midnight UTC), and M/D/YYYY [h:mm[:ss] [AM|PM]].
 [[nodiscard]] std::optional<Time> parse_batch_time(std::string_view text);

@@ -216,5 +216,19 @@ TEST(Members, a_hundred_thousand_rows_are_read_quickly) {
   EXPECT_EQ(members->size(), 100'000U);
 }
 
+TEST(Members, a_row_of_the_data_table_has_its_lists_again) {
+  DataSource source;
+  source.multi_valued_columns = {{"Aliases", MultiFormat::semicolon_delimited},
+                                 {"Groups", MultiFormat::comma_delimited},
+                                 {"Sizes", MultiFormat::json_array}};
+  const auto lists = [&](std::string text) { return with_lists(source, Json{std::move(text)}).text; };
+  // As another scheduler writes them, and as ours does.
+  EXPECT_EQ(lists(R"({"Upn":"a;b","aliases":"x; y","Groups":"g,h","Sizes":"[1.0, 2]"})"),
+            R"({"Upn":"a;b","aliases":["x","y"],"Groups":["g","h"],"Sizes":[1.0,2]})");
+  EXPECT_EQ(lists(R"({"Aliases":"[\"x\",\"y\"]","Groups":null,"Sizes":"none"})"),
+            R"({"Aliases":["x","y"],"Groups":[],"Sizes":"none"})");
+  EXPECT_EQ(lists("nonsense"), "nonsense");
+}
+
 }  // namespace
 }  // namespace baton::runbook

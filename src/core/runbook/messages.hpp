@@ -67,6 +67,8 @@ struct JobName {
   std::int32_t poll = 0;
 };
 [[nodiscard]] std::optional<JobName> parse_job_id(std::string_view text);
+// Under which name the logs of a step are kept, those of all its tries and polls together: step-7, cleanup-9.
+[[nodiscard]] std::string log_name(Ref ref);
 [[nodiscard]] std::string job_id(std::string_view prefix, std::int64_t id, std::int32_t retry,
                                  std::int32_t poll);
 

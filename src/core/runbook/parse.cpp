@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/report.hpp"
+#include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "core/runbook/definition.hpp"
 #include "core/runbook/parse_policy.hpp"
@@ -270,11 +271,6 @@ class Parser {
                     variable.where + " refers to " + in_quotes(variable.name) + ", which only " +
                         found->second + " puts out",
                     "that is later; it is known only if a column has that name");
-  }
-
-  static std::string lower(std::string text) {
-    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return text;
   }
 
   struct Rollback {

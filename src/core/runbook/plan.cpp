@@ -79,6 +79,18 @@ PlannedStep plan_step(const Step& step, const OptionalJson& data, std::optional<
   return planned;
 }
 
+std::vector<std::string> unresolved_of(const Step& step, const OptionalJson& data,
+                                       std::optional<Time> batch_start_time, const Outputs& outputs) {
+  std::vector<std::string> unresolved = variables_of(step);
+  std::erase_if(unresolved, [&](const std::string& name) {
+    return is_output(outputs, name) || name == batch_id_variable;
+  });
+  if (unresolved.empty()) return unresolved;
+  const Scope known(data, std::nullopt, stand_in, batch_start_time);
+  std::erase_if(unresolved, [&](const std::string& name) { return known.text(in_braces(name)).has_value(); });
+  return unresolved;
+}
+
 std::vector<const Phase*> phases_in_order(const Definition& definition) {
   std::vector<const Phase*> phases;
   for (const Phase& phase : definition.phases) phases.push_back(&phase);

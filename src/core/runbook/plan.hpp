@@ -26,6 +26,11 @@ void add_outputs(Outputs& outputs, const Step& step);
 [[nodiscard]] PlannedStep plan_step(const Step& step, const OptionalJson& data,
                                     std::optional<Time> batch_start_time, const Outputs& outputs);
 
+// The same, and nothing but what is unresolved: for members whose plan nobody looks at.
+[[nodiscard]] std::vector<std::string> unresolved_of(const Step& step, const OptionalJson& data,
+                                                     std::optional<Time> batch_start_time,
+                                                     const Outputs& outputs);
+
 // The phases in the order in which they become due.
 [[nodiscard]] std::vector<const Phase*> phases_in_order(const Definition& definition);
 [[nodiscard]] Time due_at(const Phase& phase, Time batch_start_time);

@@ -169,6 +169,7 @@ struct Execution {
   std::optional<Time> leased_at;
   std::optional<Time> lease_until;
   std::int32_t delivery_count = 0;  // of the current job
+  std::int32_t log_bytes = 0;       // stored of the current job
   std::optional<Time> dead_at;      // failed because worker after worker went silent
   std::optional<Time> timer_due;
   std::optional<StepStatus> counted_as;  // in which column of batch_counts this row is

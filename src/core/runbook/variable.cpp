@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "base/diagnostic.hpp"
+#include "base/text.hpp"
 
 namespace baton::runbook {
 namespace {
 
 constexpr std::size_t name_bytes_max = 200;
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
-}
 
 }  // namespace
 

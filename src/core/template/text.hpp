@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.hpp"
+
 namespace baton::expression {
 
 [[nodiscard]] constexpr bool is_blank(char c) {
@@ -31,12 +33,6 @@ namespace baton::expression {
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size(); at += character_size(text, at)) ++count;
   return count;
-}
-
-[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 inline void append_character(std::string& out, std::uint32_t code) {

@@ -270,13 +270,17 @@ bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const 
   return true;
 }
 
+std::int32_t log_bytes_of(const LogText& line) {
+  return static_cast<std::int32_t>(std::min<std::size_t>(line.text.size() + 32, 1 << 30));
+}
+
 LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<LogText> lines,
                const Policy& policy) {
   Slot& slot = run.at(ref);
   if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return {};
   LogVerdict verdict{.accepted = true};
   for (LogText& line : lines) {
-    const auto bytes = static_cast<std::int32_t>(std::min<std::size_t>(line.text.size() + 32, 1 << 30));
+    const std::int32_t bytes = log_bytes_of(line);
     if (slot.state.log_bytes > policy.log_bytes_max - bytes) break;
     slot.state.log_bytes += bytes;
     ++verdict.stored;

@@ -129,6 +129,8 @@ struct LogText {
   Time at{};
   std::string text;
 };
+// What a line counts for against Policy::log_bytes_max.
+[[nodiscard]] std::int32_t log_bytes_of(const LogText& line);
 struct LogVerdict {
   bool accepted = false;
   std::size_t stored = 0;  // fewer than were sent: the log of this attempt is full

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/text.hpp"
 #include "store/postgres/parameters.hpp"
 
 namespace baton::store::postgres {
@@ -21,21 +22,20 @@ struct Clear {
 using Session = std::unique_ptr<PGconn, Finish>;
 using Answer = std::unique_ptr<PGresult, Clear>;
 
-std::string trimmed(const char* message) {
-  std::string text(message == nullptr ? "" : message);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
+std::string message_of(const PGconn* session) { return std::string(trimmed(PQerrorMessage(session))); }
 
 std::string_view field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
   return text == nullptr ? std::string_view{} : text;
 }
 
-Code code_of(std::string_view sqlstate) {
+Code code_of(std::string_view sqlstate, Mode mode) {
   if (sqlstate == "53100") return Code::full;
   const std::string_view kind = sqlstate.substr(0, 2);
   if (kind == "23") return Code::conflict;
+  // A deadlock, a lock that was not to be had in time: another program is at the same rows. The server itself
+  // is there, and everything else can go on.
+  if (mode == Mode::write && (sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03")) return Code::conflict;
   // Connection, read-only server, rollback, resources, locks, operator intervention, system error: may work
   // later.
   for (const std::string_view passing : {"08", "25", "40", "53", "55", "57", "58"}) {
@@ -44,8 +44,8 @@ Code code_of(std::string_view sqlstate) {
   return Code::invalid;
 }
 
-Error error_of(const PGresult* result) {
-  return {code_of(field(result, PG_DIAG_SQLSTATE)),
+Error error_of(const PGresult* result, Mode mode) {
+  return {code_of(field(result, PG_DIAG_SQLSTATE), mode),
           "PostgreSQL: " + std::string(field(result, PG_DIAG_MESSAGE_PRIMARY))};
 }
 
@@ -98,7 +98,7 @@ class PostgresConnection final : public Connection {
     const auto status = PQresultStatus(answer.get());
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return {};
     if (broken()) return lost(Mode::read);
-    return std::unexpected(error_of(answer.get()));
+    return std::unexpected(error_of(answer.get(), Mode::read));
   }
 
   bool broken() const override { return broken_ || PQstatus(session_.get()) != CONNECTION_OK; }
@@ -172,7 +172,7 @@ class PostgresConnection final : public Connection {
     Result<> outcome;
     for (const Sent& sent : sent_) {
       while (const Answer answer{PQgetResult(session_.get())}) {
-        auto done = take_answer(sent, answer.get());
+        auto done = take_answer(sent, answer.get(), mode);
         if (!done && outcome) outcome = std::move(done);
       }
       if (PQstatus(session_.get()) != CONNECTION_OK) return lost(mode);
@@ -185,7 +185,7 @@ class PostgresConnection final : public Connection {
     return outcome;
   }
 
-  Result<> take_answer(const Sent& sent, const PGresult* answer) {
+  Result<> take_answer(const Sent& sent, const PGresult* answer, Mode mode) {
     switch (PQresultStatus(answer)) {
       case PGRES_COMMAND_OK:
         // A transaction that cannot commit says so by another word than COMMIT, not by an error.
@@ -205,7 +205,7 @@ class PostgresConnection final : public Connection {
             field(answer, PG_DIAG_SQLSTATE) == "22012") {
           return std::unexpected(sent.call->missed);
         }
-        return std::unexpected(error_of(answer));
+        return std::unexpected(error_of(answer, mode));
     }
   }
 
@@ -213,7 +213,7 @@ class PostgresConnection final : public Connection {
   std::unexpected<Error> lost(Mode mode) {
     broken_ = true;
     return fail(mode == Mode::write ? Code::unknown : Code::unavailable,
-                "PostgreSQL: the connection was lost: " + trimmed(PQerrorMessage(session_.get())));
+                "PostgreSQL: the connection was lost: " + message_of(session_.get()));
   }
 
   Session session_;
@@ -251,12 +251,13 @@ Result<Session> open_session(const std::string& url) {
   values.insert(values.end(), {url.c_str(), nullptr});
   Session session(PQconnectdbParams(names.data(), values.data(), 1));
   if (PQstatus(session.get()) != CONNECTION_OK)
-    return fail(Code::unavailable, trimmed(PQerrorMessage(session.get())));
+    return fail(Code::unavailable, message_of(session.get()));
   // Notices, such as that a table exists already, are for people at a prompt.
   PQsetNoticeProcessor(session.get(), [](void*, const char*) {}, nullptr);
   const char* encoding = PQparameterStatus(session.get(), "server_encoding");
   if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
-    return fail(Code::invalid, "the database has encoding " + trimmed(encoding) + "; it must be UTF8");
+    return fail(Code::invalid, "the database has encoding " + std::string(encoding == nullptr ? "?" : encoding) +
+                                   "; it must be UTF8");
   }
   return session;
 }

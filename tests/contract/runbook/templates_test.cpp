@@ -141,6 +141,21 @@ TEST_P(Templates, ReadTheDataTableWhenTheMemberHasNoData) {
   EXPECT_EQ(one().parameter("Upn"), "fresh");
 }
 
+TEST_P(Templates, KeepTheListsOfTheDataTable) {
+  const std::string name = "runbook_" + pool_.substr(5) + "_lists_v1";
+  data_table(name, {{"m1", "1", "a; b"}});
+  const std::string yaml =
+      "name: " + name_ +
+      "\ndata_source: {type: csv, connection: WAVES_CSV, primary_key: Upn, batch_time_column: Day,"
+      " multi_valued_columns: [{name: Upn, format: semicolon_delimited}]}\n"
+      "phases:\n  - name: p1\n    offset: T-0\n    steps:\n      - {name: s1, worker_id: " +
+      pool_ + ", function: Do-s1, params: {Upn: \"{{Upn}}\"}}\n";
+  batch(runbook("", 1, {{"data_table_name", name}, {"yaml_content", yaml}}));
+  member("m1", {{"data_json", nullptr}});
+  tell(phase_due(phase("p1")));
+  EXPECT_EQ(one().body.at("parameters").at("Upn"), parsed(R"(["a","b"])"));
+}
+
 TEST_P(Templates, PreferTheMembersOwnDataToTheTable) {
   const std::string name = "runbook_" + pool_.substr(5) + "_own_v1";
   data_table(name, {{"m1", "1", "table"}});

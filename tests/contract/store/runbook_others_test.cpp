@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "store/open.hpp"
+#include "store/postgres/connection.hpp"
 #include "store/sqlite/connection.hpp"
 #include "tests/contract/store/runbook_fixture.hpp"
 
@@ -201,6 +202,58 @@ TEST_P(RunbookOthers, IdsAreReservedAtOnceByManyPrograms) {
   commit(w);
   EXPECT_EQ(load({{What::inits_of, 1}}).inits.size(), 60u);
   EXPECT_EQ(load({{What::inits_of, 2}}).inits.size(), 60u);
+}
+
+// Somebody has changed a row at a prompt and gone for coffee.
+TEST(PostgresRunbooks, ARowThatAnotherProgramHoldsIsAConflictInAShortWhileAndTheStoreGoesOn) {
+  Database database(Kind::postgres);
+  auto store = database.store();
+  ASSERT_TRUE(store->open());
+  WriteSet w;
+  w.runbooks.members_new = {member_row(1), member_row(2)};
+  ASSERT_TRUE(store->commit(w, 1));
+  const auto seen = store->load(std::vector<Need>{{What::member, 1}, {What::member, 2}}).value().members;
+  auto other = store::postgres::connect(database.url()).value();
+  ASSERT_TRUE(other->script("BEGIN; UPDATE batch_members SET status=status WHERE id=1"));
+  const auto change = [&](std::size_t i) {
+    WriteSet changed;
+    changed.runbooks.members_changed = {seen.at(i)};
+    return changed;
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  const auto done = store->commit(change(0), 2);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{5});
+  EXPECT_TRUE(store->commit(change(1), 2));  // without open()
+  ASSERT_TRUE(other->script("ROLLBACK"));
+  EXPECT_TRUE(store->commit(change(0), 3));
+}
+
+TEST(PostgresRunbooks, ADeadlockWithAnotherProgramIsAConflictOrTheOthersProblem) {
+  Database database(Kind::postgres);
+  auto store = database.store();
+  ASSERT_TRUE(store->open());
+  WriteSet w;
+  w.runbooks.batches_new = {batch_row(1)};
+  w.runbooks.members_new = {member_row(1)};
+  ASSERT_TRUE(store->commit(w, 1));
+  const auto seen = store->load(std::vector<Need>{{What::batch, 1}, {What::member, 1}}).value();
+  auto other = store::postgres::connect(database.url()).value();
+  // Whichever of the two the writer changes first, the other program has the one it changes last.
+  ASSERT_TRUE(other->script("SET deadlock_timeout='60s'; BEGIN; UPDATE batch_members SET status=status WHERE id=1"));
+  std::jthread waits([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+    (void)other->script("UPDATE batches SET status=status WHERE id=1");
+    (void)other->script("ROLLBACK");
+  });
+  WriteSet changed;
+  changed.runbooks.batches_changed = seen.batches;
+  changed.runbooks.members_changed = seen.members;
+  const auto done = store->commit(changed, 2);
+  EXPECT_EQ(done ? Code::conflict : done.error().code, Code::conflict) << (done ? "" : done.error().message);
+  waits.join();
+  EXPECT_TRUE(store->commit(changed, done ? 3 : 2));
 }
 
 TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {

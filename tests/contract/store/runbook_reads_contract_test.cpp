@@ -233,21 +233,37 @@ TEST_P(RunbookStepsRead, StepsOfAMemberComeByPhaseAndIndexWithTheirResults) {
   EXPECT_EQ(steps[0].execution.params_json, step_row(1).params_json);
 }
 
-TEST_P(RunbookStepsRead, FailuresOfAPhaseComeNewestFirst) {
-  for (const std::size_t size : {1u, 2u, 100u}) {
-    const auto found = pages([&](std::int64_t before) {
-      Ids page;
-      const auto failures = reads->failures(10, before, size).value();
-      for (const Failure& failure : failures) page.push_back(failure.step.ref.id);
-      return page;
-    });
-    EXPECT_EQ(found, (Ids{111, 109, 107, 105, 103, 101}));
+// All pages of failures, as ids.
+template <class Page>
+Ids failure_pages(Page&& page) {
+  Ids all;
+  FailedBefore before;
+  while (all.size() < 1000) {
+    const std::vector<Failure> some = page(before);
+    if (some.empty()) break;
+    for (const Failure& failure : some) all.push_back(failure.step.ref.id);
+    before = {some.back().step.execution.completed_at.value_or(Time{}), all.back()};
   }
-  const auto first = reads->failures(10, 0, 1)->at(0);
-  EXPECT_EQ(first.member_key, member_row(1).member_key);
-  EXPECT_EQ(first.phase_name, "prepare");
-  EXPECT_EQ(first.step.batch_id, 1);
-  EXPECT_TRUE(reads->failures(11, 0, 10)->empty());
+  return all;
+}
+
+TEST_P(RunbookStepsRead, FailuresOfAPhaseComeTheLastToFailFirst) {
+  Writes u;
+  for (const std::size_t i : {1u, 3u, 5u}) u.steps_changed.push_back(w.steps_new[i]);
+  u.steps_changed[0].completed_at = at(9'000);                                   // 101
+  u.steps_changed[1].completed_at = *w.steps_new[9].completed_at;                // 103, with 109
+  commit(u);
+  database.execute("UPDATE step_executions SET completed_at=NULL WHERE id=105");  // another program's
+  for (const std::size_t size : {1u, 2u, 100u}) {
+    EXPECT_EQ(failure_pages([&](const FailedBefore& b) { return reads->failures(10, b, size).value(); }),
+              (Ids{101, 111, 109, 103, 107, 105}))
+        << size;
+  }
+  const auto second = reads->failures(10, {}, 2)->at(1);
+  EXPECT_EQ(second.member_key, member_row(1).member_key);
+  EXPECT_EQ(second.phase_name, "prepare");
+  EXPECT_EQ(second.step.batch_id, 1);
+  EXPECT_TRUE(reads->failures(11, {}, 10)->empty());
 }
 
 TEST_P(RunbookStepsRead, StepsOfAPhaseComeByMemberInPages) {
@@ -299,6 +315,36 @@ TEST_P(RunbookReadsContract, CleanupsOfABatchComeInPages) {
   commit(w);
   EXPECT_EQ(pages([&](std::int64_t after) { return ids(reads->cleanups(2, after, 2).value()); }),
             (Ids{1, 3, 5, 7, 9}));
+}
+
+TEST_P(RunbookReadsContract, CleanupsAreFoundByWhatCausedThemAndByWhetherTheyAreOpen) {
+  Writes w;
+  w.members_new = {member_row(1)};
+  w.phases_new = {phase_row(10)};
+  for (int id = 1; id <= 8; ++id) {
+    w.cleanups_new.push_back(cleanup_row(id, id == 8 ? 2 : 1));
+    CleanupExecution& row = w.cleanups_new.back();
+    row.kind = id % 2 == 0 ? CleanupKind::removal : CleanupKind::rollback;
+    row.batch_member_id = id < 5 ? 1 : 2;
+    row.phase_execution_id = 10;
+    row.caused_by_step_id.reset();
+    if (row.kind == CleanupKind::rollback) row.caused_by_step_id = 100 + id;
+    row.status = row.stored_status = id <= 3 ? StepStatus::failed : id <= 5 ? StepStatus::succeeded : StepStatus::pending;
+    row.completed_at = at(100 - id);
+  }
+  commit(w);
+  EXPECT_EQ(ids(reads->cleanups_of_member(1, {101, 105, 105, 999}).value()), (Ids{1, 2, 4, 5}));
+  EXPECT_EQ(ids(reads->cleanups_of_member(1, {}).value()), (Ids{2, 4}));
+  EXPECT_EQ(ids(reads->open_cleanups(1, 10).value()), (Ids{6, 7}));
+  EXPECT_EQ(ids(reads->open_cleanups(1, 1).value()), (Ids{6}));
+  EXPECT_EQ(failure_pages([&](const FailedBefore& b) { return reads->cleanup_failures(1, b, 2).value(); }),
+            (Ids{1, 2, 3}));
+  const auto failure = reads->cleanup_failures(1, {}, 1)->at(0);
+  EXPECT_EQ(failure.member_key, member_row(1).member_key);
+  EXPECT_EQ(failure.phase_name, "prepare");
+  EXPECT_EQ(failure.step.sequence, "on_member_removed");
+  EXPECT_TRUE(reads->phase(10).value());
+  EXPECT_FALSE(reads->phase(99).value());
 }
 
 TEST_P(RunbookReadsContract, KnownMembersAreThoseOfAllBatchesOfAllVersions) {

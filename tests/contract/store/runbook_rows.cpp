@@ -117,6 +117,7 @@ void fill_execution(Execution& row, std::int64_t id, std::int32_t index) {
   row.leased_at = at(id + 6);
   row.lease_until = at(id + 7);
   row.delivery_count = 3;
+  row.log_bytes = 1234;
   row.dead_at = at(id + 8);
   row.timer_due = at(id + 9);
   row.counted_as = StepStatus::pending;

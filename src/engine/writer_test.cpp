@@ -1,0 +1,211 @@
+// The writer without a thread, on a store with a row that another program holds.
+#include "engine/writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/runbook/messages.hpp"
+#include "tests/support/memory_store.hpp"
+
+namespace baton::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view yaml = R"(
+workflow_id: w
+nodes:
+  start: {type: start, next: a}
+  a: {type: task, handler: work, queue: q, next: end}
+  end: {type: end}
+)";
+
+struct FakeClock final : Clock {
+  Time time = from_millis(1'800'000'000'000);
+  [[nodiscard]] Time now() const override { return time; }
+};
+
+workflow::JobId job_id(int n) {
+  return {uuid7(from_millis(1'800'000'000'000), 1, static_cast<std::uint64_t>(n))};
+}
+
+// Commits that touch some jobs wait for a lock, in vain, and collide.
+class HeldStore final : public support::MemoryStore {
+ public:
+  HeldStore(support::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
+    if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
+      return MemoryStore::commit(writes, number);
+    clock_.time += lock_time;
+    ++collisions;
+    return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
+  }
+  std::set<workflow::JobId> held;
+  Duration lock_time{2'000};
+  int collisions = 0;
+
+ private:
+  FakeClock& clock_;
+};
+
+struct Answer final : Waiter {
+  std::optional<Reply> reply;
+  void deliver(Reply given) override {
+    ASSERT_FALSE(reply);
+    reply = std::move(given);
+  }
+  [[nodiscard]] std::optional<Refusal> refusal() const {
+    const auto* refused = reply ? std::get_if<Refused>(&*reply) : nullptr;
+    return refused ? std::optional{refused->refusal} : std::nullopt;
+  }
+};
+
+class WriterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(writer_.open());
+    run({PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)}});
+  }
+
+  std::vector<std::shared_ptr<Answer>> run(std::vector<Command> commands) {
+    std::vector<Item> items;
+    std::vector<std::shared_ptr<Answer>> answers;
+    for (Command& command : commands) {
+      answers.push_back(std::make_shared<Answer>());
+      items.push_back({std::move(command), answers.back()});
+    }
+    writer_.run(std::move(items));
+    return answers;
+  }
+  static SubmitJob job(int n) {
+    return {.job_id = job_id(n), .tenant = {"default"}, .workflow_id = "w", .input_data = {"{}"}};
+  }
+  Poll poll() const {
+    return {.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.time + 1h};
+  }
+
+  FakeClock clock_;
+  support::MemoryDatabase database_;
+  HeldStore store_{database_, clock_};
+  metrics::Counter redecided_;
+  Writer writer_{store_, clock_, {}, {.redecided = &redecided_}};
+};
+
+TEST_F(WriterTest, WhoNeedsARowThatAnotherProgramHoldsIsToldToComeAgainAndTheOthersGoOn) {
+  store_.held = {job_id(3)};
+  std::vector<Command> commands;
+  for (int n = 0; n < 10; ++n) commands.emplace_back(job(n));
+  const auto answers = run(std::move(commands));
+  for (std::size_t n = 0; n < answers.size(); ++n) {
+    ASSERT_TRUE(answers[n]->reply) << n;
+    EXPECT_EQ(answers[n]->refusal(), n == 3 ? std::optional{Refusal::store_unavailable} : std::nullopt) << n;
+  }
+  EXPECT_FALSE(writer_.away());
+  EXPECT_EQ(store_.collisions, 2) << "all together, then alone: nobody waits for the lock again and again";
+  store_.held.clear();
+  EXPECT_FALSE(run({job(3)}).front()->refusal());
+}
+
+TEST_F(WriterTest, ACollisionThatPassesAtOnceIsTriedAgainUnseen) {
+  store_.held = {job_id(1)};
+  store_.lock_time = Duration{0};
+  EXPECT_EQ(run({job(1)}).front()->refusal(), Refusal::store_unavailable);
+  EXPECT_EQ(store_.collisions, 4);
+}
+
+TEST_F(WriterTest, ManyWhoNeedHeldRowsDoNotStopTheWriterForLong) {
+  std::vector<Command> commands;
+  for (int n = 0; n < 100; ++n) {
+    store_.held.insert(job_id(n));
+    commands.emplace_back(job(n));
+  }
+  const Time before = clock_.time;
+  for (const auto& answer : run(std::move(commands))) EXPECT_EQ(answer->refusal(), Refusal::store_unavailable);
+  EXPECT_LE(clock_.time - before, 10s);
+  EXPECT_FALSE(run({job(200)}).front()->refusal());
+}
+
+TEST_F(WriterTest, ATaskThatCannotBeHandedOutDoesNotSpoilTheMessagesBesideIt) {
+  run({job(1)});
+  store_.held = {job_id(1)};
+  const auto first = run({poll(), job(2)});
+  EXPECT_FALSE(first[0]->reply);  // it waits on
+  EXPECT_TRUE(first[1]->reply && !first[1]->refusal());
+  store_.held.clear();
+  run({});
+  EXPECT_EQ(std::get<PollReply>(first[0]->reply.value()).jobs.size(), 1u);
+}
+
+TEST_F(WriterTest, ATimerWhoseRowIsHeldIsObeyedSoonAfterItIsFree) {
+  run({job(1)});
+  ASSERT_TRUE(run({poll()}).front()->reply);
+  clock_.time += 2h;  // the timeout of the task
+  store_.held = {job_id(1)};
+  run({});
+  EXPECT_FALSE(writer_.away());
+  store_.held.clear();
+  ASSERT_TRUE(writer_.next_wake());
+  EXPECT_LE(*writer_.next_wake() - clock_.time, 10s);
+  clock_.time += 10s;
+  run({});
+  EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed);
+}
+
+constexpr std::string_view book = R"(
+name: move
+data_source: {type: csv, connection: WAVES, primary_key: Upn, batch_time: immediate}
+phases:
+  - name: go
+    offset: T-0
+    steps: [{name: make, worker_id: q, function: New-User, retry: {max_retries: 1, interval: 1s}}]
+)";
+
+class JobLogTest : public WriterTest {
+ protected:
+  void SetUp() override {
+    WriterTest::SetUp();
+    run({PublishRunbook{.definition = runbook::parse(book).definition, .text = std::string(book)}});
+    const auto opened = run({OpenBatch{.runbook_name = "move"}});
+    const std::int64_t batch_id = std::get<BatchReply>(opened.front()->reply.value()).batch.id;
+    run({AddMembers{.batch_id = batch_id, .members = {{.member_key = "ada", .data = Json{"{}"}}}}});
+    run({StartBatch{batch_id}});
+    run({ChangeBatch{.batch_id = batch_id, .what = ChangeBatch::What::advance}});
+    for (int i = 0; i < 5; ++i) run({});
+  }
+  Handout take() {
+    clock_.time += 2s;
+    const auto answer = run({poll()});
+    return std::get<PollReply>(answer.front()->reply.value()).jobs.at(0);
+  }
+  Reply say(const Handout& job, std::size_t bytes) {
+    TaskLog log{{{"stderr", clock_.time, std::string(bytes, 'x')}}};
+    return run({TaskNote{.tenant = {}, .task_id = job.task_id, .lease = job.lease, .note = std::move(log)}})
+        .front()
+        ->reply.value();
+  }
+};
+
+TEST_F(JobLogTest, LogsOfAJobAreBoundedLikeThoseOfATaskAndKeptUnderItsStep) {
+  const Handout first = take();
+  EXPECT_EQ(std::get<NoteReply>(say(first, 1'000'000)).stored, 1u);
+  EXPECT_EQ(std::get<NoteReply>(say(first, 100'000)).stored, 0u);
+  run({ReportResult{.tenant = {}, .task_id = first.task_id, .job_id = {}, .node_id = {}, .lease = first.lease}});
+  const Handout second = take();
+  EXPECT_NE(second.task_id, first.task_id);
+  EXPECT_EQ(std::get<NoteReply>(say(second, 100'000)).stored, 1u);  // each try has room of its own
+  ASSERT_EQ(database_.logs.size(), 2u);
+  for (const auto& [key, line] : database_.logs)
+    EXPECT_EQ(line.job_id.value, runbook::log_name(runbook::parse_job_id(first.task_id)->ref));
+}
+
+TEST_F(JobLogTest, ALineOfLogDoesNotMakeTheBatchBeDecidedTwice) {
+  const Handout job = take();
+  const std::uint64_t before = redecided_.value();
+  EXPECT_EQ(std::get<NoteReply>(say(job, 100)).stored, 1u);
+  EXPECT_EQ(redecided_.value(), before);
+}
+
+}  // namespace
+}  // namespace baton::engine
