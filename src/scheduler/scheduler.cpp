@@ -93,6 +93,7 @@ struct Scheduler::State {
   // The engine's answer, or why there is none.
   template <class Answer>
   Result<Answer> ask_for(Command command) {
+    if (is_stopping()) return fail(Code::unavailable, "the server is stopping");
     Reply reply = ask(inbox, std::move(command)).get();
     if (auto* answer = std::get_if<Answer>(&reply)) return std::move(*answer);
     const auto* refused = std::get_if<Refused>(&reply);

@@ -237,15 +237,16 @@ Result<> Server::start() {
 
 void Server::stop() {
   State& s = *state_;
-  // The edge first, while there is an engine to answer what is in flight; then the worker; then the engine,
+  // The scheduler first, whose work waits until the next start, and with it the sources, which previews wait for
+  // too. Then the edge, while there is an engine to answer what is in flight; then the worker; then the engine,
   // which answers the rest.
-  if (s.sources) s.sources->interrupt();  // previews wait for them too
+  s.stop_scheduler();
+  if (s.sources) s.sources->interrupt();
   if (s.http) s.http->stop();
   if (s.io.joinable()) s.io.join();
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
   if (s.engine && s.engine->ready()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
-  s.stop_scheduler();
   if (s.builtin) s.builtin->stop();
   if (s.engine) s.engine->stop();
 }

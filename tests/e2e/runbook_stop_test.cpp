@@ -47,6 +47,10 @@ TEST(RunbookStop, DoesNotWaitForADataSourceThatNeverAnswers) {
   server.process().signal(SIGTERM);
   EXPECT_EQ(server.process().wait(20s), 0);
   EXPECT_LT(std::chrono::steady_clock::now() - from, 3s);
+  EXPECT_EQ(open_sql(runbook_contract::Kind::sqlite, (data.path() / "baton.db").string())
+                ->text("SELECT last_error, last_synced_at FROM runbooks"),
+            "null null")
+      << "that the server stopped is no fault of the source";
   const std::scoped_lock lock(mutex);
   over = true;
   changed.notify_all();
