@@ -155,6 +155,7 @@ class Writer::Batch {
   template <class Decide>
   [[nodiscard]] Reply runbook_reply(Decide&& decide);
   [[nodiscard]] runbook::Context context();
+  [[nodiscard]] std::optional<Refused> replaced(std::int64_t of_runbook);
   [[nodiscard]] Reply decide_runbook_result(const ReportResult& command);
   [[nodiscard]] bool renew_job(const TaskLease& lease);
   void give_back_job(const TaskLease& lease);

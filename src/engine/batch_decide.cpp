@@ -8,6 +8,17 @@ namespace baton::engine {
 
 using namespace workflow;
 
+namespace {
+
+// Jobs of runbooks belong to the tenant "default"; whoever acts for all tenants names none.
+bool may_touch_jobs(const std::optional<Tenant>& tenant) { return !tenant || tenant->value == "default"; }
+
+Reply no_task(const std::string& task_id) {
+  return Refused{Refusal::task_not_found, "there is no task '" + task_id + "'", {}};
+}
+
+}  // namespace
+
 void Writer::Batch::answer(const std::shared_ptr<Waiter>& waiter, Reply reply) {
   if (MUTANT(reply_before_commit)) return waiter->deliver(std::move(reply));
   answers_.push_back({.waiter = waiter, .reply = std::move(reply)});
@@ -228,7 +239,7 @@ Reply Writer::Batch::decide(const ListWorkers& c) {
 }
 
 Reply Writer::Batch::decide(const TaskNote& c) {
-  if (runbook::parse_job_id(c.task_id)) return decide_job_note(c);
+  if (runbook::parse_job_id(c.task_id)) return may_touch_jobs(c.tenant) ? decide_job_note(c) : no_task(c.task_id);
   const auto found = task(c.task_id, c.tenant);
   if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
   Run& r = *found->run;
@@ -282,7 +293,8 @@ Reply Writer::Batch::decide(const PublishWorkflow& c) {
 }
 
 Reply Writer::Batch::decide(const ReportResult& c) {
-  if (runbook::parse_job_id(c.task_id)) return decide_runbook_result(c);
+  if (runbook::parse_job_id(c.task_id))
+    return may_touch_jobs(c.tenant) ? decide_runbook_result(c) : no_task(c.task_id);
   const auto found = task(c.task_id, c.tenant);
   const auto name_given = parse_task_id(c.task_id);
   // The body names the task twice; when the two disagree nobody knows which is meant.
@@ -318,7 +330,7 @@ Reply Writer::Batch::decide(const Heartbeat& c) {
   std::optional<Tenant> tenant = c.tenant;
   for (const TaskLease& lease : c.tasks) {
     if (runbook::parse_job_id(lease.task_id)) {
-      if (!renew_job(lease)) reply.cancelled.push_back(lease.task_id);
+      if (!may_touch_jobs(c.tenant) || !renew_job(lease)) reply.cancelled.push_back(lease.task_id);
       continue;
     }
     const auto found = task(lease.task_id, c.tenant);

@@ -55,10 +55,22 @@ Reply Writer::Batch::decide(const ChangeRunbook& c) {
   });
 }
 
+// What the scheduler found out of a version that is not active any more is not worth anything.
+std::optional<Refused> Writer::Batch::replaced(std::int64_t of_runbook) {
+  if (of_runbook == 0) return std::nullopt;
+  const auto* book = ledger_.runbook(of_runbook);
+  if (!book) return Refused{Refusal::runbook_not_found, "there is no such runbook", {}};
+  if (book->row.is_active) return std::nullopt;
+  return Refused{Refusal::runbook_replaced,
+                 "version " + std::to_string(book->row.version) + " of runbook '" + book->row.name +
+                     "' is not active any more",
+                 {}};
+}
+
 Reply Writer::Batch::decide(const NoteSync& c) {
   return runbook_reply([&]() -> Reply {
+    if (auto no = replaced(c.runbook_id)) return *std::move(no);
     auto* book = ledger_.runbook(c.runbook_id);
-    if (!book) return Refused{Refusal::runbook_not_found, "there is no such runbook", {}};
     if (c.error) {
       book->row.last_error = clean_text(*c.error, 8 << 10);
       book->row.last_error_at = now_;
@@ -66,6 +78,7 @@ Reply Writer::Batch::decide(const NoteSync& c) {
       book->row.last_error.reset();
       book->row.last_synced_at = now_;
       book->row.held_removals = c.held_removals;
+      runbook::note_approvals(c.approvals_seen, c.held_removals, context());
     }
     book->changed = true;
     return RunbookReply{book->row, true};
@@ -74,6 +87,7 @@ Reply Writer::Batch::decide(const NoteSync& c) {
 
 Reply Writer::Batch::decide(const OpenBatch& c) {
   return runbook_reply([&]() -> Reply {
+    if (auto no = replaced(c.of_runbook)) return *std::move(no);
     const auto opened = runbook::open_batch(c.runbook_name, c.version, c.batch_start_time, c.by, context());
     if (is_wrong(opened.outcome)) return refused(opened.outcome);
     return BatchReply{opened.batch->row, opened.outcome.changed, ""};
@@ -81,11 +95,15 @@ Reply Writer::Batch::decide(const OpenBatch& c) {
 }
 
 Reply Writer::Batch::decide(const AddMembers& c) {
-  return runbook_reply([&] { return members_reply(runbook::add_members(c.batch_id, c.members, context())); });
+  return runbook_reply([&]() -> Reply {
+    if (auto no = replaced(c.of_runbook)) return *std::move(no);
+    return members_reply(runbook::add_members(c.batch_id, c.members, context()));
+  });
 }
 
 Reply Writer::Batch::decide(const StartBatch& c) {
   return runbook_reply([&]() -> Reply {
+    if (auto no = replaced(c.of_runbook)) return *std::move(no);
     const auto outcome = runbook::start_batch(c.batch_id, context());
     if (is_wrong(outcome)) return refused(outcome);
     return BatchReply{ledger_.batch(c.batch_id)->row, outcome.changed, ""};
@@ -94,6 +112,7 @@ Reply Writer::Batch::decide(const StartBatch& c) {
 
 Reply Writer::Batch::decide(const RefreshMembers& c) {
   return runbook_reply([&]() -> Reply {
+    if (auto no = replaced(c.of_runbook)) return *std::move(no);
     MembersReply reply;
     for (const auto& one : c.members) {
       if (runbook::refresh_member(one.member_id, one.row, context()))
@@ -106,21 +125,16 @@ Reply Writer::Batch::decide(const RefreshMembers& c) {
 }
 
 Reply Writer::Batch::decide(const RemoveMembers& c) {
-  return runbook_reply([&] {
-    const auto left = runbook::remove_members(c.batch_id, c.member_ids, c.member_keys, c.by, context());
-    if (auto* batch = ledger_.batch(c.batch_id); batch && batch->row.removals_approved && c.by == "scheduler") {
-      batch->row.removals_approved = false;
-      batch->changed = true;
-    }
-    return members_reply(left);
+  return runbook_reply([&]() -> Reply {
+    if (auto no = replaced(c.of_runbook)) return *std::move(no);
+    return members_reply(runbook::remove_members(c.batch_id, c.member_ids, c.member_keys, c.by, context()));
   });
 }
 
 Reply Writer::Batch::decide(const SyncData& c) {
   return runbook_reply([&]() -> Reply {
-    const auto* book = ledger_.runbook(c.runbook_id);
-    if (!book) return Refused{Refusal::runbook_not_found, "there is no such runbook", {}};
-    return RunbookReply{book->row, true};
+    if (auto no = replaced(c.runbook_id)) return *std::move(no);
+    return RunbookReply{ledger_.runbook(c.runbook_id)->row, true};
   });
 }
 

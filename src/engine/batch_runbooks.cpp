@@ -65,6 +65,9 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
     if (const auto named = runbook::parse_job_id(task_id)) runbook::foresee(named->ref, ledger_, needs);
   };
   const auto batch = [&](std::int64_t id) { runbook::foresee(Ref{runbook::Kind::batch, id}, ledger_, needs); };
+  const auto of_version = [&](std::int64_t id) {
+    if (id != 0) needs.insert({.what = What::runbook, .id = id});
+  };
   std::visit(overloaded{
                  [&](const RunbookEvent& c) { runbook::foresee(c.message, ledger_, needs); },
                  [&](const ReportResult& c) { job(c.task_id); },
@@ -86,14 +89,19 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
                  },
                  [&](const AddMembers& c) {
                    batch(c.batch_id);
+                   of_version(c.of_runbook);
                    for (const runbook::DataRow& row : c.members)
                      needs.insert({.what = What::members_named, .id = c.batch_id, .text = row.member_key});
                  },
+                 [&](const OpenBatch& c) { of_version(c.of_runbook); },
+                 [&](const NoteSync& c) { of_version(c.runbook_id); },
                  [&](const RefreshMembers& c) {
+                   of_version(c.of_runbook);
                    for (const auto& one : c.members) needs.insert({.what = What::member, .id = one.member_id});
                  },
                  [&](const RemoveMembers& c) {
                    batch(c.batch_id);
+                   of_version(c.of_runbook);
                    for (const std::int64_t id : c.member_ids) {
                      needs.insert({.what = What::member, .id = id});
                      needs.insert({.what = What::steps_of_member, .id = id});
@@ -101,7 +109,7 @@ void Writer::Batch::foresee_item(const Command& command, Needs& needs) {
                    }
                  },
                  [&](const SyncData& c) { needs.insert({.what = What::runbook, .id = c.runbook_id}); },
-                 [&](const StartBatch& c) { batch(c.batch_id); },
+                 [&](const StartBatch& c) { batch(c.batch_id), of_version(c.of_runbook); },
                  [&](const ChangeBatch& c) { batch(c.batch_id); },
                  [&](const RetryMembers& c) { batch(c.batch_id); },
                  [&](const ChangeStep& c) { runbook::foresee(c.ref, ledger_, needs); },
@@ -146,7 +154,7 @@ Result<> Writer::Batch::write_data() {
   for (const Item& item : items_) {
     const auto* sync = std::get_if<SyncData>(&item.command);
     const auto* book = sync ? ledger_.runbook(sync->runbook_id) : nullptr;
-    if (!book || book->row.data_table_name.empty()) continue;
+    if (!book || !book->row.is_active || book->row.data_table_name.empty()) continue;
     runbook::DataRows out{.table = book->row.data_table_name,
                           .rows = sync->rows,
                           .seen_at = sync->seen_at,
@@ -307,7 +315,8 @@ void Writer::Batch::write_runbooks(runbook::Writes& out, std::int64_t first_even
     if (!put_off_.contains(timer) && !ledger_.holds(timer)) stray.push_back(timer);
   out = ledger_.take_writes();
   runbooks_changed_ = !out.runbooks_new.empty() || !out.runbooks_changed.empty() ||
-                      std::ranges::any_of(out.batches_changed, &runbook::Batch::removals_approved);
+                      std::ranges::any_of(out.batches_changed,
+                                          [](const auto& batch) { return batch.removals_approved.has_value(); });
   out.events_new = std::move(runbook_journal_.events);
   for (runbook::BatchEvent& event : out.events_new) event.event_id = first_event_id++;
   // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.

@@ -23,7 +23,7 @@ std::string text_of(const View& view) {
 
 }  // namespace
 
-Result<ClientResponse> get(const std::string& url, std::chrono::milliseconds timeout) {
+Result<ClientResponse> get(const std::string& url, std::chrono::milliseconds timeout, std::stop_token stop) {
   const auto parsed = boost::urls::parse_uri(url);
   if (!parsed || parsed->encoded_host().empty() ||
       (parsed->scheme() != "http" && parsed->scheme() != "https"))
@@ -40,6 +40,7 @@ Result<ClientResponse> get(const std::string& url, std::chrono::milliseconds tim
   if (parsed->has_query()) target += '?' + text_of(parsed->encoded_query());
   Client client(text_of(parsed->scheme()) + "://" + text_of(parsed->encoded_host_and_port()),
                 std::move(token), {}, "the server");
+  const std::stop_callback interrupt(std::move(stop), [&client] { client.interrupt(); });
   return client.request("GET", target, {}, {}, headers, timeout);
 }
 

@@ -166,6 +166,7 @@ int status_of(Refusal refusal) {
     case Refusal::runbook_unreadable:
     case Refusal::invalid_input: return 422;
     case Refusal::not_possible:
+    case Refusal::runbook_replaced:
     case Refusal::idempotency_key_reused:
     case Refusal::version_exists:
     case Refusal::stale_result:

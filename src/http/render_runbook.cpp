@@ -59,7 +59,7 @@ void append_batch(std::string& out, const runbook::Batch& batch, Ending ending) 
   append_member(out, "paused_at", batch.paused_at);
   append_member(out, "paused_by", batch.paused_by);
   append_member(out, "error_message", batch.error_message);
-  append_flag(out, "removals_approved", batch.removals_approved);
+  append_flag(out, "removals_approved", batch.removals_approved.has_value());
   append_member(out, "walk", name(batch.walk));
   if (ending == Ending::closed) out += '}';
 }

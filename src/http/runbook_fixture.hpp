@@ -154,8 +154,8 @@ class RunbookMemoryReads : public Reads {
                                                           std::size_t) override {
     return std::vector<runbook::KnownMember>{};
   }
-  Result<std::vector<std::int64_t>> approved_removals(const std::string&) override {
-    return std::vector<std::int64_t>{};
+  Result<std::vector<runbook::ApprovedRemovals>> approved_removals(const std::string&) override {
+    return std::vector<runbook::ApprovedRemovals>{};
   }
   Result<std::vector<BatchSummary>> importing() override { return std::vector<BatchSummary>{}; }
 

@@ -260,6 +260,7 @@ enum class Refusal {
   step_not_found,
   runbook_unreadable,  // its stored text cannot be read
   not_possible,        // the batch, member or step is not in a state that allows it
+  runbook_replaced,    // the scheduler's: another version is active by now
   overloaded,      // the inbox is full
   stopping,        // the server is shutting down
   store_unavailable,

@@ -22,6 +22,9 @@ class DataSources {
   // May take long; any thread, one call at a time for each object. The message of an error names row and
   // column where there are some, and never holds the connection itself, which may be a secret.
   [[nodiscard]] virtual Result<SourceTable> fetch(const runbook::DataSource& source) = 0;
+  // The server stops: fetches that are under way end with an error within a moment, and so does every later
+  // one. From any thread.
+  virtual void interrupt() {}
 };
 
 }  // namespace baton

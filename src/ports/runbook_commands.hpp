@@ -11,12 +11,17 @@
 #include "base/json.hpp"
 #include "base/time.hpp"
 #include "core/runbook/definition.hpp"
+#include "core/runbook/members.hpp"
 #include "core/runbook/messages.hpp"
 #include "core/runbook/rows.hpp"
 
 namespace baton {
 
 // ---- commands ----
+
+// What the scheduler asks for was computed from one version of a runbook, `of_runbook` (its id). It is refused
+// with Refusal::runbook_replaced once that version is not active any more: the next look does it right. What
+// people ask for has 0 there.
 
 // A new version; the versions before it are deactivated, and open batches go over to it. The very text of the
 // active version changes nothing.
@@ -34,11 +39,12 @@ struct ChangeRunbook {
   What what{};
 };  // → RunbookReply
 
-// The scheduler has looked at the data source of a runbook.
+// The scheduler has looked at the data source of a runbook; refused as those with `of_runbook` are.
 struct NoteSync {
   std::int64_t runbook_id = 0;
   std::optional<std::string> error;  // none: it went well
   OptionalJson held_removals;        // see Runbook::held_removals; none: nothing is held
+  std::vector<runbook::ApprovedRemovals> approvals_seen;  // when it went well: they are used up
 };  // → RunbookReply
 
 // Creates a batch with its phases and without members, or finds the open one of the runbook with that T. It is
@@ -48,6 +54,7 @@ struct OpenBatch {
   std::int32_t version = 0;        // 0: the active one
   std::optional<Time> batch_start_time;  // none: a manual batch, always a new one
   std::string by;
+  std::int64_t of_runbook = 0;
 };  // → BatchReply
 
 // At most 1,000. A key that is active in the batch already is left out. In a batch that has begun this is what
@@ -55,11 +62,13 @@ struct OpenBatch {
 struct AddMembers {
   std::int64_t batch_id = 0;
   std::vector<runbook::DataRow> members;
+  std::int64_t of_runbook = 0;
 };  // → MembersReply
 
 // The import is over: init steps begin, or the batch is active. Again: changes nothing.
 struct StartBatch {
   std::int64_t batch_id = 0;
+  std::int64_t of_runbook = 0;
 };  // → BatchReply
 
 // What the source now says of members that are there; at most 1,000.
@@ -69,6 +78,7 @@ struct RefreshMembers {
     runbook::DataRow row;
   };
   std::vector<One> members;
+  std::int64_t of_runbook = 0;
 };  // → MembersReply
 
 // Members leave: what member-removed says; at most 1,000. By key or by id.
@@ -77,10 +87,12 @@ struct RemoveMembers {
   std::vector<std::int64_t> member_ids;
   std::vector<std::string> member_keys;
   std::string by;
+  std::int64_t of_runbook = 0;
 };  // → MembersReply
 
 // What the source says of its members, for the runbook's data table; at most 1,000 rows. The last of a sync has
-// `finish`: rows that were last seen before `seen_at`, when the sync began, are no longer current.
+// `finish`: rows that were last seen before `seen_at`, when the sync began, are no longer current. Refused as
+// those with `of_runbook` are.
 struct SyncData {
   std::int64_t runbook_id = 0;
   std::vector<runbook::DataRow> rows;

@@ -129,7 +129,7 @@ class RunbookReads {
                                                                                 std::int64_t after,
                                                                                 std::size_t limit) = 0;
   // Batches whose held removals somebody has approved.
-  [[nodiscard]] virtual Result<std::vector<std::int64_t>> approved_removals(
+  [[nodiscard]] virtual Result<std::vector<runbook::ApprovedRemovals>> approved_removals(
       const std::string& runbook_name) = 0;
   // Batches whose import was interrupted.
   [[nodiscard]] virtual Result<std::vector<BatchSummary>> importing() = 0;

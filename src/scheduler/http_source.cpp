@@ -58,10 +58,10 @@ bool looks_like_json(std::string_view body) {
 }  // namespace
 
 Result<SourceTable> read_http(const HttpGet& get, const std::string& url, std::string_view query,
-                              const Limits& limits) {
+                              const Limits& limits, const std::stop_token& stop) {
   if (!url.starts_with("http://") && !url.starts_with("https://"))
     return fail(Code::invalid, "not a URL that begins with http:// or https://");
-  TRY_ASSIGN(const HttpAnswer answer, get(with_query(url, query)));
+  TRY_ASSIGN(const HttpAnswer answer, get(with_query(url, query), stop));
   if (answer.status != 200) return refused(answer.status);
   if (answer.body.size() > limits.bytes)
     return fail(Code::invalid, fmt::format("the answer has {} bytes; at most {} are read", answer.body.size(),

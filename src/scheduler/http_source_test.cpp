@@ -10,7 +10,7 @@ using enum runbook::SourceType;
 class HttpSource : public SourceTest {
  protected:
   HttpSource() {
-    get_ = [this](const std::string& url) -> Result<HttpAnswer> {
+    get_ = [this](const std::string& url, const std::stop_token&) -> Result<HttpAnswer> {
       asked_ = url;
       return answer_;
     };
@@ -107,7 +107,9 @@ TEST_F(HttpSource, errors_name_the_connection_only) {
   EXPECT_EQ(shown(fetch(http, "http://joe:hunter2@host/people")), "connection 'WAVES': no answer from ***");
   EXPECT_EQ(shown(fetch(http, "ftp://host/people")),
             "connection 'WAVES': not a URL that begins with http:// or https://");
-  get_ = [](const std::string&) -> Result<HttpAnswer> { throw std::runtime_error("out of luck"); };
+  get_ = [](const std::string&, const std::stop_token&) -> Result<HttpAnswer> {
+    throw std::runtime_error("out of luck");
+  };
   EXPECT_EQ(shown(fetch(http, "http://host/people")), "connection 'WAVES': out of luck");
 }
 

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
+#include <poll.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -24,6 +28,8 @@ struct FreeOptions {
 using Session = std::unique_ptr<PGconn, Finish>;
 using Answer = std::unique_ptr<PGresult, Clear>;
 using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
+
+using Clock = std::chrono::steady_clock;
 
 constexpr unsigned bool_type = 16;
 
@@ -59,14 +65,48 @@ std::unexpected<Error> error_of(const PGconn* session, const PGresult* answer) {
   return fail(code_of(state), fmt::format("PostgreSQL: {}", message));
 }
 
-Result<Session> connect(const std::string& url) {
+std::unexpected<Error> interrupted() { return fail(Code::unavailable, "PostgreSQL: the server is stopping"); }
+
+// False: its time is over, or it is to stop.
+bool wait_for(const PGconn* session, short events, Clock::time_point until, const std::stop_token& stop) {
+  constexpr int slice_ms = 100;
+  while (!stop.stop_requested() && Clock::now() < until) {
+    pollfd ready{PQsocket(session), events, 0};
+    if (poll(&ready, 1, slice_ms) != 0) return true;  // an error is told by whoever reads next
+  }
+  return false;
+}
+
+// As PQgetResult(), which cannot be interrupted. The session is of no use afterwards if it was.
+Result<Answer> next_answer(PGconn* session, const std::stop_token& stop) {
+  while (PQisBusy(session) != 0) {
+    if (!wait_for(session, POLLIN, Clock::time_point::max(), stop)) return interrupted();
+    if (PQconsumeInput(session) == 0) break;  // PQgetResult() says why
+  }
+  return Answer(PQgetResult(session));
+}
+
+// libpq has none for a connection that it does not wait for itself. Of several hosts those that do not answer
+// are given up by the system, after tcp_user_timeout.
+std::chrono::seconds connect_timeout(const PQconninfoOption* options) {
+  std::int64_t seconds = 10, hosts = 1;
+  for (; options->keyword != nullptr; ++options) {
+    const std::string_view name = options->keyword, value = options->val == nullptr ? "" : options->val;
+    if (name == "connect_timeout") std::from_chars(value.data(), value.data() + value.size(), seconds);
+    if (name == "host" || name == "hostaddr")
+      hosts = std::max<std::int64_t>(hosts, 1 + std::ranges::count(value, ','));
+  }
+  seconds = std::clamp<std::int64_t>(seconds, 2, 60);
+  return std::chrono::seconds{hosts == 1 ? seconds : hosts * (seconds + 20)};
+}
+
+Result<Session> connect(const std::string& url, const std::stop_token& stop) {
   // Checked before, because the error of a wrong one quotes it.
   const Options options(PQconninfoParse(url.c_str(), nullptr));
   if (!options)
     return fail(Code::invalid, "not a PostgreSQL connection, such as postgres://USER@HOST/DATABASE");
-  constexpr std::array<std::array<const char*, 2>, 7> defaults = {{{"fallback_application_name", "baton"},
+  constexpr std::array<std::array<const char*, 2>, 6> defaults = {{{"fallback_application_name", "baton"},
                                                                    {"client_encoding", "UTF8"},
-                                                                   {"connect_timeout", "10"},
                                                                    {"keepalives_idle", "10"},
                                                                    {"keepalives_interval", "5"},
                                                                    {"keepalives_count", "3"},
@@ -75,7 +115,17 @@ Result<Session> connect(const std::string& url) {
   for (const auto& [name, value] : defaults) names.push_back(name), values.push_back(value);
   names.insert(names.end(), {"dbname", nullptr});
   values.insert(values.end(), {url.c_str(), nullptr});
-  Session session(PQconnectdbParams(names.data(), values.data(), 1));
+  Session session(PQconnectStartParams(names.data(), values.data(), 1));
+  const auto until = Clock::now() + connect_timeout(options.get());
+  for (auto next = PGRES_POLLING_WRITING; PQstatus(session.get()) != CONNECTION_BAD;
+       next = PQconnectPoll(session.get())) {
+    if (next == PGRES_POLLING_OK || next == PGRES_POLLING_FAILED) break;
+    if (stop.stop_requested()) return interrupted();
+    if (!wait_for(session.get(), next == PGRES_POLLING_READING ? POLLIN : POLLOUT, until, stop))
+      return stop.stop_requested()
+                 ? interrupted()
+                 : fail(Code::unavailable, "cannot connect to PostgreSQL: no answer in time");
+  }
   if (PQstatus(session.get()) != CONNECTION_OK) {
     return fail(Code::unavailable, fmt::format("cannot connect to PostgreSQL: {}",
                                                connect_error(PQerrorMessage(session.get()), options.get())));
@@ -85,14 +135,18 @@ Result<Session> connect(const std::string& url) {
   return session;
 }
 
-Result<> begin(PGconn* session, const Limits& limits) {
+Result<> begin(PGconn* session, const Limits& limits, const std::stop_token& stop) {
   const std::string settings = fmt::format(
       "SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET datestyle = 'ISO'; "
       "SET lock_timeout = '10s'; SET statement_timeout = '{}s'; BEGIN READ ONLY",
       limits.timeout.count());
-  const Answer answer(PQexec(session, settings.c_str()));
-  if (PQresultStatus(answer.get()) == PGRES_COMMAND_OK) return {};
-  return error_of(session, answer.get());
+  if (PQsendQuery(session, settings.c_str()) != 1)
+    return fail(Code::unavailable, fmt::format("PostgreSQL: {}", trimmed(PQerrorMessage(session))));
+  while (true) {
+    TRY_ASSIGN(const Answer answer, next_answer(session, stop));
+    if (!answer) return {};
+    if (PQresultStatus(answer.get()) != PGRES_COMMAND_OK) return error_of(session, answer.get());
+  }
 }
 
 Result<> add_rows(const PGresult* answer, TableBuilder& table) {
@@ -122,9 +176,11 @@ void cancel(PGconn* session) {
 
 }  // namespace
 
-Result<SourceTable> read_postgres(const std::string& url, const std::string& query, const Limits& limits) {
-  TRY_ASSIGN(const Session session, connect(url));
-  TRY(begin(session.get(), limits));
+// Whoever stops does not wait until the server has heard of it: the timeout of the statement ends it there.
+Result<SourceTable> read_postgres(const std::string& url, const std::string& query, const Limits& limits,
+                                  const std::stop_token& stop) {
+  TRY_ASSIGN(const Session session, connect(url, stop));
+  TRY(begin(session.get(), limits, stop));
   // With parameters, although there are none: this protocol takes one statement only, so that nothing can end
   // the transaction and go on. Row by row, so that the limits hold before everything is in memory.
   const bool sent =
@@ -133,7 +189,9 @@ Result<SourceTable> read_postgres(const std::string& url, const std::string& que
   if (!sent)
     return fail(Code::unavailable, fmt::format("PostgreSQL: {}", trimmed(PQerrorMessage(session.get()))));
   TableBuilder table(limits);
-  while (const Answer answer{PQgetResult(session.get())}) {
+  while (true) {
+    TRY_ASSIGN(const Answer answer, next_answer(session.get(), stop));
+    if (!answer) break;
     const auto status = PQresultStatus(answer.get());
     if (status == PGRES_EMPTY_QUERY) return fail(Code::invalid, "the query is empty");
     if (status == PGRES_COMMAND_OK || status == PGRES_COPY_OUT || status == PGRES_COPY_IN)

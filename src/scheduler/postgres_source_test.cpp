@@ -1,4 +1,8 @@
+#include <arpa/inet.h>
 #include <libpq-fe.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <memory>
 
@@ -76,6 +80,26 @@ TEST_F(PostgresSource, limits_hold) {
       fetch(postgres, server_->url(), "SELECT pg_sleep(30)", {.timeout = std::chrono::seconds{1}});
   EXPECT_EQ(shown(late), "connection 'WAVES': PostgreSQL: canceling statement due to statement timeout");
   EXPECT_EQ(code(late), Code::unavailable);
+}
+
+TEST_F(PostgresSource, a_query_ends_when_the_server_stops) {
+  EXPECT_TRUE(ends_when_interrupted(postgres, server_->url(), "SELECT pg_sleep(30)"));
+}
+
+TEST_F(PostgresSource, a_connection_that_is_not_answered_ends_when_the_server_stops) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // takes connections, says nothing
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  const std::string url = fmt::format("postgres://joe@127.0.0.1:{}/people", ntohs(address.sin_port));
+  EXPECT_TRUE(ends_when_interrupted(postgres, url, "SELECT 1"));
+  EXPECT_EQ(shown(fetch(postgres, url + "?connect_timeout=2", "SELECT 1")),
+            "connection 'WAVES': cannot connect to PostgreSQL: no answer in time");
+  ::close(listener);
 }
 
 TEST_F(PostgresSource, an_error_in_the_middle_leaves_no_half_table) {

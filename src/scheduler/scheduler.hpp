@@ -1,6 +1,6 @@
 // The built-in scheduler: looks at the data source of each active runbook on its interval, finds out what has
-// changed, and asks the engine for it, in chunks. It holds no state of its own: whatever it was doing when it
-// stopped is found again by the next look. Phases are not its business: their timers are the engine's.
+// changed, and asks the engine for it, in chunks. It holds no state of its own but a cache: whatever it was
+// doing when it stopped is found again by the next look. Phases are not its business: their timers are the engine's.
 //
 // One thread, which may wait long for a source; wake() may be called from any thread.
 #pragma once
@@ -29,6 +29,7 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   void start();
+  // Interrupts the sources, which are of no use afterwards: none is waited for.
   void stop();
   // A runbook was published or changed, or removals were approved: look again.
   void wake();

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <string>
 
@@ -45,6 +47,23 @@ class SourceTest : public ::testing::Test {
       EXPECT_EQ(table.error().message.find(connection), std::string::npos) << table.error().message;
     }
     return table;
+  }
+
+  // Whether a fetch that would take long ends with an error within a second once the sources are interrupted,
+  // and later ones at once.
+  bool ends_when_interrupted(runbook::SourceType type, const std::string& connection, const std::string& query) {
+    using Clock = std::chrono::steady_clock;
+    runbook::DataSource source;
+    source.type = type;
+    source.connection = "WAVES";
+    source.query = query;
+    Sources sources([&](const std::string&) { return std::optional(connection); }, get_, {});
+    auto under_way = std::async(std::launch::async, [&] { return sources.fetch(source); });
+    const bool waits = under_way.wait_for(std::chrono::milliseconds{300}) == std::future_status::timeout;
+    const auto from = Clock::now();
+    sources.interrupt();
+    const bool ended = !under_way.get() && !sources.fetch(source);
+    return waits && ended && Clock::now() - from < std::chrono::seconds{1};
   }
 
   static std::string shown(const std::optional<std::string>& cell) { return cell.value_or("-"); }

@@ -41,6 +41,7 @@ Result<SourceTable> Sources::fetch(const runbook::DataSource& source) {
     return fail(code, fmt::format("connection {}: {}", in_quotes(source.connection),
                                   without(std::move(message), *connection)));
   };
+  if (stop_.stop_requested()) return failed(Code::unavailable, "the server is stopping");
   try {
     auto table = read(source, *connection);
     if (!table) return failed(table.error().code, std::move(table).error().message);
@@ -55,9 +56,10 @@ Result<SourceTable> Sources::fetch(const runbook::DataSource& source) {
 Result<SourceTable> Sources::read(const runbook::DataSource& source, const std::string& connection) const {
   switch (source.type) {
     case runbook::SourceType::csv: return read_csv_file(connection, limits_);
-    case runbook::SourceType::sqlite: return read_sqlite(connection, source.query, limits_);
-    case runbook::SourceType::postgres: return read_postgres(connection, source.query, limits_);
-    case runbook::SourceType::http: return read_http(get_, connection, source.query, limits_);
+    case runbook::SourceType::sqlite: return read_sqlite(connection, source.query, limits_, stop_.get_token());
+    case runbook::SourceType::postgres:
+      return read_postgres(connection, source.query, limits_, stop_.get_token());
+    case runbook::SourceType::http: return read_http(get_, connection, source.query, limits_, stop_.get_token());
     case runbook::SourceType::unsupported: break;
   }
   return fail(Code::invalid, "baton cannot read sources of this type yet");

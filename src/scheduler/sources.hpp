@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "ports/data_source.hpp"
@@ -33,13 +34,15 @@ struct HttpAnswer {
   std::string content_type;
   std::string body;
 };
-// GET of a URL, credentials in it included. Any status is an answer. Errors do not hold the URL.
-using HttpGet = std::function<Result<HttpAnswer>(const std::string& url)>;
+// GET of a URL, credentials in it included. Any status is an answer. Errors do not hold the URL. It gives up
+// when it is asked to stop.
+using HttpGet = std::function<Result<HttpAnswer>(const std::string& url, std::stop_token stop)>;
 
 class Sources final : public DataSources {
  public:
   Sources(Connections connections, HttpGet get, Limits limits = {});
   [[nodiscard]] Result<SourceTable> fetch(const runbook::DataSource& source) override;
+  void interrupt() override { stop_.request_stop(); }
 
  private:
   [[nodiscard]] Result<SourceTable> read(const runbook::DataSource& source,
@@ -48,6 +51,7 @@ class Sources final : public DataSources {
   Connections connections_;
   HttpGet get_;
   Limits limits_;
+  std::stop_source stop_;
 };
 
 }  // namespace baton::scheduler

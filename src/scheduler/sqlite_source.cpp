@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 
 #include "base/diagnostic.hpp"
 #include "scheduler/readers.hpp"
@@ -34,7 +35,24 @@ int allow(void*, int action, const char*, const char* name, const char*, const c
   }
 }
 
-int is_late(void* deadline) { return Clock::now() > *static_cast<Clock::time_point*>(deadline) ? 1 : 0; }
+struct Patience {
+  Clock::time_point deadline;
+  const std::stop_token& stop;
+};
+
+int is_over(void* patience) {
+  const auto& p = *static_cast<Patience*>(patience);
+  return p.stop.stop_requested() || Clock::now() > p.deadline ? 1 : 0;
+}
+
+// Another program has locked the database: it is waited for a while.
+int wait_for_lock(void* patience, int times) {
+  constexpr std::chrono::milliseconds slice{50};
+  constexpr int slices_max = 100;
+  if (times >= slices_max || is_over(patience) != 0) return 0;
+  std::this_thread::sleep_for(slice);
+  return 1;
+}
 
 std::unexpected<Error> error(sqlite3* db, int result) {
   switch (result & 0xff) {
@@ -47,13 +65,14 @@ std::unexpected<Error> error(sqlite3* db, int result) {
   }
 }
 
-Result<Database> open_database(const std::string& path, const Limits& limits) {
+Result<Database> open_database(const std::string& path, const Limits& limits, Patience& patience) {
   sqlite3* raw = nullptr;
   const int result = sqlite3_open_v2(
       path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database db(raw);
   if (result != SQLITE_OK) return error(raw, result);
-  sqlite3_busy_timeout(raw, 5000);
+  sqlite3_busy_handler(raw, wait_for_lock, &patience);
+  sqlite3_progress_handler(raw, 10'000, is_over, &patience);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_limit(raw, SQLITE_LIMIT_LENGTH,
@@ -106,11 +125,11 @@ Result<> add_row(sqlite3_stmt* statement, TableBuilder& table) {
 
 }  // namespace
 
-Result<SourceTable> read_sqlite(std::string_view path, const std::string& query, const Limits& limits) {
+Result<SourceTable> read_sqlite(std::string_view path, const std::string& query, const Limits& limits,
+                                const std::stop_token& stop) {
   if (path.starts_with("sqlite:")) path.remove_prefix(7);
-  TRY_ASSIGN(const Database db, open_database(std::string(path), limits));
-  Clock::time_point deadline = Clock::now() + limits.timeout;
-  sqlite3_progress_handler(db.get(), 10'000, is_late, &deadline);
+  Patience patience{Clock::now() + limits.timeout, stop};
+  TRY_ASSIGN(const Database db, open_database(std::string(path), limits, patience));
   TRY_ASSIGN(const Statement statement, prepare_query(db.get(), query));
   TableBuilder table(limits);
   for (int i = 0; i < sqlite3_column_count(statement.get()); ++i) {

@@ -96,5 +96,16 @@ TEST_F(SqliteSource, limits_hold) {
             "connection 'WAVES': SQLite: the query took too long");
 }
 
+TEST_F(SqliteSource, a_query_and_a_wait_for_a_lock_end_when_the_server_stops) {
+  EXPECT_TRUE(ends_when_interrupted(sqlite, path(),
+                                    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                                    "SELECT i FROM n WHERE i < 0"));
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_TRUE(ends_when_interrupted(sqlite, path(), "SELECT * FROM people"));
+  sqlite3_close(other);
+}
+
 }  // namespace
 }  // namespace baton::scheduler

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+
 #include "tests/e2e/fake_server.hpp"
 
 namespace baton::server {
@@ -39,6 +42,30 @@ TEST(DataSources, an_http_source_is_asked_over_the_network) {
   EXPECT_EQ(table->rows.front().front(), "ann");
   EXPECT_TRUE(head.starts_with("GET /people?all=1&wave=two%20words HTTP/1.1")) << head;
   EXPECT_NE(head.find("Authorization: Basic am9lOnBhc3Mgd29yZA=="), std::string::npos) << head;
+}
+
+TEST(DataSources, an_http_source_that_never_answers_does_not_hold_up_the_end) {
+  using Clock = std::chrono::steady_clock;
+  std::promise<void> asked, over;
+  e2e::FakeServer server([&](const e2e::FakeServer::Request&) -> e2e::FakeServer::Reply {
+    asked.set_value();
+    over.get_future().wait();
+    return {};
+  });
+  Config config;
+  config.connections = {{"PEOPLE", server.url()}};
+  runbook::DataSource source;
+  source.type = runbook::SourceType::http;
+  source.connection = "PEOPLE";
+  const auto sources = open_data_sources(config);
+  auto under_way = std::async(std::launch::async, [&] { return sources->fetch(source); });
+  asked.get_future().wait();
+  const auto from = Clock::now();
+  sources->interrupt();
+  EXPECT_FALSE(under_way.get().has_value());
+  EXPECT_FALSE(sources->fetch(source).has_value()) << "and no other is begun";
+  EXPECT_LT(Clock::now() - from, std::chrono::seconds{1});
+  over.set_value();
 }
 
 TEST(DataSources, a_server_that_is_away_is_told_without_its_url) {

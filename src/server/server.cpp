@@ -82,6 +82,7 @@ struct Server::State {
 
   Result<> start_engine();
   Result<> publish_all(const std::vector<DefinitionFile>& files);
+  Result<> end_imports();
   Result<> start_http(http::Access access);
   void start_scheduler();
   void wake_scheduler();  // any thread
@@ -158,6 +159,33 @@ Result<> Server::State::publish_all(const std::vector<DefinitionFile>& files) {
   return {};
 }
 
+// Before anybody can begin another import: of what an earlier process left half-imported, batches of a source
+// are completed by the scheduler's next look; what somebody had sent is cancelled, because nobody will send the
+// rest.
+Result<> Server::State::end_imports() {
+  TRY_ASSIGN(const auto store_reads, store::make_reads(config.store));
+  TRY_ASSIGN(const auto half, store_reads->importing());
+  for (const BatchSummary& each : half) {
+    if (!each.batch.is_manual) {
+      if (!config.scheduler)
+        spdlog::warn(
+            "batch {} of runbook {} has not all its members: it waits until the scheduler is on again, or it is "
+            "cancelled",
+            each.batch.id, each.runbook_name);
+      continue;
+    }
+    const Reply reply = ask(*engine, ChangeBatch{.batch_id = each.batch.id,
+                                                 .what = ChangeBatch::What::cancel,
+                                                 .phase = "",
+                                                 .by = "",
+                                                 .reason = "the server stopped while its members were imported"})
+                            .get();
+    if (const auto* refused = std::get_if<Refused>(&reply))
+      spdlog::warn("batch {} is half-imported and cannot be cancelled: {}", each.batch.id, refused->message);
+  }
+  return {};
+}
+
 Result<> Server::State::start_http(http::Access access) {
   const unsigned readers = std::clamp(std::thread::hardware_concurrency(), 2U, 8U);
   reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers);
@@ -188,6 +216,7 @@ Result<> Server::start() {
     TRY_ASSIGN(const auto access, access_for(s.config));
     TRY(s.publish_all(files));
     s.sources = open_data_sources(s.config);
+    TRY(s.end_imports());
     TRY(s.start_http(access));
     s.start_scheduler();
     if (s.config.builtin) {
@@ -208,14 +237,16 @@ Result<> Server::start() {
 
 void Server::stop() {
   State& s = *state_;
-  // The edge first, while there is an engine to answer what is in flight; then the worker; then the engine,
+  // The scheduler first, whose work waits until the next start, and with it the sources, which previews wait for
+  // too. Then the edge, while there is an engine to answer what is in flight; then the worker; then the engine,
   // which answers the rest.
+  s.stop_scheduler();
+  if (s.sources) s.sources->interrupt();
   if (s.http) s.http->stop();
   if (s.io.joinable()) s.io.join();
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
   if (s.engine && s.engine->ready()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
-  s.stop_scheduler();
   if (s.builtin) s.builtin->stop();
   if (s.engine) s.engine->stop();
 }

@@ -266,6 +266,7 @@ CREATE TABLE runbooks (
   UNIQUE (name, version)
 ) {heap};
 CREATE INDEX runbooks_active ON runbooks (name, version) WHERE is_active;
+CREATE INDEX runbooks_by_table ON runbooks (data_table_name);
 
 CREATE TABLE batches (
   id {id},
@@ -280,7 +281,7 @@ CREATE TABLE batches (
   completed_at {time},
   paused_at {time},
   paused_by {text},
-  removals_approved {bool} DEFAULT {false},
+  removals_approved {text},
   walk {text},
   walk_after {bigint} DEFAULT 0,
   timer_due {time},
@@ -290,7 +291,7 @@ CREATE INDEX batches_by_time ON batches (runbook_id, batch_start_time);
 CREATE INDEX batches_by_runbook ON batches (runbook_id, status{,id});
 CREATE INDEX batches_by_status ON batches (status{,id});
 CREATE INDEX batches_importing ON batches (id) WHERE importing;
-CREATE INDEX batches_approved ON batches (runbook_id) WHERE removals_approved;
+CREATE INDEX batches_approved ON batches (runbook_id) WHERE removals_approved IS NOT NULL;
 
 CREATE TABLE batch_members (
   id {id},

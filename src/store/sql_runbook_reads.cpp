@@ -122,6 +122,10 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
 
 Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
 
+Result<ApprovedRemovals> read_approved(const RowView& view) {
+  return ApprovedRemovals{view.integer(0), std::string(view.text(1))};
+}
+
 // As the indexes step_executions_failed and cleanup_executions_failed say it. A row of another program may lack
 // the time: it is the oldest.
 constexpr std::string_view has_failed = "(t.status='failed' OR t.status='poll_timeout' OR t.status='rolled_back')";
@@ -188,8 +192,8 @@ struct RunbookReadStatements {
   Statement batch{batches_where("WHERE t.id=?1"), {integer}};
   Statement importing{batches_where("WHERE t.importing ORDER BY t.id"), {}};
   Statement approved{
-      "SELECT b.id FROM runbooks AS r CROSS JOIN batches AS b WHERE r.name=?1 AND b.runbook_id=r.id"
-      " AND b.removals_approved ORDER BY b.id",
+      "SELECT b.id,b.removals_approved FROM runbooks AS r CROSS JOIN batches AS b WHERE r.name=?1"
+      " AND b.runbook_id=r.id AND b.removals_approved IS NOT NULL ORDER BY b.id",
       {text}};
   Statement phase{select<PhaseExecution>() + " WHERE id=?1", {integer}};
   Statement phases{select<PhaseExecution>() + " WHERE batch_id=?1 ORDER BY id", {integer}};
@@ -325,8 +329,8 @@ Result<std::vector<BatchEvent>> SqlRunbookReads::batch_events(std::int64_t batch
   return reader_.all<BatchEvent>(sql_->events, {batch_id, after, number(limit)});
 }
 
-Result<std::vector<std::int64_t>> SqlRunbookReads::approved_removals(const std::string& runbook_name) {
-  return reader_.rows<std::int64_t>(sql_->approved, {encode(runbook_name)}, read_id);
+Result<std::vector<ApprovedRemovals>> SqlRunbookReads::approved_removals(const std::string& runbook_name) {
+  return reader_.rows<ApprovedRemovals>(sql_->approved, {encode(runbook_name)}, read_approved);
 }
 
 Result<std::vector<BatchSummary>> SqlRunbookReads::importing() {

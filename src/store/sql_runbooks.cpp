@@ -139,6 +139,7 @@ struct RunbookStatements {
       {text});
   Statement runbook_latest = page<Runbook>(
       "WHERE t.id=(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1)", {text});
+  Statement runbooks_of_table = page<Runbook>("WHERE t.data_table_name=?1", {text});
   // The range is wider than it must be: others write times with other separators and offsets, and as text
   // those do not sort by time. Which batch has the very T is seen when it is read.
   Statement batches_of_time{
@@ -293,6 +294,7 @@ void RunbookLoad::add_list(std::vector<Call>& calls, What what, const Needs& nee
   switch (what) {
     case What::runbook_named: return list(sql_.runbook_active, by_text, runbooks_);
     case What::latest_version: return list(sql_.runbook_latest, by_text, runbooks_);
+    case What::runbooks_of_table: return list(sql_.runbooks_of_table, by_text, runbooks_);
     case What::batch_of_time: return add_batches_of_time(calls, needs);
     case What::open_batches: return list(sql_.open_batches, by_text_page, batches_);
     case What::phases_of: return list(sql_.phases_of, by_id, phases_);
@@ -411,6 +413,7 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.runbook_version,
           sql.runbook_active,
           sql.runbook_latest,
+          sql.runbooks_of_table,
           sql.batches_of_time,
           sql.open_batches,
           sql.phases_of,

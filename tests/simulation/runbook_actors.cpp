@@ -189,7 +189,7 @@ void Planner::members_change(std::int64_t batch_id) {
   }
   const runbook::Member& member = *members[random.below(members.size())];
   if (what < 4) {
-    RemoveMembers command{.batch_id = batch_id, .by = random.chance(0.5) ? "scheduler" : "a person"};
+    RemoveMembers command{.batch_id = batch_id, .by = random.chance(0.5) ? "" : "a person"};
     if (random.chance(0.5))
       command.member_ids.push_back(member.id);
     else

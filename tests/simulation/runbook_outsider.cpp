@@ -42,6 +42,8 @@ void Outsider::publish() {
   Runbook row;
   row.id = new_id(Table::runbooks);
   row.name = side_.parsed(text)->name;
+  for (const auto& [id, other] : db.runbooks)  // a database has no version twice
+    if (other.name == row.name) plan_.version = std::max(plan_.version, other.version);
   row.version = ++plan_.version;
   row.yaml_content = text;
   row.data_table_name = data_table_name(row.name, row.version);

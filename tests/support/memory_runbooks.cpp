@@ -190,6 +190,9 @@ void Load::list(const Need& need) {
   switch (need.what) {
     case What::runbook_named:
     case What::latest_version: return named(need);
+    case What::runbooks_of_table:
+      return select<Runbook>(
+          db_.runbooks, runbooks_, [&](const Runbook& r) { return r.data_table_name == need.text; }, id_of);
     case What::batch_of_time:
     case What::open_batches: return batches_of(need);
     case What::phases_of:

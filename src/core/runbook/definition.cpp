@@ -70,7 +70,7 @@ std::optional<std::int32_t> parse_offset(std::string_view text) {
   return before ? minutes : -minutes;
 }
 
-std::string data_table_name(std::string_view runbook_name, std::int32_t version) {
+std::string data_table_name(std::string_view runbook_name, std::int32_t version, bool is_taken) {
   const std::string prefix = "runbook_";
   const std::string suffix = "_v" + std::to_string(version);
   std::string name;
@@ -81,7 +81,7 @@ std::string data_table_name(std::string_view runbook_name, std::int32_t version)
       name += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
   }
   const std::size_t room = table_name_bytes_max - prefix.size() - suffix.size();
-  if (name.size() > room) name = name.substr(0, room - 9) + '_' + hash_of(runbook_name);
+  if (name.size() > room || is_taken) name = name.substr(0, room - 9) + '_' + hash_of(runbook_name);
   return prefix + name + suffix;
 }
 

@@ -110,8 +110,9 @@ enum class Strictness { publish, stored };
 // runbook_{name}_v{version} with everything but letters, digits and '_' made '_', in lower case: the table
 // that holds what the data source said of the members. PostgreSQL cuts names at 63 bytes, so that versions
 // would share a table: of a longer one the runbook's name is cut, and a hash of it tells it from others.
-// Names that differ only in case or in '-', '.' and '_' have the same table: whoever publishes must refuse
-// that.
-[[nodiscard]] std::string data_table_name(std::string_view runbook_name, std::int32_t version);
+// Names that differ only in case or in '-', '.' and '_' would have the same table: who comes second finds it
+// taken, and gets one with such a hash too.
+[[nodiscard]] std::string data_table_name(std::string_view runbook_name, std::int32_t version,
+                                          bool is_taken = false);
 
 }  // namespace baton::runbook

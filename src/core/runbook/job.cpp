@@ -19,10 +19,10 @@ std::string_view prefix(const Job& job) {
 }
 
 Duration retry_delay(const Execution& row) {
-  const std::int64_t interval = row.retry_interval_sec.value_or(60);
+  const std::int64_t interval = std::max(row.retry_interval_sec.value_or(60), 0);  // others write these rows too
   if (row.retry_backoff != "exponential") return std::chrono::seconds{interval};
   const std::int64_t most = row.retry_max_interval_sec.value_or(24 * 3600);
-  const int doublings = std::min(row.retry_count, 30);
+  const int doublings = std::clamp(row.retry_count, 0, 30);
   return std::chrono::seconds{std::min(interval << doublings, std::max(most, interval))};
 }
 
@@ -301,7 +301,7 @@ void Desk::attempt_failed(const Job& job, const std::string& error) {
   if (!again || MUTANT(runbook_retry_forgotten)) return fail(job, StepStatus::failed, error);
   job_over(job);
   const Duration delay = retry_delay(row);
-  ++row.retry_count;
+  row.retry_count = std::max(row.retry_count, 0) + 1;
   row.retry_after = now + delay;
   row.job_id.reset();
   row.error_message = clean_text(error, error_bytes_max);

@@ -128,6 +128,13 @@ Slot<Runbook>* Ledger::latest_version(const std::string& name) {
   return best;
 }
 
+bool Ledger::is_table_of_another(const std::string& table, const std::string& name) {
+  require({.what = What::runbooks_of_table, .text = table});
+  return std::ranges::any_of(runbooks_, [&](const auto& entry) {
+    return entry.second.row.data_table_name == table && entry.second.row.name != name;
+  });
+}
+
 Slot<Batch>* Ledger::batch(std::int64_t id) {
   if (auto* found = find(batches_, id)) return found;
   require({.what = What::batch, .id = id});

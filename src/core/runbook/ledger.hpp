@@ -69,6 +69,8 @@ class Ledger {
   [[nodiscard]] Slot<Runbook>* runbook(std::int64_t id);
   [[nodiscard]] Slot<Runbook>* runbook(const std::string& name, std::int32_t version);
   [[nodiscard]] Slot<Runbook>* latest_version(const std::string& name);
+  // The data table of that name belongs to another runbook.
+  [[nodiscard]] bool is_table_of_another(const std::string& table, const std::string& name);
   [[nodiscard]] Slot<Batch>* batch(std::int64_t id);
   [[nodiscard]] Slot<Batch>* batch_of_time(const std::string& runbook_name, Time time);
   [[nodiscard]] std::vector<Slot<Batch>*> open_batches(const std::string& runbook_name, std::int64_t after,

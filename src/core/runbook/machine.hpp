@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "core/runbook/ledger.hpp"
+#include "core/runbook/members.hpp"
 #include "core/runbook/messages.hpp"
 
 namespace baton::runbook {
@@ -147,7 +148,10 @@ struct Joined {
 [[nodiscard]] Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason, Context);
 // The next phase that is pending, or the named one, begins now. `why` of a success names it.
 [[nodiscard]] Outcome advance(std::int64_t batch_id, const std::string& phase, const std::string& by, Context);
+// Those that the last look at the source has held back, and no others.
 [[nodiscard]] Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context);
+// A look at the source has seen these: they are used up, whatever it found. `held` is what it holds back now.
+void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJson& held, Context context);
 
 [[nodiscard]] Outcome retry_step(Ref ref, const std::string& by, Context context);
 [[nodiscard]] Outcome skip_step(Ref ref, const std::string& by, Context context);

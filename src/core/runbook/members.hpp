@@ -1,6 +1,8 @@
 // From the rows of a data source to the members of batches. Pure.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -48,6 +50,13 @@ struct KnownMember {
 };
 [[nodiscard]] std::uint64_t hash_data(std::string_view data_json);
 
+// Held removals that somebody has approved. The mark names those who leave: the approval is for no others.
+struct ApprovedRemovals {
+  std::int64_t batch_id = 0;
+  std::string mark;
+  friend auto operator<=>(const ApprovedRemovals&, const ApprovedRemovals&) = default;
+};
+
 struct MemberRef {
   std::int64_t batch_id = 0;
   std::int64_t id = 0;
@@ -68,6 +77,7 @@ struct Diff {
     std::int64_t batch_id = 0;
     std::size_t active = 0;
     std::vector<MemberRef> members;
+    std::string mark;  // of these members
   };
   std::vector<Joins> joins;        // by T
   std::vector<Refresh> refreshes;  // active members of open batches whose data has changed
@@ -87,9 +97,9 @@ struct Diff {
 //    migrated twice; the others join one new batch of T = immediate_time(now), or the open one of that T;
 //  * a batch from which more than max_removal_percent of its active members would leave, and at least five, is
 //    held: none of them leaves, nor joins another batch, and nobody joins it, which would make the leavers few
-//    enough to leave after all. A batch id in `approved` is not held.
+//    enough to leave after all. It is not held if those who leave are the very ones in `approved`.
 [[nodiscard]] Diff diff_members(const DataSource& source, const std::vector<SourceMember>& members,
                                 const std::vector<KnownMember>& known,
-                                const std::vector<std::int64_t>& approved, Time now);
+                                const std::vector<ApprovedRemovals>& approved, Time now);
 
 }  // namespace baton::runbook

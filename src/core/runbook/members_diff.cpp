@@ -1,12 +1,21 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "core/runbook/members.hpp"
 
 namespace baton::runbook {
 namespace {
+
+// Says how many leave, and who: another set has another mark.
+std::string mark_of(const std::vector<const KnownMember*>& leaving) {
+  std::vector<std::int64_t> ids;
+  for (const KnownMember* member : leaving) ids.push_back(member->id);
+  std::ranges::sort(ids);
+  std::string text;
+  for (const std::int64_t id : ids) text += std::to_string(id) + ',';
+  return std::to_string(ids.size()) + '-' + std::to_string(hash_data(text));
+}
 
 class Differ {
  public:
@@ -18,7 +27,7 @@ class Differ {
         known_(known),
         states_(members.size()) {}
 
-  Diff diff(const std::vector<std::int64_t>& approved, Time now);
+  Diff diff(const std::vector<ApprovedRemovals>& approved, Time now);
 
  private:
   // What the known members say of a source member.
@@ -32,7 +41,7 @@ class Differ {
   };
 
   void look_at(const KnownMember& known);
-  void settle_leaves(const std::unordered_set<std::int64_t>& approved);
+  void settle_leaves(const std::vector<ApprovedRemovals>& approved);
   void settle_joins(Time now);
   [[nodiscard]] std::optional<std::size_t> find(const std::string& key) const;
 
@@ -47,7 +56,7 @@ class Differ {
   Diff diff_;
 };
 
-Diff Differ::diff(const std::vector<std::int64_t>& approved, Time now) {
+Diff Differ::diff(const std::vector<ApprovedRemovals>& approved, Time now) {
   places_.reserve(members_.size());
   for (std::size_t i = 0; i < members_.size(); ++i) {
     // A key that comes twice, which read_members() refuses, is where it was first.
@@ -57,7 +66,7 @@ Diff Differ::diff(const std::vector<std::int64_t>& approved, Time now) {
     // A batch without T was made by hand, whatever it says.
     if (!known.batch_manual && known.batch_time) look_at(known);
   }
-  settle_leaves({approved.begin(), approved.end()});
+  settle_leaves(approved);
   settle_joins(now);
   return std::move(diff_);
 }
@@ -87,13 +96,14 @@ void Differ::look_at(const KnownMember& known) {
   }
 }
 
-void Differ::settle_leaves(const std::unordered_set<std::int64_t>& approved) {
+void Differ::settle_leaves(const std::vector<ApprovedRemovals>& approved) {
   constexpr std::size_t held_min = 5;
   for (const auto& [batch_id, batch] : batches_) {
     const std::size_t count = batch.leaving.size();
-    const bool is_held =
-        count >= held_min && count * 100 > removal_percent_ * batch.active && !approved.contains(batch_id);
-    if (is_held) diff_.held.push_back({batch_id, batch.active, {}});
+    const bool too_many = count >= held_min && count * 100 > removal_percent_ * batch.active;
+    ApprovedRemovals all{batch_id, too_many ? mark_of(batch.leaving) : ""};
+    const bool is_held = too_many && std::ranges::find(approved, all) == approved.end();
+    if (is_held) diff_.held.push_back({batch_id, batch.active, {}, std::move(all.mark)});
     auto& to = is_held ? diff_.held.back().members : diff_.leaves;
     for (const KnownMember* known : batch.leaving) {
       to.push_back({batch_id, known->id});
@@ -123,7 +133,7 @@ void Differ::settle_joins(Time now) {
 }  // namespace
 
 Diff diff_members(const DataSource& source, const std::vector<SourceMember>& members,
-                  const std::vector<KnownMember>& known, const std::vector<std::int64_t>& approved,
+                  const std::vector<KnownMember>& known, const std::vector<ApprovedRemovals>& approved,
                   Time now) {
   return Differ(source, members, known).diff(approved, now);
 }

@@ -74,7 +74,7 @@ std::string shown(const Diff& diff) {
 }
 
 std::string differ(const DataSource& source, const std::vector<SourceMember>& members,
-                   const std::vector<KnownMember>& known, const std::vector<std::int64_t>& approved = {}) {
+                   const std::vector<KnownMember>& known, const std::vector<ApprovedRemovals>& approved = {}) {
   return shown(diff_members(source, members, known, approved, now));
 }
 
@@ -164,16 +164,37 @@ std::vector<SourceMember> listed(int from, int to, Time time = wave(1)) {
   return members;
 }
 
+// Somebody approves of what is held now.
+std::vector<ApprovedRemovals> approval_of(const std::vector<SourceMember>& members,
+                                          const std::vector<KnownMember>& known) {
+  std::vector<ApprovedRemovals> approved;
+  for (const auto& held : diff_members(timed(), members, known, {}, now).held)
+    approved.push_back({held.batch_id, held.mark});
+  return approved;
+}
+
 TEST(MembersDiff, too_many_leavers_are_held_until_approved) {
   EXPECT_EQ(differ(timed(), listed(5, 20), people(20)).substr(0, 5), "leave") << "25 % is allowed";
   EXPECT_EQ(differ(timed(), listed(6, 20), people(20)), "hold 1 of 20: 1000 1001 1002 1003 1004 1005");
-  EXPECT_EQ(differ(timed(), listed(6, 20), people(20), {1}).substr(0, 5), "leave");
+  EXPECT_EQ(differ(timed(), listed(6, 20), people(20), approval_of(listed(6, 20), people(20))).substr(0, 5),
+            "leave");
   EXPECT_EQ(differ(timed(), {}, people(4)), "leave 1000; leave 1001; leave 1002; leave 1003")
       << "fewer than five";
   EXPECT_EQ(differ(timed(), {}, people(5)), "hold 1 of 5: 1000 1001 1002 1003 1004");
   DataSource any = timed();
   any.max_removal_percent = 100;
   EXPECT_EQ(differ(any, {}, people(5)).substr(0, 5), "leave");
+}
+
+TEST(MembersDiff, an_approval_is_for_those_who_would_leave_then_and_for_no_others) {
+  const auto approved = approval_of(listed(6, 20), people(20));
+  EXPECT_EQ(differ(timed(), listed(7, 20), people(20), approved), "hold 1 of 20: 1000 1001 1002 1003 1004 1005 1006")
+      << "one more";
+  EXPECT_EQ(differ(timed(), {}, people(20), approved).substr(0, 4), "hold") << "everybody";
+  EXPECT_EQ(differ(timed(), listed(0, 14), people(20), approved), "hold 1 of 20: 1014 1015 1016 1017 1018 1019")
+      << "as many, but others";
+  EXPECT_EQ(differ(timed(), listed(6, 20), people(20, {.id = 2}), approved).substr(0, 6), "hold 2")
+      << "of another batch";
 }
 
 TEST(MembersDiff, one_held_batch_does_not_hold_another) {
@@ -184,12 +205,16 @@ TEST(MembersDiff, one_held_batch_does_not_hold_another) {
 
 TEST(MembersDiff, who_may_not_leave_may_not_join_elsewhere) {
   EXPECT_EQ(differ(timed(), listed(0, 6, wave(2)), people(6)), "hold 1 of 6: 1000 1001 1002 1003 1004 1005");
-  EXPECT_EQ(differ(timed(), listed(0, 6, wave(2)), people(6), {1}).substr(0, 4), "new ");
+  EXPECT_EQ(differ(timed(), listed(0, 6, wave(2)), people(6),
+                   approval_of(listed(0, 6, wave(2)), people(6)))
+                .substr(0, 4),
+            "new ");
 }
 
 TEST(MembersDiff, nobody_joins_a_batch_that_is_held) {
   EXPECT_EQ(differ(timed(), listed(6, 30), people(20)), "hold 1 of 20: 1000 1001 1002 1003 1004 1005");
-  EXPECT_NE(differ(timed(), listed(6, 30), people(20), {1}).find("join 1: 14"), std::string::npos);
+  const auto approved = approval_of(listed(6, 30), people(20));
+  EXPECT_NE(differ(timed(), listed(6, 30), people(20), approved).find("join 1: 14"), std::string::npos);
 }
 
 TEST(MembersDiff, a_hundred_thousand_members_are_compared_quickly) {
@@ -207,7 +232,7 @@ struct World {
   DataSource source;
   std::vector<SourceMember> members;
   std::vector<KnownMember> known;
-  std::vector<std::int64_t> approved;
+  std::vector<ApprovedRemovals> approved;
 };
 
 World any_world() {
@@ -228,13 +253,14 @@ World any_world() {
     const Batch batch{b + 1,
                       *rc::gen::arbitrary<bool>() ? wave(*rc::gen::inRange(0, waves)) : immediate_time(now),
                       *rc::gen::arbitrary<bool>(), *rc::gen::inRange(0, 4) == 0};
-    if (*rc::gen::inRange(0, 4) == 0) world.approved.push_back(batch.id);
     for (int i = 0; i < keys; ++i) {
       if (!*rc::gen::arbitrary<bool>()) continue;
       const std::string status = *rc::gen::element<std::string>("active", "active", "failed", "removed");
       world.known.push_back(in_batch(id++, fmt::format("m{}", i), batch, status, *rc::gen::inRange(0, 3)));
     }
   }
+  for (const auto& held : diff_members(world.source, world.members, world.known, {}, now).held)
+    if (*rc::gen::inRange(0, 4) == 0) world.approved.push_back({held.batch_id, held.mark});
   return world;
 }
 
@@ -274,7 +300,7 @@ RC_GTEST_PROP(MembersDiffLaws, a_batch_that_is_held_loses_nobody, ()) {
   const World world = any_world();
   const Diff diff = diff_members(world.source, world.members, world.known, world.approved, now);
   for (const auto& held : diff.held) {
-    RC_ASSERT(std::ranges::count(world.approved, held.batch_id) == 0);
+    RC_ASSERT(std::ranges::count(world.approved, held.batch_id, &ApprovedRemovals::batch_id) == 0);
     RC_ASSERT(held.members.size() >= 5U);
     RC_ASSERT(held.members.size() * 100 >
               static_cast<std::size_t>(world.source.max_removal_percent) * held.active);

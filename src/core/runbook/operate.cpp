@@ -1,5 +1,6 @@
 // What the built-in scheduler and people do: publish, make batches, add and remove members, steer.
 #include <algorithm>
+#include <boost/json.hpp>
 
 #include "base/result.hpp"
 #include "core/runbook/desk.hpp"
@@ -42,6 +43,8 @@ Published publish(const Definition& definition, const std::string& text, const s
   row.version = latest ? latest->row.version + 1 : 1;
   row.yaml_content = text;
   row.data_table_name = data_table_name(definition.name, row.version);
+  if (context.ledger.is_table_of_another(row.data_table_name, definition.name))
+    row.data_table_name = data_table_name(definition.name, row.version, true);
   row.overdue_behavior = overdue_behavior;
   row.rerun_init = rerun_init;
   row.created_at = context.now;
@@ -68,9 +71,13 @@ Outcome set_active(const std::string& runbook_name, std::int32_t version, bool a
   if (book->row.is_active == active) return unchanged();
   if (active && was && was->row.is_active) {
     was->row.is_active = false;
+    was->row.transition_after.reset();
+    was->row.timer_due.reset();
     was->changed = true;
   }
   book->row.is_active = active;
+  // Open batches that were on their way to this version wait while it is inactive.
+  book->row.timer_due = active && book->row.transition_after ? std::optional{context.now} : std::nullopt;
   book->changed = true;
   return changed();
 }
@@ -384,15 +391,60 @@ Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std:
   return changed(begun);
 }
 
+namespace {
+
+struct HeldRemovals {
+  std::string mark;  // empty: none
+  std::int64_t leaving = 0;
+};
+
+// The entry of a batch in what the last look at the source has held back.
+HeldRemovals held_of(const OptionalJson& all, std::int64_t batch_id) {
+  if (!all) return {};
+  boost::system::error_code error;
+  const auto list = boost::json::parse(all->text, error);
+  if (error || !list.is_array()) return {};
+  for (const auto& entry : list.get_array()) {
+    const auto* held = entry.if_object();
+    const auto* id = held ? held->if_contains("batch_id") : nullptr;
+    if (!id || !id->is_int64() || id->get_int64() != batch_id) continue;
+    const auto* mark = held->if_contains("mark");
+    const auto* leaving = held->if_contains("leaving");
+    return {mark && mark->is_string() ? std::string(mark->get_string()) : "",
+            leaving && leaving->is_int64() ? leaving->get_int64() : 0};
+  }
+  return {};
+}
+
+}  // namespace
+
 Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return no_batch(batch_id);
   if (is_terminal(batch->row.status)) return ended(batch->row);
-  if (batch->row.removals_approved) return unchanged();
-  batch->row.removals_approved = true;
+  const auto* of = context.ledger.runbook(batch->row.runbook_id);
+  const auto* active = of ? context.ledger.runbook(of->row.name, 0) : nullptr;
+  const HeldRemovals held = active ? held_of(active->row.held_removals, batch_id) : HeldRemovals{};
+  if (held.mark.empty())
+    return wrong(Problem::not_possible, "nothing is held: no member waits to leave batch " + std::to_string(batch_id));
+  if (batch->row.removals_approved == held.mark) return unchanged();
+  batch->row.removals_approved = held.mark;
   batch->changed = true;
-  Desk(context).event(batch_id, "removals_approved", "held removals were approved" + by_whom(by));
+  Desk(context).event(batch_id, "removals_approved",
+                      std::to_string(held.leaving) + " held removals were approved" + by_whom(by));
   return changed();
+}
+
+void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJson& held, Context context) {
+  for (const ApprovedRemovals& approval : seen) {
+    auto* batch = context.ledger.batch(approval.batch_id);
+    if (!batch || batch->row.removals_approved != approval.mark) continue;
+    batch->row.removals_approved.reset();
+    batch->changed = true;
+    if (!held_of(held, approval.batch_id).mark.empty())
+      Desk(context).event(approval.batch_id, "removals_held",
+                          "others would leave than was approved: they are held again");
+  }
 }
 
 // --- one step

@@ -415,7 +415,7 @@ void Desk::transition_chunk(Slot<Runbook>& runbook) {
   Runbook& row = runbook.row;
   runbook.changed = true;
   row.timer_due.reset();
-  if (!row.transition_after) return;
+  if (!row.transition_after || !row.is_active) return;
   const auto batches = ledger.open_batches(row.name, *row.transition_after, batches_at_once);
   const Definition& definition = ledger.definition(row);
   for_all(batches, [&](Slot<Batch>* batch) {

@@ -68,7 +68,8 @@ struct Runbook {
   std::optional<std::string> last_error;   // of the data source
   std::optional<Time> last_error_at;
   std::optional<Time> last_synced_at;
-  OptionalJson held_removals;              // [{"batch_id":1,"leaving":30,"active":100}]: waiting for approval
+  // [{"batch_id":1,"leaving":30,"active":100,"mark":"…"}]: waiting for approval
+  OptionalJson held_removals;
   std::optional<std::int64_t> transition_after;  // the version is being applied to open batches: the last done
   std::optional<Time> timer_due;
 };
@@ -89,7 +90,7 @@ struct Batch {
   std::optional<Time> paused_at;
   std::optional<std::string> paused_by;
   std::optional<std::string> error_message;
-  bool removals_approved = false;
+  std::optional<std::string> removals_approved;  // the mark of the held removals that somebody approved
   Walk walk = Walk::none;
   std::int64_t walk_after = 0;
   std::optional<Time> timer_due;

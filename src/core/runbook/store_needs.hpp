@@ -21,6 +21,7 @@ struct Need {
     runbook,           // id
     runbook_named,     // text: name; n: version, 0: the active one, else the newest
     latest_version,    // text: name; the row of the newest version
+    runbooks_of_table, // text: data_table_name
     batch,             // id
     batch_of_time,     // text: runbook name; other: T in Unix milliseconds; the newest open batch of it
     open_batches,      // text: runbook name; other: after this id; n: at most. Batches that have not ended

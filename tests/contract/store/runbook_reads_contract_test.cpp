@@ -391,11 +391,12 @@ TEST_P(RunbookReadsContract, ApprovedRemovalsAndImportsAreFound) {
   Writes w;
   w.runbooks_new = {runbook_row(1, "waves", 1), runbook_row(2, "other", 1)};
   w.batches_new = {batch_row(1, 1), batch_row(2, 1), batch_row(3, 2), batch_row(4, 1)};
-  w.batches_new[1].removals_approved = false;
+  w.batches_new[1].removals_approved.reset();
   w.batches_new[3].importing = false;
   commit(w);
-  EXPECT_EQ(reads->approved_removals("waves").value(), (Ids{1, 4}));
-  EXPECT_EQ(reads->approved_removals("none").value(), Ids{});
+  EXPECT_EQ(reads->approved_removals("waves").value(),
+            (std::vector<ApprovedRemovals>{{1, "7-12345"}, {4, "7-12345"}}));
+  EXPECT_TRUE(reads->approved_removals("none")->empty());
   EXPECT_EQ(ids(reads->importing().value()), (Ids{1, 2, 3}));
   EXPECT_EQ(reads->importing()->at(2).runbook_name, "other");
 }

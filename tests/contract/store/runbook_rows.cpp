@@ -41,7 +41,7 @@ Batch batch_row(std::int64_t id, std::int64_t runbook_id) {
   row.paused_at = at(id + 3);
   row.paused_by = "bob";
   row.error_message = "no";
-  row.removals_approved = true;
+  row.removals_approved = "7-12345";
   row.walk = Walk::cancel;
   row.walk_after = 99;
   row.timer_due = at(id + 4);

@@ -273,6 +273,8 @@ TEST_P(RunbookStoreContract, RunbooksAreFoundByNameAndVersion) {
   EXPECT_EQ(named(What::runbook_named, "none"), Ids{});
   EXPECT_EQ(named(What::latest_version, "waves"), Ids{3});
   EXPECT_EQ(named(What::latest_version, "none"), Ids{});
+  EXPECT_EQ(named(What::runbooks_of_table, "runbook_waves_v2"), Ids{2});
+  EXPECT_EQ(named(What::runbooks_of_table, "waves"), Ids{});
   const auto all = load({{.what = What::runbook_named, .n = 3, .text = "waves"},
                          {.what = What::runbook_named, .n = 0, .text = "waves"},
                          {.what = What::latest_version, .text = "waves"},
