@@ -725,8 +725,8 @@ class Client:
     def _choose(self, batch_id: int, verb: str, keys: Iterable[str] | None, by: str | None, safe: bool) -> dict[str, Any]:
         if isinstance(keys, str):
             raise TypeError("keys is a list of member keys, not one of them")
-        body = _present(member_keys=None if keys is None else list(keys), by=by)
-        if body.get("member_keys") == []:  # the server would take that for "all"
+        body = _present(member_keys=None if keys is None else list(keys), all=True if keys is None else None, by=by)
+        if body.get("member_keys") == []:
             return {"count": 0, "left_out": 0, "member_ids": []}
         answer: dict[str, Any] = self.request("POST", f"/batches/{batch_id}/members:{verb}", body, safe=safe)
         return answer

@@ -147,8 +147,9 @@ int add(const Options& options) {
   return post_file(options.remote, members_target(options), options.csv, "text/csv", changed("Added"));
 }
 
-int change(const Options& options, const std::string& verb, std::string_view done) {
+int change(const Options& options, const std::string& verb, std::string_view done, bool all = false) {
   std::string body = json_object({{"by", options.by}});
+  if (all) body.insert(1, std::string("\"all\":true") + (options.by.empty() ? "" : ","));
   if (!options.keys.empty())
     body.insert(1, "\"member_keys\":" + json_array(options.keys) + (options.by.empty() ? "" : ","));
   return post(options.remote, members_target(options) + ":" + verb, std::move(body), changed(done));
@@ -161,7 +162,7 @@ int retry(const Options& options) {
     complain("say whom to retry: KEY, or --all for every failed member of the batch (in lockstep, for the phases that failed)");
     return exit_usage;
   }
-  return change(options, "retry", "Retried");
+  return change(options, "retry", "Retried", options.all);
 }
 
 CLI::App* add_one(CLI::App& member, Action& chosen, const Shared& options, const std::string& name,

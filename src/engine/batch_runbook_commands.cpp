@@ -127,7 +127,8 @@ Reply Writer::Batch::decide(const RefreshMembers& c) {
 Reply Writer::Batch::decide(const RemoveMembers& c) {
   return runbook_reply([&]() -> Reply {
     if (auto no = replaced(c.of_runbook)) return *std::move(no);
-    return members_reply(runbook::remove_members(c.batch_id, c.member_ids, c.member_keys, c.by, context()));
+    return members_reply(runbook::remove_members(c.batch_id, c.member_ids, c.member_keys, c.by, c.of_runbook == 0,
+                                                 context()));
   });
 }
 

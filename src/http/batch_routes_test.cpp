@@ -179,7 +179,9 @@ TEST_F(BatchRoutes, members_are_removed_by_id_or_key) {
 }
 
 TEST_F(BatchRoutes, all_failed_members_are_retried_in_as_many_turns_as_it_takes) {
-  EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:retry").body,
+  for (const std::string nobody : {"", "{}", R"({"member_ids":[]})", R"({"memberKeys":["a"]})", R"({"all":false})"})
+    EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:retry", nobody).status, 422) << nobody;
+  EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:retry", R"({"all":true})").body,
             R"({"count":6,"left_out":3,"member_ids":[11,12,11,12,11,12],"phases":[]})");
   EXPECT_EQ(inbox_.all<RetryMembers>().size(), 3U);
   EXPECT_EQ(

@@ -114,6 +114,13 @@ std::expected<Command, Response> read_chosen(const Request& request) {
   return command;
 }
 
+// {"all": true}: nobody is named, on purpose.
+bool says_all(const Request& request) {
+  const auto document = parse_object(request, true);
+  const JsonView all = document ? document->root().find("all") : JsonView{};
+  return all && all.kind() == JsonKind::boolean && all.boolean();
+}
+
 }  // namespace
 
 Task<Response> list_members(Call& call) {
@@ -177,6 +184,8 @@ Task<Response> remove_members(Call& call) {
 Task<Response> retry_members(Call& call) {
   auto command = read_chosen<RetryMembers>(call.request);
   if (!command) co_return std::move(command.error());
+  if (command->member_ids.empty() && command->member_keys.empty() && !says_all(call.request))
+    co_return problem("the request has invalid fields", {{"all", "must be true, or say whom: member_ids or member_keys"}});
   MembersReply total;
   while (true) {
     RetryMembers again = *command;

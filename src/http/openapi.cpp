@@ -98,7 +98,7 @@ constexpr std::array<Short, 54> short_schemas{{
     {"Member", member_members, ""},
     {"MemberPage", "", "members:Member[] next_cursor:text?"},
     {"MemberView", member_members, "steps:ExecutionText[] cleanups:ExecutionText[]"},
-    {"ChosenMembers", "", "~member_ids:int[] ~member_keys:text[] ~by:text"},
+    {"ChosenMembers", "", "~member_ids:int[] ~member_keys:text[] ~all:bool ~by:text"},
     {"MembersChanged", "", "count:int left_out:int member_ids:int[] phases:text[]"},
     {"Execution", execution_members, ""},
     {"ExecutionText", execution_members, "params_json:any result_json:any"},

@@ -62,7 +62,7 @@ struct WriteAll {
 std::string_view detail_of(int status) {
   switch (status) {
     case 408: return "the request did not arrive in time";
-    case 413: return "the body is too large";
+    case 413: return "the body is larger than this server takes (its setting body_max, 4 MiB if nothing is said)";
     case 431: return "the header is too large";
     default: return "the request is not well-formed HTTP/1.1";
   }

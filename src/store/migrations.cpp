@@ -300,6 +300,7 @@ CREATE TABLE batch_members (
   status {text} NOT NULL DEFAULT 'active',
   added_at {time} NOT NULL DEFAULT ({now}),
   removed_at {time},
+  removed_by {text},
   add_dispatched_at {time},
   remove_dispatched_at {time},
   failed_at {time},

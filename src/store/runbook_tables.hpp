@@ -69,6 +69,7 @@ struct Table<runbook::Member> {
       live("status", &Row::status),
       fixed("added_at", &Row::added_at),
       live("removed_at", &Row::removed_at),
+      live("removed_by", &Row::removed_by),
       live("add_dispatched_at", &Row::add_dispatched_at),
       live("remove_dispatched_at", &Row::remove_dispatched_at),
       live("failed_at", &Row::failed_at),

@@ -117,7 +117,8 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
           .batch_open = !is_terminal(batch.status),
           .batch_manual = batch.is_manual,
           .batch_time = batch.time,
-          .data_hash = view.is_null(3) ? 0 : hash_data(view.text(3))};
+          .data_hash = view.is_null(3) ? 0 : hash_data(view.text(3)),
+          .removed_by_hand = !view.is_null(4)};
 }
 
 Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
@@ -240,7 +241,7 @@ struct RunbookReadStatements {
       {text}};
   Statement batch_of_member{"SELECT batch_id FROM batch_members WHERE id=?1", {integer}};
   Statement known_members{
-      "SELECT id,member_key,status,data_json FROM batch_members WHERE batch_id=?1 AND id>?2 ORDER BY id "
+      "SELECT id,member_key,status,data_json,removed_by FROM batch_members WHERE batch_id=?1 AND id>?2 ORDER BY id "
       "LIMIT ?3",
       {integer, integer, integer}};
 };

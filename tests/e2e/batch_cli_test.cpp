@@ -121,6 +121,8 @@ TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {
   EXPECT_EQ(server_.asked("/members:retry"),
             std::vector<std::string>{R"({"member_keys":["bob"],"by":"ada"})"});
   EXPECT_EQ(baton({"member", "retry", "42"}).code, 2);
+  EXPECT_EQ(baton({"member", "retry", "42", "--all", "--by", "ada"}).code, 0);
+  EXPECT_EQ(server_.asked("/members:retry").back(), R"({"all":true,"by":"ada"})");
   EXPECT_EQ(baton({"step", "skip", "init-3"}).code, 0);
   EXPECT_EQ(server_.asked("/inits/3/skip").size(), 1U);
   EXPECT_EQ(baton({"step", "cancel", "removal-5-retry-1"}).code, 0);

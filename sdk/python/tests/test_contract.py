@@ -275,7 +275,7 @@ class RunbookContractTest(FakeServerCase):
         self.assertEqual(client.retry_members(7, ("a@b",), by="ada"), changed)
         client.retry_members(7)
         client.remove_members(7, ["a@b"])
-        expected = [(retry, {"member_keys": ["a@b"], "by": "ada"}), (retry, {}), (remove, {"member_keys": ["a@b"]})]
+        expected = [(retry, {"member_keys": ["a@b"], "by": "ada"}), (retry, {"all": True}), (remove, {"member_keys": ["a@b"]})]
         self.assertEqual(fake.asked, expected)
         self.assertEqual(client.retry_members(7, [])["count"], 0)  # nobody is not everybody
         with self.assertRaises(TypeError):

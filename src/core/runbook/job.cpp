@@ -144,7 +144,7 @@ const Step* Desk::definition_of(const Job& job) {
 // Fills in function and parameters from the data of this moment.
 void Desk::resolve(const Job& job) {
   Execution& row = *job.row;
-  if (row.params_json) {  // somebody else may have written it
+  if (row.params_json && row.params_json->text != "null") {  // somebody else may have written it
     boost::system::error_code error;
     if (const auto value = boost::json::parse(row.params_json->text, error); !error && value.is_object()) return;
     throw Unresolved{"step '" + row.step_name + "': its params_json is not a JSON object"};
@@ -270,6 +270,10 @@ void Desk::succeed(const Job& job, OptionalJson result) {
   if (answer.complete == false && row.is_poll_step) return still_polling(job, std::move(result));
   if (answer.complete == false)
     return attempt_failed(job, "the worker says that it is not complete, but the step has no 'poll'");
+  // Whoever asks how far something is must hear it: what else a program prints is no answer.
+  if (row.is_poll_step && !answer.complete)
+    return attempt_failed(job, "a step with 'poll' must answer {\"complete\": true} or {\"complete\": false}, and it "
+                               "answered " + (result ? clean_text(result->text, 200) : "nothing"));
   job_over(job);
   row.completed_at = now;
   row.error_message.reset();
@@ -356,6 +360,7 @@ bool Desk::make_again(const Job& job, const std::string& by) {
   row.last_polled_at.reset();
   row.poll_count = 0;
   row.delivery_count = 0;
+  if (definition_of(job)) row.params_json = Json{"null"};  // resolved anew: his data may have been corrected
   row.error_message = "retried by " + (by.empty() ? std::string("hand") : by) +
                       (row.error_message ? "; before: " + *row.error_message : "");
   set_status(job, StepStatus::pending);

@@ -136,8 +136,9 @@ struct Joined {
 };
 [[nodiscard]] Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context);
 [[nodiscard]] bool refresh_member(std::int64_t member_id, const DataRow& row, Context context);
+// Who is removed by hand stays out although the source still lists him.
 [[nodiscard]] Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
-                                    const std::vector<std::string>& keys, const std::string& by,
+                                    const std::vector<std::string>& keys, const std::string& by, bool by_hand,
                                     Context context);
 [[nodiscard]] Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                                    const std::vector<std::string>& keys, const std::string& by,

@@ -198,22 +198,6 @@ void MemberReader::append_cell(std::string& out, const SourceMember& member, std
 
 // ---- Times ----
 
-std::optional<int> take_number(std::string_view& text, std::size_t digits_min, std::size_t digits_max) {
-  int value = 0;
-  std::size_t digits = 0;
-  for (; digits < digits_max && digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits)
-    value = value * 10 + (text[digits] - '0');
-  if (digits < digits_min) return std::nullopt;
-  text.remove_prefix(digits);
-  return value;
-}
-
-bool take(std::string_view& text, char c) {
-  if (!text.starts_with(c)) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
 // Adds to an ISO time what may be left out.
 std::optional<Time> parse_iso(std::string_view text) {
   constexpr std::size_t date = 10, minutes = 16;  // 2026-03-01T20:00
@@ -229,41 +213,6 @@ std::optional<Time> parse_iso(std::string_view text) {
   return from_iso(whole);
 }
 
-// h:mm[:ss] [AM|PM]
-std::optional<std::chrono::seconds> parse_clock(std::string_view text) {
-  auto hour = take_number(text, 1, 2);
-  if (!hour || !take(text, ':')) return std::nullopt;
-  const auto minute = take_number(text, 2, 2);
-  std::optional<int> second = 0;
-  if (take(text, ':')) second = take_number(text, 2, 2);
-  if (!minute || !second || *minute > 59 || *second > 59) return std::nullopt;
-  if (const std::string half = lower(trimmed(text)); half == "am" || half == "pm") {
-    if (*hour < 1 || *hour > 12) return std::nullopt;
-    hour = *hour % 12 + (half == "pm" ? 12 : 0);
-  } else if (!half.empty() || *hour > 23) {
-    return std::nullopt;
-  }
-  return std::chrono::hours{*hour} + std::chrono::minutes{*minute} + std::chrono::seconds{*second};
-}
-
-// M/D/YYYY, and a clock time if there is one.
-std::optional<Time> parse_slashed(std::string_view text) {
-  using namespace std::chrono;
-  const auto m = take_number(text, 1, 2);
-  if (!m || !take(text, '/')) return std::nullopt;
-  const auto d = take_number(text, 1, 2);
-  if (!d || !take(text, '/')) return std::nullopt;
-  const auto y = take_number(text, 4, 4);
-  if (!y || *y < 1970) return std::nullopt;
-  const year_month_day date{year{*y}, month{static_cast<unsigned>(*m)}, day{static_cast<unsigned>(*d)}};
-  if (!date.ok()) return std::nullopt;
-  if (text.empty()) return Time{sys_days{date}};
-  if (!take(text, ' ')) return std::nullopt;
-  const auto clock = parse_clock(trimmed(text));
-  if (!clock) return std::nullopt;
-  return Time{sys_days{date}} + *clock;
-}
-
 }  // namespace
 
 std::expected<std::vector<SourceMember>, std::vector<std::string>> read_members(
@@ -273,8 +222,7 @@ std::expected<std::vector<SourceMember>, std::vector<std::string>> read_members(
 }
 
 std::optional<Time> parse_batch_time(std::string_view text) {
-  text = trimmed(text);
-  return text.find('/') == text.npos ? parse_iso(text) : parse_slashed(text);
+  return parse_iso(trimmed(text));
 }
 
 std::uint64_t hash_data(std::string_view data_json) {

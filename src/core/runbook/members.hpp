@@ -34,7 +34,7 @@ struct SourceMember {
 [[nodiscard]] Json with_lists(const DataSource& source, Json data);
 
 // Times as people write them in CSV files: ISO 8601 with or without T, seconds and offset (none: UTC), a date
-// alone (midnight UTC), and M/D/YYYY [h:mm[:ss] [AM|PM]].
+// alone (midnight UTC). 5/12/2026 is refused: it is two days, depending on who reads it.
 [[nodiscard]] std::optional<Time> parse_batch_time(std::string_view text);
 
 // A member as it is stored, of any batch of the runbook (all versions).
@@ -47,6 +47,7 @@ struct KnownMember {
   bool batch_manual = false;
   std::optional<Time> batch_time;   // the batch's T
   std::uint64_t data_hash = 0;      // of data_json, see hash_data(); 0: it has none
+  bool removed_by_hand = false;     // and stays out, whatever the source says
 };
 [[nodiscard]] std::uint64_t hash_data(std::string_view data_json);
 

@@ -84,16 +84,16 @@ void Differ::look_at(const KnownMember& known) {
   }
   const auto place = find(known.member_key);
   const bool belongs = place && (immediate_ || members_[*place].batch_time == known.batch_time);
-  if (belongs && known.status != "removed") states_[*place].present = true;
+  if (belongs && (known.status != "removed" || known.removed_by_hand)) states_[*place].present = true;
+  const bool is_changed = belongs && hash_data(members_[*place].data.text) != known.data_hash;
+  // Who has failed may be retried, with what the source says by then.
+  if (is_changed && (known.status == "failed" || (known.batch_open && known.status == "active")))
+    diff_.refreshes.push_back({{known.batch_id, known.id}, *place});
   if (!known.batch_open || known.status != "active") return;
 
   Batch& batch = batches_[known.batch_id];
   ++batch.active;
-  if (!belongs) {
-    batch.leaving.push_back(&known);
-  } else if (hash_data(members_[*place].data.text) != known.data_hash) {
-    diff_.refreshes.push_back({{known.batch_id, known.id}, *place});
-  }
+  if (!belongs) batch.leaving.push_back(&known);
 }
 
 void Differ::settle_leaves(const std::vector<ApprovedRemovals>& approved) {

@@ -88,14 +88,22 @@ TEST(MembersDiff, who_is_there_stays_and_a_late_joiner_joins) {
   EXPECT_EQ(differ(timed(), {in_source("a")}, {in_batch(10, "a")}), "nothing");
 }
 
-TEST(MembersDiff, changed_data_of_active_members_of_open_batches_is_refreshed) {
+TEST(MembersDiff, changed_data_is_refreshed_of_who_is_active_or_may_be_retried) {
   const std::vector<SourceMember> source{in_source("a", wave(1), 1)};
   EXPECT_EQ(differ(timed(), source, {in_batch(10, "a")}), "refresh 10");
-  EXPECT_EQ(differ(timed(), source, {in_batch(10, "a", {}, "failed")}), "nothing");
+  EXPECT_EQ(differ(timed(), source, {in_batch(10, "a", {}, "failed")}), "refresh 10");
+  EXPECT_EQ(differ(timed(), source, {in_batch(10, "a", {.open = false}, "failed")}), "refresh 10");
+  EXPECT_EQ(differ(timed(), source, {in_batch(10, "a", {}, "removed")}), "join 1: 0");
   EXPECT_EQ(differ(timed(), source, {in_batch(10, "a", {.open = false})}), "nothing");
   KnownMember without_data = in_batch(10, "a", {}, "active", 1);
   without_data.data_hash = 0;
   EXPECT_EQ(differ(timed(), source, {without_data}), "refresh 10");
+}
+
+TEST(MembersDiff, who_was_removed_by_hand_stays_out) {
+  KnownMember gone = in_batch(10, "a", {}, "removed");
+  gone.removed_by_hand = true;
+  EXPECT_EQ(differ(timed(), {in_source("a", wave(1), 1)}, {gone}), "nothing");
 }
 
 TEST(MembersDiff, who_is_gone_leaves) {
@@ -269,7 +277,8 @@ void apply(World& world, const Diff& diff) {
   const auto row = [&](const MemberRef& ref) -> KnownMember& {
     const auto found = std::ranges::find(world.known, ref.id, &KnownMember::id);
     RC_ASSERT(found != world.known.end());
-    RC_ASSERT(found->batch_id == ref.batch_id && found->status == "active" && found->batch_open);
+    RC_ASSERT(found->batch_id == ref.batch_id);
+    RC_ASSERT(found->status == "failed" || (found->status == "active" && found->batch_open));
     return *found;
   };
   for (const auto& refresh : diff.refreshes)
@@ -348,7 +357,10 @@ RC_GTEST_PROP(MembersDiffLaws, what_was_made_by_hand_or_has_ended_is_not_touched
   for (const KnownMember& known : world.known)
     if (known.batch_open && !known.batch_manual) open.insert(known.batch_id);
   for (const auto& joins : diff.joins) RC_ASSERT(!joins.batch_id || open.contains(*joins.batch_id));
-  for (const auto& refresh : diff.refreshes) RC_ASSERT(open.contains(refresh.member.batch_id));
+  for (const auto& refresh : diff.refreshes) {
+    const auto found = std::ranges::find(world.known, refresh.member.id, &KnownMember::id);
+    RC_ASSERT(open.contains(refresh.member.batch_id) || found->status == "failed");
+  }
   for (const auto& leave : diff.leaves) RC_ASSERT(open.contains(leave.batch_id));
 }
 

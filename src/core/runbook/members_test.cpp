@@ -28,7 +28,7 @@ Errors errors(const DataSource& source, const std::vector<std::string>& columns,
 
 TEST(Members, rows_become_members_with_key_time_and_data) {
   const auto members = read_members(waves(), {"Upn", "Date", "City"},
-                                    {{"ann", "2026-03-01", "Bonn"}, {" bob ", "3/2/2026 8:30 PM", {}}}, true);
+                                    {{"ann", "2026-03-01", "Bonn"}, {" bob ", "2026-03-02 20:30", {}}}, true);
   ASSERT_TRUE(members.has_value());
   ASSERT_EQ(members->size(), 2U);
   EXPECT_EQ(members->at(0).member_key, "ann");
@@ -36,7 +36,7 @@ TEST(Members, rows_become_members_with_key_time_and_data) {
   EXPECT_EQ(members->at(0).data.text, R"({"Upn":"ann","Date":"2026-03-01","City":"Bonn"})");
   EXPECT_EQ(members->at(1).member_key, "bob");
   EXPECT_EQ(members->at(1).batch_time, from_iso("2026-03-02T20:30:00Z"));
-  EXPECT_EQ(members->at(1).data.text, R"({"Upn":" bob ","Date":"3/2/2026 8:30 PM","City":null})");
+  EXPECT_EQ(members->at(1).data.text, R"({"Upn":" bob ","Date":"2026-03-02 20:30","City":null})");
 }
 
 TEST(Members, no_rows_are_no_members) {
@@ -114,15 +114,7 @@ TEST(Members, times_are_read_as_people_write_them) {
            {"2026-03-01T20:15:30.25", "2026-03-01T20:15:30.250Z"},
            {"2026-03-01 20:15:30.1234567 -05:00", "2026-03-02T01:15:30.123Z"},
            {"2026-03-01 20:15:30+00", "2026-03-01T20:15:30Z"},
-           {"  2026-03-01T20:15:30Z ", "2026-03-01T20:15:30Z"},
-           {"3/1/2026", "2026-03-01T00:00:00Z"},
-           {"03/01/2026 8:05", "2026-03-01T08:05:00Z"},
-           {"3/1/2026 20:05:59", "2026-03-01T20:05:59Z"},
-           {"3/1/2026 8:05 PM", "2026-03-01T20:05:00Z"},
-           {"3/1/2026 8:05:01pm", "2026-03-01T20:05:01Z"},
-           {"3/1/2026 12:00 AM", "2026-03-01T00:00:00Z"},
-           {"3/1/2026 12:00 PM", "2026-03-01T12:00:00Z"},
-           {"2/29/2028", "2028-02-29T00:00:00Z"}})
+           {"  2026-03-01T20:15:30Z ", "2026-03-01T20:15:30Z"}})
     EXPECT_EQ(parse_batch_time(text), from_iso(expected)) << text;
 }
 
@@ -140,6 +132,7 @@ TEST(Members, what_is_no_time_is_refused) {
                                       "2026-03-01T20:15:",
                                       "2026-03-01T20:15:30.",
                                       "31/12/2026",
+                                      "3/1/2026",  // March or January, depending on who reads it
                                       "3/1/26",
                                       "3/1/2026 8",
                                       "3/1/2026 13:00 PM",

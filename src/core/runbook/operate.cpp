@@ -159,7 +159,7 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
 
 bool refresh_member(std::int64_t member_id, const DataRow& row, Context context) {
   auto* member = context.ledger.member(member_id);
-  if (!member || member->row.status != MemberStatus::active || member->row.member_key != row.member_key)
+  if (!member || member->row.status == MemberStatus::removed || member->row.member_key != row.member_key)
     return false;
   member->row.data_json = row.data;
   member->changed = true;
@@ -194,7 +194,7 @@ std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vecto
 }  // namespace
 
 Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
-                      const std::vector<std::string>& keys, const std::string& by, Context context) {
+                      const std::vector<std::string>& keys, const std::string& by, bool by_hand, Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
@@ -212,6 +212,7 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
       return;
     }
     desk.remove(*member, *batch, book ? book->row.version : 0);
+    if (by_hand) member->row.removed_by = by.empty() ? "hand" : by;
     left.member_ids.push_back(member->row.id);
   });
   if (!by.empty() && !left.member_ids.empty())
@@ -555,8 +556,12 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   if (!job) return no_step(ref);
   Desk desk(context);
   auto& batch = context.ledger.existing_batch(desk.batch_of(*job).id);
+  // One that failed is retried first, and is over before any worker has it.
+  if (is_failure(job->row->status)) {
+    if (auto retried = retry_step(ref, by, context); retried.problem != Problem::none) return retried;
+  }
   if (is_terminal(batch.row.status)) return ended(batch.row);
-  if (is_terminal(job->row->status)) return not_now(*job->row, "skipped; retry it first");
+  if (is_terminal(job->row->status)) return not_now(*job->row, "skipped");
   // Whoever has done the last step of a phase has done them all: that must stay true.
   if (job->step && job->row->status == StepStatus::pending && !job->row->retry_after)
     return not_now(*job->row, "skipped before it is its turn");
@@ -577,10 +582,14 @@ Outcome cancel_step(Ref ref, const std::string& by, Context context) {
     desk.fail(*job, StepStatus::failed, "cancelled" + by_whom(by));
   } else {
     desk.cancel(*job, "cancelled" + by_whom(by));
+    desk.event(desk.batch_of(*job).id, "step_cancelled",
+               "step '" + job->row->step_name + "' was cancelled" + by_whom(by) + (job->step ? ", and those after it" : ""),
+               job->step ? std::optional{job->step->batch_member_id} : std::nullopt, job->row->job_id);
     if (job->cleanup) desk.cleanup_ended(*job->cleanup);
     if (job->step)
       for (Slot<StepExecution>* other : context.ledger.steps_of(job->step->batch_member_id, job->step->phase_execution_id))
-        desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
+        if (other->row.step_index > job->row->step_index)
+          desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
     auto* member = job->step && job->step->is_catch_up ? context.ledger.member(job->step->batch_member_id) : nullptr;
     if (member) {  // the rest of what he missed comes after it
       for (Slot<StepExecution>* other : context.ledger.steps_of_member(member->row.id))

@@ -182,6 +182,8 @@ void Desk::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const 
     if (step->row.is_catch_up) continue;
     if (row.walk == Walk::again && is_active && step->row.step_index >= row.current_index)
       (void)make_again(job, "");
+    else if (row.walk == Walk::again && is_failure(step->row.status))
+      set_catch_up(job);  // who is gone does not stop the others again
     else if (row.walk == Walk::stop && step->row.step_index > row.current_index)
       cancel(job, "a step before it failed");
     else if (row.walk == Walk::advance && !is_active)

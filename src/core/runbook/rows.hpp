@@ -105,6 +105,7 @@ struct Member {
   MemberStatus status = MemberStatus::active;
   Time added_at{};
   std::optional<Time> removed_at;
+  std::optional<std::string> removed_by;  // by hand: the source does not bring him back
   std::optional<Time> add_dispatched_at;
   std::optional<Time> remove_dispatched_at;
   std::optional<Time> failed_at;

@@ -37,7 +37,7 @@ class StrangeRows : public Contract {
       }
     }
   }
-  Answer retry(const std::string& body = "{}") {
+  Answer retry(const std::string& body = R"({"all":true})") {
     return e2e::ask(client(), "POST", "/batches/" + std::to_string(batch_) + "/members:retry", body);
   }
 };
