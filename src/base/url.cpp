@@ -35,8 +35,8 @@ Result<> check_characters(std::string_view text) {
   return {};
 }
 
-// What stands between "//" and the path. Boost 1.81 reads http://1.2.3.4./ as 1.2.3.4 with the path "./"; others would
-// not.
+// What stands between "//" and the path. Boost 1.81 reads http://1.2.3.4./ as 1.2.3.4 with the path "./";
+// others would not.
 std::string_view authority_of(std::string_view text) {
   const auto begin = text.find("//") + 2;
   return text.substr(begin, std::min(text.find_first_of("/?#", begin), text.size()) - begin);

@@ -82,7 +82,8 @@ Result<> check(const OutgoingRequest& request) {
   }
   if (bytes > headers_bytes_max)
     return invalid(fmt::format("the headers are longer than {} bytes together", headers_bytes_max));
-  if (request.timeout <= Duration::zero()) return invalid("the timeout is not longer than nothing");
+  if (request.timeout <= Duration::zero() || request.timeout > outgoing_timeout_max)
+    return invalid("the timeout is not between 1 ms and 24 hours");
   if (request.redirects_max < 0 || request.redirects_max > redirects_most)
     return invalid(fmt::format("redirects are followed 0 to {} times", redirects_most));
   return {};

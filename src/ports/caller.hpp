@@ -38,6 +38,8 @@ struct OutgoingResult {
   Duration first_byte{}, total{};  // since it was sent
 };
 
+constexpr Duration outgoing_timeout_max = std::chrono::hours{24};
+
 // Where a request goes, as far as limits are concerned: scheme, host and port, in lower case.
 [[nodiscard]] Result<std::string> origin_of(const std::string& url);
 

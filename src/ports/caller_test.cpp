@@ -68,6 +68,8 @@ TEST(OutgoingRequests, AreOfBoundedSize) {
   request.url = "http://example.com/";
   request.timeout = Duration::zero();
   EXPECT_FALSE(check(request));
+  request.timeout = Duration::max();
+  EXPECT_FALSE(check(request));
   request.timeout = std::chrono::seconds{1};
   request.redirects_max = 21;
   EXPECT_FALSE(check(request));
