@@ -1,0 +1,29 @@
+// An IP address as bytes, without Asio: what the egress policy judges.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace baton::caller {
+
+struct Address {
+  bool v4 = false;
+  std::array<std::uint8_t, 16> bytes{};  // of an IPv4 address the first four
+
+  // Four decimal numbers, or IPv6 without brackets and without a zone.
+  [[nodiscard]] static std::optional<Address> parse(const std::string& text);
+  [[nodiscard]] std::string text() const;
+
+  // An IPv4 address that is written as an IPv6 one (::ffff:1.2.3.4) is the IPv4 address: the kernel connects
+  // to that.
+  [[nodiscard]] Address plain() const;
+  // The IPv4 address that a translator or a tunnel would send the packets to: 6to4, Teredo, NAT64, and the
+  // old "compatible" form.
+  [[nodiscard]] std::optional<Address> embedded() const;
+
+  bool operator==(const Address&) const = default;
+};
+
+}  // namespace baton::caller

@@ -1,0 +1,69 @@
+// Makes the HTTP requests of service calls. Lanes, which are threads with an event loop each, share the work:
+// all requests to one origin are on one lane, so that its idle connections need no lock.
+//
+// A request is sent once. A kept connection is looked at before it is used, and replaced only as long as not
+// a byte was handed to it; after that, whatever goes wrong is told as it is. A name is looked up once for a
+// connection, the addresses are judged by the egress policy, and the connection goes to one of those, never
+// to a name.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "caller/egress.hpp"
+#include "caller/lookups.hpp"
+#include "ports/caller.hpp"
+
+namespace baton::caller {
+
+struct Options {
+  Egress egress;
+  std::size_t threads = 1;
+  std::size_t places = 256;                             // requests under way
+  std::size_t places_per_origin = 32;                   // of these, to one origin
+  Duration connect_timeout = std::chrono::seconds{10};  // for name, connection and TLS; at most the whole
+  std::optional<Duration> first_byte_timeout;           // none: only the whole has a limit
+  // Servers often close after five seconds, and a request that crosses with that is in doubt: be earlier.
+  Duration idle_max = std::chrono::seconds{4};
+  Duration age_max = std::chrono::minutes{5};  // then the name is looked up again
+  std::size_t idle_connections_max = 256;
+  std::size_t lookup_threads = 16;  // started when needed
+  std::string ca_file;              // trusted in addition to the system's; PEM
+  std::string user_agent = "baton";
+  Resolve resolve = resolve_by_system;
+};
+
+struct Stats {
+  std::size_t places_taken = 0;
+  std::size_t connections_open = 0;
+  std::uint64_t connections_opened = 0;  // ever
+  std::uint64_t connections_reused = 0;  // ever
+};
+
+class HttpCaller final : public Caller {
+ public:
+  // Fails when the certificates cannot be read.
+  [[nodiscard]] static Result<std::unique_ptr<HttpCaller>> start(Options options);
+  ~HttpCaller() override;  // stops
+  HttpCaller(const HttpCaller&) = delete;
+  HttpCaller& operator=(const HttpCaller&) = delete;
+
+  [[nodiscard]] bool take_place(const std::string& origin) override;
+  void give_place_back(const std::string& origin) override;
+  void send(const std::string& origin, OutgoingRequest request,
+            std::function<void(OutgoingResult)> done) override;
+
+  // Ends what is under way, and returns when everybody has heard of it. Afterwards no place is given, and a
+  // send is answered at once, on the thread that sends. Not from `done`.
+  void stop();
+
+  [[nodiscard]] Stats stats() const;  // any thread
+
+ private:
+  struct State;
+  explicit HttpCaller(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace baton::caller

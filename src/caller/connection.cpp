@@ -1,0 +1,171 @@
+#include "caller/connection.hpp"
+
+#include <fmt/format.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+
+namespace baton::caller {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr std::size_t buffer_bytes_max = 32 * 1024;
+constexpr std::size_t read_bytes = 8 * 1024;
+
+asio::ip::address to_asio(const Address& address) {
+  if (address.v4) {
+    asio::ip::address_v4::bytes_type bytes;
+    std::copy_n(address.bytes.begin(), bytes.size(), bytes.begin());
+    return asio::ip::address_v4(bytes);
+  }
+  asio::ip::address_v6::bytes_type bytes;
+  std::copy_n(address.bytes.begin(), bytes.size(), bytes.begin());
+  return asio::ip::address_v6(bytes);
+}
+
+// OpenSSL checks it together with the chain, and says what was wrong. A name is told to the server too.
+bool expect_host(SSL* ssl, const Url& url) {
+  X509_VERIFY_PARAM* parameters = SSL_get0_param(ssl);
+  if (url.host_kind != Url::HostKind::name)
+    return X509_VERIFY_PARAM_set1_ip_asc(parameters, url.host.c_str()) == 1;
+  X509_VERIFY_PARAM_set_hostflags(parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  return X509_VERIFY_PARAM_set1_host(parameters, url.host.data(), url.host.size()) == 1 &&
+         SSL_set_tlsext_host_name(ssl, url.host.c_str()) == 1;
+}
+
+}  // namespace
+
+Connection::Connection(asio::io_context& io, std::atomic<std::size_t>& open)
+    : buffer(buffer_bytes_max), socket_(io), open_(open) {
+  ++open_;
+}
+
+Connection::~Connection() { --open_; }
+
+asio::awaitable<error_code> Connection::connect(const Address& to, std::uint16_t port) {
+  error_code error;
+  socket_.close(error);
+  address = to;
+  const tcp::endpoint endpoint(to_asio(to), port);
+  co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return error;
+  error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  co_return error;
+}
+
+asio::awaitable<error_code> Connection::shake_hands(asio::ssl::context& context, const Url& url) {
+  tls_.emplace(socket_, context);
+  error_code error = asio::error::invalid_argument;
+  if (!expect_host(tls_->native_handle(), url)) co_return error;
+  co_await tls_->async_handshake(asio::ssl::stream_base::client,
+                                 asio::redirect_error(asio::use_awaitable, error));
+  co_return error;
+}
+
+std::string Connection::tls_problem(const error_code& error) {
+  const long verdict = tls_ ? SSL_get_verify_result(tls_->native_handle()) : X509_V_OK;
+  return verdict == X509_V_OK ? error.message() : X509_verify_cert_error_string(verdict);
+}
+
+asio::awaitable<IoResult> Connection::write(std::string_view head, std::string_view body) {
+  IoResult done;
+  const std::array<asio::const_buffer, 2> parts{asio::buffer(head.data(), head.size()),
+                                                asio::buffer(body.data(), body.size())};
+  auto token = asio::redirect_error(asio::use_awaitable, done.error);
+  if (tls_) {
+    done.bytes = co_await asio::async_write(*tls_, parts, token);
+  } else {
+    done.bytes = co_await asio::async_write(socket_, parts, token);
+  }
+  co_return done;
+}
+
+asio::awaitable<IoResult> Connection::read_some() {
+  IoResult done;
+  if (buffer.size() == buffer.max_size()) {
+    done.error = asio::error::no_buffer_space;
+    co_return done;
+  }
+  const asio::mutable_buffer room = buffer.prepare(std::min(read_bytes, buffer.max_size() - buffer.size()));
+  auto token = asio::redirect_error(asio::use_awaitable, done.error);
+  if (tls_) {
+    done.bytes = co_await tls_->async_read_some(room, token);
+  } else {
+    done.bytes = co_await socket_.async_read_some(room, token);
+  }
+  buffer.commit(done.bytes);
+  co_return done;
+}
+
+void Connection::close() {
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+bool Connection::is_quiet() {
+  char byte = 0;
+  const auto seen = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return seen < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+std::unique_ptr<Connection> Pool::take(const std::string& origin, std::string_view host,
+                                       const Egress& egress) {
+  const auto now = Steady::now();
+  for (auto found = by_origin_.find(origin); found != by_origin_.end(); found = by_origin_.find(origin)) {
+    const Place place = found->second.back();
+    auto connection = std::move(place->connection);
+    erase(place);
+    if (connection->idle_end > now && connection->is_quiet() && egress.allows(host, connection->address))
+      return connection;
+  }
+  return nullptr;
+}
+
+void Pool::put(const std::string& origin, std::unique_ptr<Connection> connection) {
+  if (connections_max_ == 0) return;
+  if (idle_.size() >= connections_max_) erase(idle_.begin());
+  idle_.push_back({origin, std::move(connection)});
+  by_origin_[origin].push_back(std::prev(idle_.end()));
+}
+
+void Pool::prune(Steady::time_point now) {
+  for (auto place = idle_.begin(); place != idle_.end();) {
+    const auto next = std::next(place);
+    if (place->connection->idle_end <= now || !place->connection->is_quiet()) erase(place);
+    place = next;
+  }
+}
+
+void Pool::erase(Place place) {
+  const auto found = by_origin_.find(place->origin);
+  ENSURE(found != by_origin_.end());
+  std::erase(found->second, place);
+  if (found->second.empty()) by_origin_.erase(found);
+  idle_.erase(place);
+}
+
+Result<std::unique_ptr<asio::ssl::context>> make_tls(const std::string& ca_file) {
+  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  static constexpr unsigned char http11[] = "\x08http/1.1";
+  SSL_CTX_set_alpn_protos(context->native_handle(), http11, sizeof http11 - 1);
+  error_code error;
+  context->set_verify_mode(asio::ssl::verify_peer);
+  context->set_default_verify_paths(error);
+  if (error) return fail(Code::unavailable, "cannot read the certificates of the system: " + error.message());
+  if (!ca_file.empty()) context->load_verify_file(ca_file, error);
+  if (error)
+    return fail(Code::invalid, fmt::format("cannot read certificates from {}: {}", ca_file, error.message()));
+  return context;
+}
+
+}  // namespace baton::caller

@@ -1,0 +1,119 @@
+#include "caller/egress.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace baton::caller {
+namespace {
+
+std::unexpected<Error> wrong(std::string_view rule) {
+  return fail(
+      Code::invalid,
+      fmt::format("'{}' is not a network such as 10.0.0.0/8, an address, a host name or *.name", rule));
+}
+
+Result<Network> parse_network(std::string_view rule) {
+  const auto slash = rule.find('/');
+  auto text = rule.substr(0, slash);
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  const auto address = Address::parse(std::string(text));
+  if (!address) return wrong(rule);
+  // What is written as IPv4 in IPv6 would never match: addresses are compared in their plain form.
+  if (address->plain() != *address) return wrong(rule);
+  const int bits_max = address->v4 ? 32 : 128;
+  Network network{*address, bits_max};
+  if (slash == std::string_view::npos) return network;
+  const auto bits = rule.substr(slash + 1);
+  const auto [end, error] = std::from_chars(bits.data(), bits.data() + bits.size(), network.bits);
+  if (error != std::errc{} || end != bits.data() + bits.size() || network.bits < 0 || network.bits > bits_max)
+    return wrong(rule);
+  return network;
+}
+
+Result<std::string> parse_host(std::string_view rule) {
+  std::string host(rule.starts_with("*.") ? rule.substr(1) : rule);
+  for (auto& c : host)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  if (host.ends_with('.')) host.pop_back();
+  const bool named = !host.empty() && host != "." && std::ranges::all_of(host, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+  });
+  const auto label = host.substr(host.rfind('.') + 1);
+  // 127.1 would be a name that no URL can have: a slip that must not look like a rule.
+  const bool number = std::ranges::all_of(label, [](char c) { return c >= '0' && c <= '9'; });
+  if (!named || number || (host.starts_with('.') && !rule.starts_with('*'))) return wrong(rule);
+  return host;
+}
+
+const std::vector<Network>& denied_by_default() {
+  static const auto networks = [] {
+    std::vector<Network> made;
+    for (const char* text : {"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255",
+                             "::", "::1", "fe80::/10", "fec0::/10", "ff00::/8",
+                             // Where clouds keep the credentials of a machine and that is not link-local.
+                             "fd00:ec2::254", "100.100.100.200", "168.63.129.16"}) {
+      const auto network = parse_network(text);
+      ENSURE(network.has_value());
+      made.push_back(*network);
+    }
+    return made;
+  }();
+  return networks;
+}
+
+bool any_contains(const std::vector<Network>& networks, const Address& address) {
+  return std::ranges::any_of(networks, [&](const Network& network) { return network.contains(address); });
+}
+
+}  // namespace
+
+bool Network::contains(const Address& address) const {
+  if (address.v4 != first.v4) return false;
+  const auto whole = static_cast<std::size_t>(bits / 8);
+  if (!std::equal(first.bytes.begin(), first.bytes.begin() + whole, address.bytes.begin())) return false;
+  const int rest = bits % 8;
+  return rest == 0 || ((first.bytes[whole] ^ address.bytes[whole]) >> (8 - rest)) == 0;
+}
+
+Result<> Egress::Rules::add(std::string_view texts) {
+  while (!texts.empty()) {
+    const auto end = std::min(texts.find_first_of(", \t\n"), texts.size());
+    const auto rule = texts.substr(0, end);
+    texts.remove_prefix(std::min(end + 1, texts.size()));
+    if (rule.empty()) continue;
+    if (auto network = parse_network(rule)) {
+      networks.push_back(*network);
+      continue;
+    }
+    TRY_ASSIGN(auto host, parse_host(rule));
+    hosts.push_back(std::move(host));
+  }
+  return {};
+}
+
+bool Egress::Rules::matches(std::string_view host) const {
+  return std::ranges::any_of(hosts, [&](const std::string& rule) {
+    return rule.starts_with('.') ? host.ends_with(rule) : host == rule;
+  });
+}
+
+bool Egress::Rules::matches(const Address& address) const { return any_contains(networks, address); }
+
+Result<Egress> Egress::parse(std::span<const std::string> allow, std::span<const std::string> deny) {
+  Egress made;
+  for (const auto& texts : allow) TRY(made.allow_.add(texts));
+  for (const auto& texts : deny) TRY(made.deny_.add(texts));
+  return made;
+}
+
+bool Egress::allows(std::string_view host, const Address& address) const {
+  const auto plain = address.plain();
+  const auto hidden = plain.embedded();
+  if (deny_.matches(host) || deny_.matches(plain) || (hidden && deny_.matches(*hidden))) return false;
+  if (allow_.matches(host) || allow_.matches(plain)) return true;
+  return !any_contains(denied_by_default(), plain) && !(hidden && any_contains(denied_by_default(), *hidden));
+}
+
+}  // namespace baton::caller

@@ -1,0 +1,49 @@
+#include "caller/redact.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton::caller {
+namespace {
+
+TEST(Redact, HeadersThatMayHoldSecretsAreKnownByTheirNames) {
+  for (const char* name : {"Set-Cookie", "set-cookie2", "WWW-Authenticate", "Authorization",
+                           "Proxy-Authenticate", "X-Auth-Token", "X-CSRF-TOKEN", "Client-Secret", "X-Api-Key",
+                           "x-password-hint", "Authentication-Info", "X-Amz-Credential", "X-Session-Id"})
+    EXPECT_TRUE(is_sensitive(name)) << name;
+  for (const char* name : {"Content-Type", "Location", "Keep-Alive", "Date", "X-Author", "ETag", "Server"})
+    EXPECT_FALSE(is_sensitive(name)) << name;
+}
+
+TEST(Redact, AnyBytesBecomeText) {
+  using namespace std::string_literals;
+  const std::string bad = "\xef\xbf\xbd";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", ""},
+      {"plain\r\n", "plain\r\n"},
+      {"b\xc3\xbc"
+       "cher \xe2\x82\xac \xf0\x9f\x98\x80",
+       "b\xc3\xbc"
+       "cher \xe2\x82\xac \xf0\x9f\x98\x80"},
+      {"a\0b"s, "a" + bad + "b"},
+      {"\xff\xfe", bad + bad},
+      {"\x80", bad},
+      {"\xc3", bad},
+      {"\xc0\x80", bad + bad},
+      {"\xe0\x80\x80", bad + bad + bad},
+      {"\xed\xa0\x80", bad + bad + bad},
+      {"\xf4\x90\x80\x80", bad + bad + bad + bad},
+      {"\xe2\x82x", bad + bad + "x"},
+      {"\x1f\x8b\x08", "\x1f" + bad + "\x08"},
+  };
+  for (const auto& [bytes, text] : cases) EXPECT_EQ(to_text(bytes, 1024), text);
+}
+
+TEST(Redact, NoCharacterIsCutInTheMiddle) {
+  EXPECT_EQ(to_text("abc", 2), "ab");
+  EXPECT_EQ(to_text("a\xe2\x82\xac", 3), "a");
+  EXPECT_EQ(to_text("a\xe2\x82\xac", 4), "a\xe2\x82\xac");
+  EXPECT_LE(to_text(std::string(2000, '\xff'), 1024).size(), 1024U);
+}
+
+}  // namespace
+}  // namespace baton::caller

@@ -1,0 +1,92 @@
+#include "ports/caller.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/url.hpp"
+
+namespace baton {
+namespace {
+
+constexpr std::size_t method_bytes_max = 32;
+constexpr std::size_t headers_max = 64;
+constexpr std::size_t header_name_bytes_max = 256;
+constexpr std::size_t header_value_bytes_max = 8 * 1024;
+constexpr std::size_t headers_bytes_max = 32 * 1024;
+constexpr int redirects_most = 20;
+
+std::unexpected<Error> invalid(std::string message) { return fail(Code::invalid, std::move(message)); }
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  for (auto& c : made)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return made;
+}
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("!#$%&'*+-.^_`|~").contains(c);
+  });
+}
+
+// They say where a message ends and what becomes of the connection, which is ours to say: whoever sets them
+// could put a second request into the first.
+bool is_ours(std::string_view name) {
+  static constexpr std::string_view ours[] = {
+      "host",   "content-length", "transfer-encoding", "connection", "keep-alive",
+      "expect", "upgrade",        "http2-settings",    "te",         "trailer"};
+  const auto small = lower(name);
+  return std::ranges::find(ours, small) != std::end(ours) || small.starts_with("proxy-");
+}
+
+Result<> check_header(const std::string& name, const std::string& value) {
+  if (!is_token(name) || name.size() > header_name_bytes_max)
+    return invalid("the name of a header is empty, too long, or has characters that a name must not have");
+  if (is_ours(name)) return invalid(fmt::format("the header '{}' cannot be set: baton sets it itself", name));
+  if (value.size() > header_value_bytes_max)
+    return invalid(fmt::format("the header '{}' is longer than {} bytes", name, header_value_bytes_max));
+  const bool has_controls =
+      std::ranges::any_of(value, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
+  if (has_controls) return invalid(fmt::format("the header '{}' has a control character", name));
+  return {};
+}
+
+Result<> check_method(const std::string& method) {
+  if (!is_token(method) || method.size() > method_bytes_max)
+    return invalid("the method is not a word such as GET or POST");
+  const auto small = lower(method);
+  if (small == "connect" || small == "trace") return invalid(fmt::format("the method {} is refused", method));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> origin_of(const std::string& url) {
+  TRY_ASSIGN(const auto parsed, parse_url(url));
+  return parsed.origin();
+}
+
+Result<> check(const OutgoingRequest& request) {
+  TRY(check_method(request.method));
+  TRY(parse_url(request.url));
+  if (request.headers.size() > headers_max)
+    return invalid(fmt::format("there are more than {} headers", headers_max));
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : request.headers) {
+    TRY(check_header(name, value));
+    bytes += name.size() + value.size();
+  }
+  if (bytes > headers_bytes_max)
+    return invalid(fmt::format("the headers are longer than {} bytes together", headers_bytes_max));
+  if (request.timeout <= Duration::zero() || request.timeout > outgoing_timeout_max)
+    return invalid("the timeout is not between 1 ms and 24 hours");
+  if (request.redirects_max < 0 || request.redirects_max > redirects_most)
+    return invalid(fmt::format("redirects are followed 0 to {} times", redirects_most));
+  return {};
+}
+
+}  // namespace baton
