@@ -19,6 +19,8 @@ struct Id {
   [[nodiscard]] bool empty() const { return value.empty(); }
 };
 
+using Tenant = Id<struct TenantTag>;  // every row belongs to one; "default" where nobody cares
+
 // 74 random bits come from the caller, so that code without a source of chance can make ids too.
 [[nodiscard]] std::string uuid7(Time now, std::uint64_t random_high, std::uint64_t random_low);
 [[nodiscard]] bool is_uuid(std::string_view text);

@@ -241,4 +241,16 @@ std::vector<JsonView> JsonView::items() const {
   return items;
 }
 
+std::vector<std::pair<std::string_view, JsonView>> JsonView::members() const {
+  std::vector<std::pair<std::string_view, JsonView>> members;
+  const auto& nodes = document_->nodes_;
+  if (nodes[index_].kind != JsonKind::object) return members;
+  for (auto child = index_ + 1; child < nodes[index_].next; child = nodes[child].next) {
+    const auto span = nodes[child].key;
+    const auto key = std::string_view(document_->strings_).substr(span.begin, span.end - span.begin);
+    members.emplace_back(key, JsonView{document_, child});
+  }
+  return members;
+}
+
 }  // namespace baton

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.hpp"
@@ -32,6 +33,7 @@ class JsonView {
   [[nodiscard]] JsonView find(std::string_view key) const;  // in an object
   [[nodiscard]] JsonView find_any_case(std::string_view key) const;
   [[nodiscard]] std::vector<JsonView> items() const;  // of an array
+  [[nodiscard]] std::vector<std::pair<std::string_view, JsonView>> members() const;  // of an object
 
  private:
   friend class JsonDocument;

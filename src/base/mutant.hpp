@@ -57,6 +57,13 @@ enum class Mutant {
   catch_up_forgotten,             // a late joiner's steps wait for ever
   leaver_goes_on,                 // a removed member's steps run
   supersede_forgotten,            // phases that a new version replaces begin all the same
+  // of service calls
+  call_started_twice,      // a call that runs or has ended is started
+  call_started_early,      // … before its time
+  call_ends_twice,         // a late outcome changes what has ended
+  running_call_cancelled,  // a call that is on its way is cancelled
+  call_key_ignored,        // a repeated submit makes a second call
+  agenda_forgets_rest,     // of many calls only the first are made
 };
 
 #ifdef BATON_MUTANTS

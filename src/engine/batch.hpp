@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "engine/calls.hpp"
 #include "engine/writer.hpp"
 
 namespace baton::engine {
@@ -178,6 +179,14 @@ class Writer::Batch {
   [[nodiscard]] std::optional<Handout> give_job(runbook::Ref ref, const Poll& poll);
   void write_runbooks(runbook::Writes& out, std::int64_t commit_number);
 
+  // service calls
+  [[nodiscard]] Result<> load_calls();
+  [[nodiscard]] Reply decide(const SubmitCalls& command) { return calls_.decide(command); }
+  [[nodiscard]] Reply decide(const RepeatCall& command) { return calls_.decide(command); }
+  [[nodiscard]] Reply decide(const ChangeCall& command) { return calls_.decide(command); }
+  [[nodiscard]] Reply decide(const StartCalls& command) { return calls_.decide(command); }
+  [[nodiscard]] Reply decide(const EndCalls& command) { return calls_.decide(command); }
+
   // release
   void release_workers();
   void release_answers();
@@ -213,6 +222,8 @@ class Writer::Batch {
   std::set<runbook::Table> ids_wanted_;
   std::size_t item_index_ = 0;  // of the item that is being decided
   std::vector<workflow::LogLine> job_logs_;
+
+  Calls calls_;
 
   workflow::Journal journal_;
   std::vector<workflow::IdempotencyKey> keys_new_;

@@ -26,7 +26,8 @@ Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, Timers t
       lessons_(std::move(lessons)),
       which_timers_(timers),
       only_timer_(std::move(only)),
-      ledger_([&writer](const runbook::Runbook& row) { return writer.runbook_definition(row); }, writer.ids_) {}
+      ledger_([&writer](const runbook::Runbook& row) { return writer.runbook_definition(row); }, writer.ids_),
+      calls_(now) {}
 
 std::unique_ptr<Writer::Batch> Writer::Batch::again() {
   lessons_.whole.insert(missing_.begin(), missing_.end());
@@ -48,6 +49,7 @@ Result<> Writer::Batch::prepare() {
   TRY(load_neighbours());
   TRY(load_explained());
   TRY(load_runbooks());
+  TRY(load_calls());
   TRY(write_data());
   decide_heartbeats();
   decide_timers();
@@ -61,6 +63,26 @@ Result<> Writer::Batch::prepare() {
     return {};
   }
   return load_documents();
+}
+
+Result<> Writer::Batch::load_calls() {
+  call::LoadRequest needs;
+  for (const Item& item : items_)
+    std::visit(overloaded{
+                   [&](const auto& command)
+                     requires requires { Calls::want(command, needs); }
+                   { Calls::want(command, needs); },
+                   [](const auto&) {},
+               },
+               item.command);
+  if (needs.calls.empty()) return {};
+  TRY_ASSIGN(auto loaded, writer_.store_.load(needs));
+  calls_.add(std::move(loaded));
+  const auto more = calls_.named_by_keys();
+  if (more.calls.empty()) return {};
+  TRY_ASSIGN(auto named, writer_.store_.load(more));
+  calls_.add(std::move(named));
+  return {};
 }
 
 // Timers, and waits for the end of a job whose patience is over.

@@ -58,6 +58,7 @@ WriteSet Writer::Batch::writes(std::int64_t commit_number) {
   // Readers find a job's events side by side; sorting keeps the writes side by side too.
   std::ranges::stable_sort(out.events_new, {}, &Event::job_id);
   write_runbooks(out.runbooks, commit_number << events_per_commit_bits);
+  out.calls = calls_.take_writes();
   std::ranges::move(job_logs_, std::back_inserter(out.logs_new));
   std::int64_t log_id = commit_number << events_per_commit_bits;
   for (LogLine& line : out.logs_new) line.log_id = log_id++;
@@ -83,6 +84,8 @@ void Writer::Batch::release() {
   for (const JobId& id : journal_.ended) writer_.progressions_.drop(id);
   constexpr std::chrono::seconds look_again_after{5};
   if (!lessons_.unreadable_jobs.empty() && !writer_.look_again_at_) writer_.look_again_at_ = now_ + look_again_after;
+  if (auto scheduled = calls_.take_scheduled(); !scheduled.empty() && writer_.options_.calls_scheduled)
+    writer_.options_.calls_scheduled(std::move(scheduled));
   if (runbooks_changed_ && writer_.options_.runbooks_changed) writer_.options_.runbooks_changed();
   if (writer_.metrics_.steps_ended) {
     writer_.metrics_.steps_ended->add(runbook_journal_.steps_ended);

@@ -75,6 +75,15 @@ std::size_t size_of(const Command& command) {
                                   for (const auto& one : c.members) bytes += one.row.data.text.size() + names;
                                   return bytes;
                                 },
+                                [](const SubmitCalls& c) {
+                                  std::size_t bytes = 0;
+                                  for (const NewCall& each : c.calls)
+                                    bytes += each.request.body.size() + each.request.url.size() +
+                                             each.request.headers.size() + each.request_spec.text.size() + names;
+                                  return bytes;
+                                },
+                                [](const StartCalls& c) { return c.keys.size() * names; },
+                                [](const EndCalls& c) { return c.outcomes.size() * 4 * names; },
                                 [](const RunbookEvent& c) {
                                   const auto* due = std::get_if<runbook::PhaseDue>(&c.message.what);
                                   return due ? due->member_ids.size() * sizeof(std::int64_t) : std::size_t{0};
@@ -93,6 +102,7 @@ WriterOptions writer_options(const Options& o, const Hooks& hooks) {
   options.runbooks.short_lease = o.short_lease;
   options.runbooks_changed = hooks.runbooks_changed;
   options.unreadable = hooks.unreadable;
+  options.calls_scheduled = hooks.calls_scheduled;
   return options;
 }
 

@@ -38,6 +38,7 @@ struct Hooks {
   std::function<void(const Error&)> store_lost;  // commands are refused until it is back
   std::function<void()> store_back;
   std::function<void()> runbooks_changed;  // a scheduler should look at its runbooks
+  std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
   std::function<void(const std::string&)> unreadable;  // a row of runbooks that cannot be worked with, once for each
 };
 

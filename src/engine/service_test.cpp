@@ -47,6 +47,7 @@ class GatedStore final : public Store {
   Result<WriterState> open() override { return store_.open(); }
   Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return store_.load(needs); }
+  Result<call::Loaded> load(const call::LoadRequest& request) override { return store_.load(request); }
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
     return store_.reserve_ids(table, count);
   }

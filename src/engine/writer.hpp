@@ -50,6 +50,7 @@ struct WriterOptions {
   int walks_max = 1;                  // chunks of members of runbooks in one batch
   std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
   std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
+  std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
   std::function<void(const std::string&)> unreadable;  // a row of runbooks that cannot be worked with, once for each
 };
 

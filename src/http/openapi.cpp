@@ -14,7 +14,7 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 25> parameters{{
+constexpr std::array<Named, 29> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
     {"status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/JobStatus"}})"},
     {"workflow_id", R"({"name":"workflow_id","in":"query","schema":{"type":"string"}})"},
@@ -39,6 +39,10 @@ constexpr std::array<Named, 25> parameters{{
     {"plan_limit", R"({"name":"limit","in":"query","description":"so many members are shown","schema":{"type":"integer","minimum":1,"maximum":100,"default":5}})"},
     {"phase", R"({"name":"phase","in":"query","description":"absent: the next one","schema":{"type":"string"}})"},
     {"by", R"({"name":"by","in":"query","description":"who does it","schema":{"type":"string","maxLength":200}})"},
+    {"call_status", R"({"name":"status","in":"query","schema":{"type":"string","enum":["Scheduled","Running","Succeeded","Failed"]}})"},
+    {"call_name", R"({"name":"name","in":"query","schema":{"type":"string"}})"},
+    {"due_from", R"({"name":"dueFrom","in":"query","description":"inclusive","schema":{"type":"string","format":"date-time"}})"},
+    {"due_until", R"({"name":"dueUntil","in":"query","description":"exclusive","schema":{"type":"string","format":"date-time"}})"},
     {"version", R"({"name":"version","in":"query","description":"absent: the latest","schema":{"type":"integer","minimum":1}})"},
 }};
 
@@ -64,11 +68,25 @@ constexpr std::string_view execution_members =
     "retry_interval_sec:int? retry_backoff:text? retry_count:int retry_after:time? timeout_sec:int? job_state:text queued_at:time? leased_by:text? leased_at:time? "
     "lease_until:time? delivery_count:int dead_at:time? ";
 
+constexpr std::string_view call_members =
+    "tenantId:text serviceCallId:text name:text status:text dueAt:time submittedAt:time startedAt:time? finishedAt:time? requestSpec:any responseMeta:any errorMeta:any "
+    "tags:text[] repeatOf:text? ";
+
 struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 54> short_schemas{{
+constexpr std::array<Short, 64> short_schemas{{
+    {"ServiceCall", call_members, ""},
+    {"ServiceCallView", call_members, "timeline:ServiceCallEvent[]"},
+    {"ServiceCallEvent", "", "version:int type:text occurredAt:time correlationId:text causationId:text data:any"},
+    {"ServiceCallPage", "", "serviceCalls:ServiceCall[] nextCursor:text?"},
+    {"RequestSpec", "", "~method:text url:text ~headers:any ~body:any ~timeoutMs:int ~redirects:int ~probe:any"},
+    {"ServiceCallSubmission", "", "name:text ~dueAt:time requestSpec:RequestSpec ~tags:text[] ~idempotencyKey:text"},
+    {"ServiceCallBatch", "", "calls:ServiceCallSubmission[]"},
+    {"ServiceCallsSubmitted", "", "calls:any[]"},
+    {"Reschedule", "", "dueAt:time ~by:text"},
+    {"Repeat", "", "~dueAt:time"},
     {"Runbook", runbook_members, ""},
     {"RunbookText", runbook_members, "yaml_content:text"},
     {"RunbookChanged", runbook_members, "changed:bool"},

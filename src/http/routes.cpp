@@ -27,7 +27,7 @@ Task<Response> of_default(Call& call) {
 }
 
 // clang-format off
-constexpr std::array<Route, 80> table{{
+constexpr std::array<Route, 87> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -104,6 +104,13 @@ constexpr std::array<Route, 80> table{{
     {"POST", "/api/v1/cleanups/{cleanup_id}/retry", submit, of_default<change_execution<Kind::cleanup, What::retry>>, "retryCleanup", "Try it again", "", "Change", "StepChanged"},
     {"POST", "/api/v1/cleanups/{cleanup_id}/skip", submit, of_default<change_execution<Kind::cleanup, What::skip>>, "skipCleanup", "Take it as done", "", "Change", "StepChanged"},
     {"POST", "/api/v1/cleanups/{cleanup_id}/cancel", submit, of_default<change_execution<Kind::cleanup, What::cancel>>, "cancelCleanup", "Give it up", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/tenants/{tenant}/service-calls", submit, submit_call, "submitServiceCall", "Have one HTTP request made at its time, once", "", "ServiceCallSubmission", "ServiceCall"},
+    {"POST", "/api/v1/tenants/{tenant}/service-calls:batch", submit, submit_calls, "submitServiceCalls", "Submit up to 1,000 calls; all are stored or none", "", "ServiceCallBatch", "ServiceCallsSubmitted"},
+    {"GET", "/api/v1/tenants/{tenant}/service-calls", read, list_calls, "listServiceCalls", "List service calls, newest first", "call_status call_name tag due_from due_until limit cursor", "", "ServiceCallPage"},
+    {"GET", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}", read, show_call, "getServiceCall", "A service call with its events", "", "", "ServiceCallView"},
+    {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/cancel", submit, cancel_call, "cancelServiceCall", "Cancel a call that is Scheduled", "", "Change", "ServiceCall"},
+    {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/reschedule", submit, reschedule_call, "rescheduleServiceCall", "Give a call that is Scheduled another time", "", "Reschedule", "ServiceCall"},
+    {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/repeat", submit, repeat_call, "repeatServiceCall", "Make the same request once more, as a call of its own", "", "Repeat", "ServiceCall"},
     {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
     {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},
     {"GET", "/readyz", none, show_readiness, "getReadiness", "Whether the server can do work", "", "", "Health"},

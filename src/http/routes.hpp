@@ -121,6 +121,13 @@ Task<Response> report_worker_result(Call& call);
 Task<Response> show_health(Call& call);
 Task<Response> show_readiness(Call& call);
 Task<Response> show_metrics(Call& call);
+Task<Response> submit_call(Call& call);
+Task<Response> submit_calls(Call& call);
+Task<Response> list_calls(Call& call);
+Task<Response> show_call(Call& call);
+Task<Response> cancel_call(Call& call);
+Task<Response> reschedule_call(Call& call);
+Task<Response> repeat_call(Call& call);
 Task<Response> show_openapi(Call& call);
 
 }  // namespace baton::http

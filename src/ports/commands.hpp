@@ -14,6 +14,7 @@
 #include "core/workflow/definition.hpp"
 #include "core/workflow/machine.hpp"
 #include "core/workflow/rows.hpp"
+#include "ports/call_commands.hpp"
 #include "ports/runbook_commands.hpp"
 
 namespace baton {
@@ -148,7 +149,8 @@ using Command =
     std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
                  PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
-                 SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases>;
+                 SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, SubmitCalls, RepeatCall,
+                 ChangeCall, StartCalls, EndCalls>;
 
 // ---- replies ----
 
@@ -276,7 +278,7 @@ struct Refused {
 
 using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply,
                            NoteReply, ExplainReply, WorkersReply, RunbookReply, BatchReply, MembersReply,
-                           StepReply, EventReply, Refused>;
+                           StepReply, EventReply, CallsReply, StartedReply, Refused>;
 
 // ---- the way in ----
 

@@ -34,7 +34,7 @@ bool WriteSet::empty() const {
   return jobs_new.empty() && jobs_changed.empty() && nodes_new.empty() && nodes_changed.empty() &&
          task_results_new.empty() && events_new.empty() && timers_new.empty() && timers_gone.empty() &&
          workflows_new.empty() && idempotency_keys_new.empty() && tags_new.empty() && logs_new.empty() &&
-         runbooks.empty();
+         runbooks.empty() && calls.empty();
 }
 
 bool runbook::Writes::empty() const {

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "core/workflow/rows.hpp"
+#include "ports/call_reads.hpp"
 #include "ports/runbook_reads.hpp"
 
 namespace baton {
@@ -63,7 +64,7 @@ struct Token {
   std::optional<Time> revoked_at;
 };
 
-class Reads : public RunbookReads {
+class Reads : public RunbookReads, public CallReads {
  public:
   [[nodiscard]] virtual Result<std::optional<workflow::Job>> job(const workflow::Tenant&,
                                                                  const workflow::JobId&) = 0;

@@ -18,8 +18,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "core/workflow/rows.hpp"
+#include "core/call/rows.hpp"
 #include "core/runbook/store_needs.hpp"
+#include "core/workflow/rows.hpp"
 
 namespace baton {
 
@@ -96,6 +97,7 @@ struct WriteSet {
   std::vector<workflow::Workflow> workflows_new;
   std::vector<workflow::IdempotencyKey> idempotency_keys_new;
   runbook::Writes runbooks;
+  call::Writes calls;
   [[nodiscard]] bool empty() const;
 };
 
@@ -111,6 +113,8 @@ class Store {
   [[nodiscard]] virtual Result<Loaded> load(const LoadRequest& request) = 0;
 
   [[nodiscard]] virtual Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) = 0;
+
+  [[nodiscard]] virtual Result<call::Loaded> load(const call::LoadRequest& request) = 0;
 
   // Ids that nobody else will be given, growing; those that are not used are gaps. Durable before it answers.
   [[nodiscard]] virtual Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table,

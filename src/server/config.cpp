@@ -96,6 +96,11 @@ Result<> set_names(std::vector<std::string>& to, std::string_view value) {
   return {};
 }
 
+Result<> add_text(std::vector<std::string>& out, std::string_view value) {
+  out.emplace_back(value);
+  return {};
+}
+
 constexpr std::array all_settings{
     Setting{"data", "DIR", "directory of the embedded database (DIR/baton.db); default ./baton-data",
             [](Config& c, std::string_view v) { return set_path(c.data, v); }},
@@ -111,6 +116,19 @@ constexpr std::array all_settings{
     Setting{"scheduler", "on|off",
             "the built-in scheduler of runbooks: data sources, phases and polls; default on",
             [](Config& c, std::string_view v) { return set_bool(c.scheduler, v); }},
+    Setting{"calls", "on|off", "make the service calls that are due; default on",
+            [](Config& c, std::string_view v) { return set_bool(c.calls, v); }},
+    Setting{"egress_allow", "RULES",
+            "where service calls may go although it is refused by default: CIDR, host or *.host, with commas between",
+            [](Config& c, std::string_view v) { return add_text(c.egress_allow, v); }},
+    Setting{"egress_deny", "RULES", "where they may not go; wins over egress_allow",
+            [](Config& c, std::string_view v) { return add_text(c.egress_deny, v); }},
+    Setting{"calls_max", "N", "service calls under way at once; default 512",
+            [](Config& c, std::string_view v) { return set_count(c.calls_max, v, 1); }},
+    Setting{"calls_per_origin", "N", "of these, to one scheme, host and port; default 64",
+            [](Config& c, std::string_view v) { return set_count(c.calls_per_origin, v, 1); }},
+    Setting{"calls_ca", "FILE", "certificates (PEM) that service calls trust beside the system's",
+            [](Config& c, std::string_view v) { return c.calls_ca = v, Result<>{}; }},
     Setting{"env", "NAMES",
             "variables that expressions may see as env.NAME, with commas between them; default none",
             [](Config& c, std::string_view v) { return set_names(c.env, v); }},

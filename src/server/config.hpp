@@ -35,6 +35,11 @@ struct Config {
   bool insecure = false;
   bool builtin = true;
   bool scheduler = true;  // off: an external one writes batches and members, and sends messages
+  bool calls = true;  // off: service calls are taken, and made by nobody
+  std::vector<std::string> egress_allow, egress_deny;  // where service calls may go
+  std::size_t calls_max = 512;           // under way at once
+  std::size_t calls_per_origin = 64;     // of these, to one scheme, host and port
+  std::string calls_ca;                  // trusted beside the system's; PEM
   std::vector<std::string> env;  // names of variables that expressions may see
   std::string log_level = "info";
   LogFormat log_format = LogFormat::automatic;

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "base/metrics.hpp"
+#include "caller/caller.hpp"
+#include "caller/dispatcher.hpp"
 #include "engine/service.hpp"
 #include "http/read_pool.hpp"
 #include "http/server.hpp"
@@ -84,6 +86,8 @@ struct Server::State {
   Result<> publish_all(const std::vector<DefinitionFile>& files);
   Result<> end_imports();
   Result<> start_http(http::Access access);
+  Result<> start_calls();
+  void stop_calls();
   void start_scheduler();
   void wake_scheduler();  // any thread
   void stop_scheduler();
@@ -98,6 +102,9 @@ struct Server::State {
   std::unique_ptr<http::Server> http;
   std::unique_ptr<worker::Builtin> builtin;
   std::unique_ptr<DataSources> sources;
+  std::unique_ptr<caller::HttpCaller> caller;
+  std::mutex calls_mutex;
+  std::unique_ptr<caller::Dispatcher> dispatcher;  // under the mutex
   std::mutex scheduler_mutex;
   std::unique_ptr<scheduler::Scheduler> scheduler;  // under the mutex
   std::thread io;
@@ -121,8 +128,41 @@ Result<> Server::State::start_engine() {
           .store_lost = [](const Error& error) { spdlog::error("the store is lost: {}", error.message); },
           .store_back = [] { spdlog::info("the store is back"); },
           .runbooks_changed = [this] { wake_scheduler(); },
+          .calls_scheduled =
+              [this](std::vector<DueCall> calls) {
+                const std::scoped_lock lock(calls_mutex);
+                if (dispatcher) dispatcher->scheduled(std::move(calls));
+              },
           .unreadable = [](const std::string& what) { spdlog::warn("{}", what); }});
   return engine->start();
+}
+
+Result<> Server::State::start_calls() {
+  if (!config.calls) return {};
+  caller::Options options;
+  TRY_ASSIGN(options.egress, caller::Egress::parse(config.egress_allow, config.egress_deny));
+  options.places = config.calls_max;
+  options.places_per_origin = config.calls_per_origin;
+  options.ca_file = config.calls_ca;
+  TRY_ASSIGN(caller, caller::HttpCaller::start(std::move(options)));
+  auto made = std::make_unique<caller::Dispatcher>(
+      *engine, clock, *caller, [url = config.store] { return store::make_reads(url); },
+      caller::DispatcherOptions{.name = "server-" + std::to_string(to_millis(clock.now())),
+                                .log = [](const std::string& what) { spdlog::warn("{}", what); }});
+  const std::scoped_lock lock(calls_mutex);
+  dispatcher = std::move(made);
+  dispatcher->start();
+  return {};
+}
+
+void Server::State::stop_calls() {
+  std::unique_ptr<caller::Dispatcher> ended;
+  {
+    const std::scoped_lock lock(calls_mutex);
+    ended = std::move(dispatcher);
+  }
+  if (ended) ended->stop();
+  if (caller) caller->stop();
 }
 
 void Server::State::start_scheduler() {
@@ -217,6 +257,7 @@ Result<> Server::start() {
     TRY(s.publish_all(files));
     s.sources = open_data_sources(s.config);
     TRY(s.end_imports());
+    TRY(s.start_calls());
     TRY(s.start_http(access));
     s.start_scheduler();
     if (s.config.builtin) {
@@ -247,6 +288,7 @@ void Server::stop() {
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
   if (s.engine && s.engine->ready()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
+  s.stop_calls();
   if (s.builtin) s.builtin->stop();
   if (s.engine) s.engine->stop();
 }

@@ -443,8 +443,77 @@ constexpr std::string_view execution_3 = R"sql(step_name {text} NOT NULL,
   params_json {text},
   result_json {text})sql";
 
+// Service calls. The events are the truth; service_calls is their fold, and what lists are made from. Ids grow with
+// time, so the rows of new calls go to the last pages of each tree. What waits for its time is found by an index that
+// holds nothing else: it is the timer. It begins with tenant and origin, which have a window each (core/call/agenda.hpp).
+constexpr std::string_view version_4 = R"sql(
+CREATE TABLE service_calls (
+  tenant_id {text} NOT NULL,
+  service_call_id {text} NOT NULL,
+  version {bigint} NOT NULL,
+  name {text} NOT NULL,
+  status {text} NOT NULL,
+  due_at {time} NOT NULL,
+  submitted_at {time} NOT NULL,
+  started_at {time},
+  finished_at {time},
+  started_by {text},
+  origin {text} NOT NULL,
+  repeat_of {text},
+  tags {text} NOT NULL,
+  request_spec {json} NOT NULL,
+  response_meta {json},
+  error_meta {json},
+  PRIMARY KEY (tenant_id, service_call_id)
+) {clustered};
+CREATE INDEX service_calls_due ON service_calls (tenant_id, origin, due_at, service_call_id) WHERE status='Scheduled';
+CREATE INDEX service_calls_running ON service_calls (tenant_id, service_call_id) WHERE status='Running';
+CREATE INDEX service_calls_by_status ON service_calls (tenant_id, status, service_call_id);
+CREATE INDEX service_calls_by_name ON service_calls (tenant_id, name, service_call_id);
+
+CREATE TABLE service_call_events (
+  tenant_id {text} NOT NULL,
+  service_call_id {text} NOT NULL,
+  version {bigint} NOT NULL,
+  event_type {text} NOT NULL,
+  occurred_at {time} NOT NULL,
+  correlation_id {text} NOT NULL,
+  causation_id {text} NOT NULL,
+  data {json} NOT NULL,
+  PRIMARY KEY (tenant_id, service_call_id, version)
+) {clustered};
+
+CREATE TABLE service_call_requests (
+  tenant_id {text} NOT NULL,
+  service_call_id {text} NOT NULL,
+  method {text} NOT NULL,
+  url {text} NOT NULL,
+  headers {text} NOT NULL,
+  timeout_ms {bigint} NOT NULL,
+  redirects_max {int} NOT NULL,
+  probe {json},
+  body {text} NOT NULL,
+  PRIMARY KEY (tenant_id, service_call_id)
+) {clustered};
+
+CREATE TABLE service_call_keys (
+  tenant_id {text} NOT NULL,
+  idempotency_key {text} NOT NULL,
+  service_call_id {text} NOT NULL,
+  request_hash {text} NOT NULL,
+  PRIMARY KEY (tenant_id, idempotency_key)
+) {clustered};
+
+CREATE TABLE service_call_tags (
+  tenant_id {text} NOT NULL,
+  tag {text} NOT NULL,
+  service_call_id {text} NOT NULL,
+  PRIMARY KEY (tenant_id, tag, service_call_id)
+) {clustered};
+)sql";
+
 // Version n is at n - 1; append only.
-constexpr std::array all = {version_1, version_2, version_3};
+constexpr std::array all = {version_1, version_2, version_3, version_4};
 
 struct Word {
   std::string_view placeholder, sqlite, postgres;

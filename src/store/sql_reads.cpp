@@ -5,7 +5,7 @@
 
 #include "core/workflow/definition.hpp"
 #include "store/schema.hpp"
-#include "store/sql_runbook_reads.hpp"
+#include "store/sql_call_reads.hpp"
 
 namespace baton::store {
 namespace {
@@ -67,9 +67,9 @@ struct Statements {
   Statement tokens{select<Token>() + " ORDER BY created_at,token_id", {}};
 };
 
-class SqlReads final : public SqlRunbookReads {
+class SqlReads final : public SqlCallReads {
  public:
-  using SqlRunbookReads::SqlRunbookReads;
+  using SqlCallReads::SqlCallReads;
 
   Result<> open() { return reader_.open(); }
 

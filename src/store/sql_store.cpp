@@ -6,6 +6,7 @@
 
 #include "store/data_tables.hpp"
 #include "store/schema.hpp"
+#include "store/sql_calls.hpp"
 #include "store/sql_runbooks.hpp"
 #include "store/statements.hpp"
 
@@ -151,7 +152,7 @@ std::string random_name() {
 class SqlStore final : public Store {
  public:
   SqlStore(Dialect dialect, Connect connect)
-      : dialect_(dialect), connect_(std::move(connect)), sql_(dialect), runbooks_(dialect) {}
+      : dialect_(dialect), connect_(std::move(connect)), sql_(dialect), runbooks_(dialect), calls_(dialect) {}
 
   Result<WriterState> open() override {
     connection_.reset();
@@ -227,6 +228,14 @@ class SqlStore final : public Store {
     if (!calls.empty()) TRY(run(calls, Mode::read));
     auto loaded = rows.finish();
     loaded.data_rows = data.finish();
+    return loaded;
+  }
+
+  Result<call::Loaded> load(const call::LoadRequest& request) override {
+    call::Loaded loaded;
+    std::vector<Call> calls;
+    calls_.add_load(calls, request, loaded);
+    if (!calls.empty()) TRY(run(calls, Mode::read));
     return loaded;
   }
 
@@ -349,6 +358,7 @@ class SqlStore final : public Store {
     add_write(calls, sql_.tag_insert, writes.tags_new, Columns::all);
     add_write(calls, sql_.log_insert, writes.logs_new, Columns::all);
     runbooks_.add_writes(calls, writes.runbooks);
+    calls_.add_writes(calls, writes.calls);
     return run(calls, Mode::write);
   }
 
@@ -413,6 +423,7 @@ class SqlStore final : public Store {
   Connect connect_;
   Statements sql_;
   SqlRunbooks runbooks_;
+  SqlCalls calls_;
   std::unique_ptr<Connection> connection_;  // none: open() is needed
   const std::string owner_ = random_name();
   std::int64_t term_ = 0;

@@ -76,6 +76,10 @@ inline std::optional<workflow::EventType> parse(std::string_view word, workflow:
   return workflow::event_type(word);
 }
 inline std::optional<Role> parse(std::string_view word, Role) { return role(word); }
+inline std::optional<call::Status> parse(std::string_view word, call::Status) { return call::status(word); }
+inline std::optional<call::EventType> parse(std::string_view word, call::EventType) {
+  return call::event_type(word);
+}
 inline std::optional<runbook::BatchStatus> parse(std::string_view word, runbook::BatchStatus) {
   return runbook::batch_status(word);
 }

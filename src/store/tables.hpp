@@ -3,6 +3,7 @@
 
 #include "core/workflow/rows.hpp"
 #include "ports/reads.hpp"
+#include "store/call_tables.hpp"
 #include "store/columns.hpp"
 #include "store/runbook_tables.hpp"
 

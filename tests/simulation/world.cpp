@@ -30,6 +30,11 @@ class World::FaultyStore final : public Store {
       return fail(Code::unavailable, "the store is away");
     return store_.load(needs);
   }
+  Result<call::Loaded> load(const call::LoadRequest& request) override {
+    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
+      return fail(Code::unavailable, "the store is away");
+    return store_.load(request);
+  }
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
     if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
       return fail(Code::unavailable, "the store is away");

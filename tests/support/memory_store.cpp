@@ -117,6 +117,16 @@ Result<runbook::Loaded> MemoryStore::load(const std::vector<runbook::Need>& need
   return database_.runbooks.load(needs);
 }
 
+Result<call::Loaded> MemoryStore::load(const call::LoadRequest& request) {
+  if (!open_) return not_open();
+  call::Loaded loaded;
+  take(database_.calls, std::set(request.calls.begin(), request.calls.end()), loaded.calls);
+  take(database_.call_requests, std::set(request.requests.begin(), request.requests.end()), loaded.requests);
+  take(database_.call_keys, std::set(request.idempotency_keys.begin(), request.idempotency_keys.end()),
+       loaded.idempotency_keys);
+  return loaded;
+}
+
 Result<std::vector<std::int64_t>> MemoryStore::reserve_ids(runbook::Table table, std::size_t count) {
   if (!open_) return not_open();
   return database_.runbooks.reserve_ids(table, count);
@@ -228,6 +238,11 @@ Result<> MemoryStore::check(const WriteSet& w) const {
       return fail(Code::conflict, "a timer that was to be inserted exists already");
     }
   }
+  for (const call::EventRow& event : w.calls.events_new)
+    if (db.call_events.contains({{event.tenant_id, event.service_call_id}, event.version}))
+      return fail(Code::conflict, "an event of this version exists already");
+  for (const call::Call& row : w.calls.calls_changed)
+    if (!db.calls.contains(row.key())) return fail(Code::conflict, "a call that was to be updated does not exist");
   return db.runbooks.check(w.runbooks);
 }
 
@@ -246,6 +261,14 @@ void MemoryStore::apply(const WriteSet& writes, std::int64_t commit_number) {
     if (is_waiting(row)) db.waiting.insert(waiting_key(row));
   }
   insert_all(db.task_results, writes.task_results_new);
+  for (const call::EventRow& event : writes.calls.events_new)
+    db.call_events.insert({{{event.tenant_id, event.service_call_id}, event.version}, event});
+  for (const call::Call& row : writes.calls.calls_new) db.calls.insert({row.key(), row});
+  for (const call::Call& row : writes.calls.calls_changed) store::copy_live(row, db.calls.at(row.key()));
+  for (const call::Request& row : writes.calls.requests_new)
+    db.call_requests.insert({{row.tenant_id, row.service_call_id}, row});
+  for (const call::IdempotencyKey& row : writes.calls.keys_new)
+    db.call_keys.insert({{row.tenant_id, row.idempotency_key}, row});
   insert_all(db.events, writes.events_new);
   for (const Timer& timer : writes.timers_gone) db.timers.erase(timer);
   db.timers.insert(writes.timers_new.begin(), writes.timers_new.end());

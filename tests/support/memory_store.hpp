@@ -31,6 +31,10 @@ struct MemoryDatabase {
   std::map<std::tuple<workflow::JobId, std::string, std::int64_t>, workflow::LogLine> logs;
   std::set<WaitingKey> waiting;  // an index over the DISPATCHED nodes
   MemoryRunbooks runbooks;
+  std::map<call::CallKey, call::Call> calls;
+  std::map<std::pair<call::CallKey, std::int64_t>, call::EventRow> call_events;
+  std::map<call::CallKey, call::Request> call_requests;
+  std::map<std::pair<Tenant, std::string>, call::IdempotencyKey> call_keys;
   std::int64_t term = 0;
   int owner = 0;   // the store that took the term
   int stores = 0;  // that there ever were
@@ -52,6 +56,7 @@ class MemoryStore : public Store {
   Result<WriterState> open() override;
   Result<Loaded> load(const LoadRequest& request) override;
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override;
+  Result<call::Loaded> load(const call::LoadRequest& request) override;
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override;
   Result<> write_data(const runbook::DataRows& rows) override;
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override;

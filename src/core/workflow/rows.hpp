@@ -14,7 +14,7 @@
 namespace baton::workflow {
 
 using JobId = Id<struct JobTag>;
-using Tenant = Id<struct TenantTag>;  // every row belongs to one; "default" where nobody cares
+using baton::Tenant;
 
 enum class JobStatus { pending, running, completed, failed, cancelled };
 enum class NodeStatus { pending, ready, dispatched, running, completed, failed, skipped, cancelled };

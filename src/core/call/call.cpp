@@ -1,0 +1,223 @@
+#include "core/call/call.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/json_document.hpp"
+#include "base/mutant.hpp"
+
+namespace baton::call {
+namespace {
+
+constexpr std::array<std::string_view, 4> status_words{"Scheduled", "Running", "Succeeded", "Failed"};
+constexpr std::array<std::string_view, 5> event_words{"ServiceCallSubmitted", "ServiceCallScheduled", "ExecutionStarted",
+                                                      "ExecutionSucceeded", "ExecutionFailed"};
+
+template <class Enum, std::size_t n>
+std::optional<Enum> find(const std::array<std::string_view, n>& words, std::string_view name) {
+  const auto it = std::ranges::find(words, name);
+  if (it == words.end()) return std::nullopt;
+  return static_cast<Enum>(it - words.begin());
+}
+
+
+// Writes an object, field after field.
+class Writer {
+ public:
+  Writer& text(std::string_view key, std::string_view value) { return json(key, quoted(value)); }
+  Writer& time(std::string_view key, Time value) { return text(key, to_iso(value)); }
+  Writer& json(std::string_view key, std::string_view value) {
+    out_ += (out_.empty() ? "{" : ",") + quoted(key) + ":" + std::string(value);
+    return *this;
+  }
+  [[nodiscard]] Json done() { return {out_.empty() ? "{}" : out_ + "}"}; }
+
+ private:
+  std::string out_;
+};
+
+std::string list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& each : texts) out += (out.size() > 1 ? "," : "") + quoted(each);
+  return out + "]";
+}
+
+// Fields of an event. A look that finds nothing makes the whole unreadable.
+struct Reader {
+  JsonView root;
+  bool ok = true;
+
+  std::string text(std::string_view key) {
+    const JsonView at = root.find(key);
+    ok = ok && at && at.kind() == JsonKind::string;
+    return ok ? std::string(at.string()) : "";
+  }
+  Time time(std::string_view key) {
+    const auto read = from_iso(text(key));
+    ok = ok && read;
+    return read.value_or(Time{});
+  }
+  Json json(std::string_view key) {
+    const JsonView at = root.find(key);
+    ok = ok && at;
+    return ok ? at.json() : Json{};
+  }
+  std::vector<std::string> texts(std::string_view key) {
+    std::vector<std::string> out;
+    const JsonView at = root.find(key);
+    if (!at) return out;
+    ok = ok && at.kind() == JsonKind::array;
+    if (!ok) return out;
+    for (const JsonView& item : at.items()) {
+      ok = ok && item.kind() == JsonKind::string;
+      if (ok) out.emplace_back(item.string());
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+std::string_view name(Status status) { return status_words[static_cast<std::size_t>(status)]; }
+std::string_view name(EventType type) { return event_words[static_cast<std::size_t>(type)]; }
+std::optional<Status> status(std::string_view name) { return find<Status>(status_words, name); }
+std::optional<EventType> event_type(std::string_view name) { return find<EventType>(event_words, name); }
+
+// --- events as JSON
+
+EventType type_of(const Event& event) { return static_cast<EventType>(event.index()); }
+
+Json to_json(const Event& event) {
+  return std::visit(overloaded{
+                        [](const Submitted& e) {
+                          Writer out;
+                          out.text("name", e.name).json("requestSpec", e.request_spec.text);
+                          out.time("submittedAt", e.submitted_at).json("tags", list(e.tags)).text("origin", e.origin);
+                          if (e.repeat_of) out.text("repeatOf", *e.repeat_of);
+                          return out.done();
+                        },
+                        [](const Scheduled& e) { return Writer().time("dueAt", e.due_at).done(); },
+                        [](const Started& e) { return Writer().time("startedAt", e.started_at).done(); },
+                        [](const Succeeded& e) {
+                          return Writer().time("finishedAt", e.finished_at).json("responseMeta", e.response_meta.text).done();
+                        },
+                        [](const Failed& e) {
+                          return Writer().time("finishedAt", e.finished_at).json("errorMeta", e.error_meta.text).done();
+                        },
+                    },
+                    event);
+}
+
+std::optional<Event> read_event(EventType type, const Json& data) {
+  const auto document = JsonDocument::parse(data.text);
+  if (!document || document->root().kind() != JsonKind::object) return std::nullopt;
+  Reader in{document->root()};
+  Event event;
+  switch (type) {
+    case EventType::submitted: {
+      Submitted e{.name = in.text("name"),
+                  .request_spec = in.json("requestSpec"),
+                  .submitted_at = in.time("submittedAt"),
+                  .tags = in.texts("tags"),
+                  .origin = in.text("origin")};
+      if (in.root.find("repeatOf")) e.repeat_of = in.text("repeatOf");
+      event = std::move(e);
+      break;
+    }
+    case EventType::scheduled: event = Scheduled{in.time("dueAt")}; break;
+    case EventType::started: event = Started{in.time("startedAt")}; break;
+    case EventType::succeeded: event = Succeeded{in.time("finishedAt"), in.json("responseMeta")}; break;
+    case EventType::failed: event = Failed{in.time("finishedAt"), in.json("errorMeta")}; break;
+  }
+  if (!in.ok) return std::nullopt;
+  return event;
+}
+
+// --- the fold
+
+void apply(const EventRow& row, const Event& event, Call& call) {
+  call.version = row.version;
+  std::visit(overloaded{
+                 [&](const Submitted& e) {
+                   call.tenant_id = row.tenant_id;
+                   call.service_call_id = row.service_call_id;
+                   call.name = e.name;
+                   call.request_spec = e.request_spec;
+                   call.submitted_at = e.submitted_at;
+                   call.tags = list(e.tags);
+                   call.origin = e.origin;
+                   call.repeat_of = e.repeat_of;
+                 },
+                 [&](const Scheduled& e) { call.due_at = e.due_at; },
+                 [&](const Started& e) {
+                   call.status = Status::running;
+                   call.started_at = e.started_at;
+                   call.started_by = row.causation_id;
+                 },
+                 [&](const Succeeded& e) {
+                   call.status = Status::succeeded;
+                   call.finished_at = e.finished_at;
+                   call.response_meta = e.response_meta;
+                 },
+                 [&](const Failed& e) {
+                   call.status = Status::failed;
+                   call.finished_at = e.finished_at;
+                   call.error_meta = e.error_meta;
+                 },
+             },
+             event);
+}
+
+std::vector<std::string> read_tags(const Call& call) {
+  const std::string text = "{\"tags\":" + call.tags + "}";
+  const auto document = JsonDocument::parse(text);
+  if (!document) return {};
+  return Reader{document->root()}.texts("tags");
+}
+
+std::optional<Call> fold(const std::vector<EventRow>& events) {
+  if (events.empty() || events.front().event_type != EventType::submitted) return std::nullopt;
+  Call call;
+  for (const EventRow& row : events) {
+    const auto event = read_event(row.event_type, row.data);
+    if (!event || row.version != call.version + 1) return std::nullopt;
+    apply(row, *event, call);
+  }
+  return call;
+}
+
+// --- decisions
+
+Decision<Event> start(const Call& call, Time now) {
+  if (call.status != Status::scheduled && !MUTANT(call_started_twice)) return std::unexpected(Refused::not_scheduled);
+  if (call.due_at > now && !MUTANT(call_started_early)) return std::unexpected(Refused::not_due);
+  return Started{now};
+}
+
+Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now) {
+  if (call.status != Status::running && !MUTANT(call_ends_twice)) return std::unexpected(Refused::not_running);
+  if (succeeded) return Succeeded{now, std::move(meta)};
+  return Failed{now, std::move(meta)};
+}
+
+Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason, Time now) {
+  if (call.status != Status::scheduled && !(MUTANT(running_call_cancelled) && call.status == Status::running))
+    return std::unexpected(Refused::not_scheduled);
+  const std::string message = "cancelled" + (by.empty() ? "" : " by " + by) + (reason.empty() ? "" : ": " + reason);
+  return Failed{now, error_meta(cancelled, message)};
+}
+
+Decision<Event> reschedule(const Call& call, Time due_at) {
+  if (call.status != Status::scheduled) return std::unexpected(Refused::not_scheduled);
+  return Scheduled{due_at};
+}
+
+Json error_meta(std::string_view kind, std::string_view message, std::string_view more) {
+  Writer out;
+  out.text("kind", kind).text("message", message);
+  std::string text = out.done().text;
+  if (!more.empty()) text.insert(text.size() - 1, "," + std::string(more));
+  return {text};
+}
+
+}  // namespace baton::call

@@ -1,0 +1,74 @@
+// A service call: one HTTP request, made once, at or after its time. What may happen is decided here, on the fold of
+// its events; nothing here knows of clocks, stores or sockets.
+//
+//   submit ─▶ Scheduled ──start──▶ Running ──▶ Succeeded | Failed
+//                 └──cancel──▶ Failed
+//
+// Invariants: a single attempt; never started before its time; what has ended never changes; each event is the
+// version after the one before.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/call/rows.hpp"
+
+namespace baton::call {
+
+// --- facts
+
+struct Submitted {
+  std::string name;
+  Json request_spec;
+  Time submitted_at{};
+  std::vector<std::string> tags;
+  std::string origin;
+  std::optional<std::string> repeat_of;
+};
+struct Scheduled {  // also again, when it is rescheduled
+  Time due_at{};
+};
+struct Started {
+  Time started_at{};
+};
+struct Succeeded {
+  Time finished_at{};
+  Json response_meta;
+};
+struct Failed {
+  Time finished_at{};
+  Json error_meta;
+};
+using Event = std::variant<Submitted, Scheduled, Started, Succeeded, Failed>;
+
+[[nodiscard]] EventType type_of(const Event& event);
+[[nodiscard]] Json to_json(const Event& event);
+// None: it is not what to_json writes.
+[[nodiscard]] std::optional<Event> read_event(EventType type, const Json& data);
+
+// What an event makes of a call. The first one makes it.
+void apply(const EventRow& row, const Event& event, Call& call);
+[[nodiscard]] std::vector<std::string> read_tags(const Call& call);
+// The fold of a stream; none when it is empty, has a gap or holds what cannot be read.
+[[nodiscard]] std::optional<Call> fold(const std::vector<EventRow>& events);
+
+// --- decisions: what happens, or why nothing does
+
+enum class Refused { not_found, not_due, not_scheduled, not_running };
+template <class T>
+using Decision = std::expected<T, Refused>;
+
+[[nodiscard]] Decision<Event> start(const Call& call, Time now);
+[[nodiscard]] Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now);
+[[nodiscard]] Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason, Time now);
+[[nodiscard]] Decision<Event> reschedule(const Call& call, Time due_at);
+
+// {"kind": …, "message": …} and whatever else is known.
+[[nodiscard]] Json error_meta(std::string_view kind, std::string_view message, std::string_view more = {});
+inline constexpr std::string_view outcome_unknown = "OutcomeUnknown";
+inline constexpr std::string_view cancelled = "Cancelled";
+
+}  // namespace baton::call

@@ -1,0 +1,92 @@
+#include "core/call/call.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton::call {
+namespace {
+
+const Time noon = *from_iso("2026-03-01T12:00:00Z");
+
+EventRow row(std::int64_t version, const Event& event) {
+  return {.tenant_id = Tenant{"acme"},
+          .service_call_id = CallId{"018f"},
+          .version = version,
+          .event_type = type_of(event),
+          .occurred_at = noon,
+          .correlation_id = "018f",
+          .causation_id = "cause-" + std::to_string(version),
+          .data = to_json(event)};
+}
+
+const Event submitted = Submitted{"charge", Json{R"({"method":"POST","url":"https://pay.example/1"})"}, noon,
+                                  {"a\"b", "z"}, "https://pay.example:443", "017f"};
+
+TEST(ServiceCall, EveryEventReadsBackAsItWasWritten) {
+  const std::vector<Event> all{submitted, Scheduled{noon}, Started{noon}, Succeeded{noon, Json{R"({"status":200})"}},
+                               Failed{noon, error_meta("Timeout", "after 30 s", R"("status":0)")}};
+  for (const Event& event : all) {
+    const auto read = read_event(type_of(event), to_json(event));
+    ASSERT_TRUE(read) << to_json(event).text;
+    EXPECT_EQ(read->index(), event.index());
+    EXPECT_EQ(to_json(*read), to_json(event));
+  }
+  EXPECT_FALSE(read_event(EventType::scheduled, Json{R"({"dueAt":"soon"})"}));
+  EXPECT_FALSE(read_event(EventType::scheduled, Json{"{}"}));
+  EXPECT_FALSE(read_event(EventType::started, Json{"[]"}));
+}
+
+TEST(ServiceCall, IsTheFoldOfItsEvents) {
+  const std::vector<EventRow> events{row(1, submitted), row(2, Scheduled{noon}), row(3, Started{noon}),
+                                     row(4, Succeeded{noon, Json{R"({"status":200})"}})};
+  const auto call = fold(events);
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->version, 4);
+  EXPECT_EQ(call->status, Status::succeeded);
+  EXPECT_EQ(call->name, "charge");
+  EXPECT_EQ(read_tags(*call), (std::vector<std::string>{"a\"b", "z"}));
+  EXPECT_EQ(call->repeat_of, "017f");
+  EXPECT_EQ(call->started_by, "cause-3");
+  EXPECT_EQ(call->response_meta, Json{R"({"status":200})"});
+}
+
+TEST(ServiceCall, AStreamWithAGapIsNone) {
+  EXPECT_FALSE(fold({}));
+  EXPECT_FALSE(fold({row(1, Scheduled{noon})}));
+  EXPECT_FALSE(fold({row(1, submitted), row(3, Scheduled{noon})}));
+  EXPECT_FALSE(fold({row(1, submitted), row(1, Scheduled{noon})}));
+}
+
+TEST(ServiceCall, IsStartedOnceAndNotBeforeItsTime) {
+  Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
+  EXPECT_EQ(start(call, noon - Duration{1}).error(), Refused::not_due);
+  ASSERT_TRUE(start(call, noon));
+  apply(row(3, Started{noon}), Started{noon}, call);
+  EXPECT_EQ(start(call, noon).error(), Refused::not_scheduled);
+  EXPECT_EQ(cancel(call, "ada", "", noon).error(), Refused::not_scheduled);
+  EXPECT_EQ(reschedule(call, noon).error(), Refused::not_scheduled);
+}
+
+TEST(ServiceCall, EndsOnce) {
+  Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
+  EXPECT_EQ(finish(call, true, Json{"{}"}, noon).error(), Refused::not_running);
+  apply(row(3, Started{noon}), Started{noon}, call);
+  ASSERT_TRUE(finish(call, false, Json{"{}"}, noon));
+  apply(row(4, Failed{noon, Json{"{}"}}), Failed{noon, Json{"{}"}}, call);
+  EXPECT_EQ(finish(call, true, Json{"{}"}, noon).error(), Refused::not_running);
+}
+
+TEST(ServiceCall, ThatWaitsMayBeCancelledOrRescheduled) {
+  Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
+  const auto later = reschedule(call, noon + std::chrono::hours{1});
+  ASSERT_TRUE(later);
+  apply(row(3, *later), *later, call);
+  EXPECT_EQ(start(call, noon).error(), Refused::not_due);
+  const auto gone = cancel(call, "ada", "not needed", noon);
+  ASSERT_TRUE(gone);
+  apply(row(4, *gone), *gone, call);
+  EXPECT_EQ(call.status, Status::failed);
+  EXPECT_EQ(call.error_meta->text, R"({"kind":"Cancelled","message":"cancelled by ada: not needed"})");
+}
+
+}  // namespace
+}  // namespace baton::call

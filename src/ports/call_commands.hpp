@@ -1,0 +1,96 @@
+// What may be asked of the engine about service calls, and what it answers; see commands.hpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/call/agenda.hpp"
+#include "core/call/call.hpp"
+
+namespace baton {
+
+// A call as somebody wants it made.
+struct NewCall {
+  call::CallKey key;  // made by the caller, so that a repeated command is the same call
+  std::string name;
+  std::optional<Time> due_at;  // none: at once
+  call::Request request;
+  Json request_spec;  // what everybody may read of it
+  std::string origin;
+  std::vector<std::string> tags;  // sorted, each once
+  std::optional<std::string> idempotency_key;
+  std::string request_hash;  // with a key: of what was asked for
+  std::string correlation_id;
+  std::string causation_id;
+};
+
+// All of them or, if the store fails, none; each is answered by itself.
+struct SubmitCalls {
+  std::vector<NewCall> calls;
+};
+
+// The same request once more, as a call of its own.
+struct RepeatCall {
+  call::CallKey origin;
+  call::CallId new_id;
+  std::optional<Time> due_at;
+  std::string causation_id;
+};
+
+// Only while it is Scheduled. Doing it again changes nothing.
+struct ChangeCall {
+  enum class What { cancel, reschedule };
+  call::CallKey key;
+  What what{};
+  Time due_at{};  // of a reschedule
+  std::string by;
+  std::string reason;
+};
+
+// Their time has come and there is a place for each: the start is durable before the answer, and what is answered as
+// started is to be sent. Asked again with the same started_by, a call that was started so is answered as started: for
+// when an answer was lost.
+struct StartCalls {
+  std::string started_by;
+  std::vector<call::CallKey> keys;
+};
+
+// How a call that was started ended.
+struct CallOutcome {
+  call::CallKey key;
+  bool succeeded = false;
+  Json meta;  // responseMeta or errorMeta
+  std::string causation_id;
+};
+struct EndCalls {
+  std::vector<CallOutcome> outcomes;
+};
+
+struct CallReply {
+  call::Call call;
+  bool changed = true;  // false: it was so already
+};
+struct CallsReply {  // one for each, in order
+  struct Problem {
+    bool conflict = false;  // the key was used for another request; otherwise it does not exist, or is not so far
+    std::string why;
+  };
+  std::vector<std::variant<CallReply, Problem>> calls;
+};
+struct StartedReply {
+  struct Started {
+    call::Call call;
+    call::Request request;
+  };
+  std::vector<Started> started;  // those that were not are not here: they are over, or not yet due
+};
+
+// A call that waits for its time, for whoever makes the calls.
+struct DueCall {
+  call::Lane lane;
+  call::Due due;
+};
+
+}  // namespace baton

@@ -1,0 +1,26 @@
+// The part of the Reads port that is about service calls.
+#pragma once
+
+#include "store/sql_runbook_reads.hpp"
+
+namespace baton::store {
+
+class SqlCallReads : public SqlRunbookReads {
+ public:
+  using SqlRunbookReads::SqlRunbookReads;
+
+  Result<std::optional<call::Call>> service_call(const call::CallKey& key) override;
+  Result<std::vector<call::EventRow>> call_events(const call::CallKey& key) override;
+  Result<std::vector<call::Call>> calls(const CallFilter& filter, const std::string& before,
+                                        std::size_t limit) override;
+  Result<std::vector<call::Due>> due_calls(const call::Lane& lane, const call::Due& after, std::size_t limit) override;
+  Result<std::optional<std::pair<call::Lane, Time>>> next_lane(const call::Lane& after) override;
+  Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after, std::size_t limit) override;
+  Result<std::optional<call::Request>> call_request(const call::CallKey& key) override;
+  Result<std::vector<call::Call>> all_calls(const call::CallKey& after, std::size_t limit) override;
+};
+
+// The statement behind CallReads::calls; here so that a test can ask the database for its plan.
+[[nodiscard]] Statement calls_statement(const CallFilter& filter);
+
+}  // namespace baton::store
