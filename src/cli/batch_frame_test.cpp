@@ -59,7 +59,7 @@ TEST(BatchFrame, ShowsPhasesMembersPaceAndFailures) {
 T 2026-11-20 22:00 UTC, in 4 d 3 h
 
 prepare   dispatched  2026-11-15 22:00  21 h ago
-  [###########x>.......]   62 %  6,200 ok  31 failed  120 running  3,649 pending
+  [#########x>......]   62 %  6,200 ok  31 failed  120 dispatched  3,649 pending
 cut-over  pending     2026-11-20 22:00  in 4 d 3 h
 
 members  9,969 active  31 failed  0 removed
@@ -129,7 +129,7 @@ TEST(BatchFrame, OfAManualBatchSaysHowItGoesOn) {
       "{}", 0, now, {}));
   EXPECT_NE(text.find("no T: phases begin with 'baton batch advance'"), std::string::npos) << text;
   EXPECT_NE(text.find("init  \n  ["), std::string::npos) << text;
-  EXPECT_NE(text.find("50 %  1 ok  1 running"), std::string::npos) << text;
+  EXPECT_NE(text.find("50 %  1 ok  1 dispatched"), std::string::npos) << text;
   EXPECT_NE(text.find("go    pending     by hand"), std::string::npos) << text;
 }
 

@@ -28,7 +28,7 @@ Segments segments_of(const Tally& tally) {
   return {{{tally.succeeded, "█", "#", Colour::green},
            {tally.failed, "█", "x", Colour::red},
            {tally.cancelled, "▒", "-", Colour::yellow},
-           {tally.running, "▓", ">", Colour::blue},
+           {tally.dispatched, "▓", ">", Colour::blue},
            {tally.pending, "░", ".", Colour::dim}}};
 }
 
@@ -64,7 +64,7 @@ void Tally::add(std::string_view status, std::int64_t number) {
   else if (status == "cancelled")
     cancelled += number;
   else if (status == "dispatched" || status == "polling")
-    running += number;
+    dispatched += number;
   else
     pending += number;
 }
@@ -73,7 +73,7 @@ Tally& Tally::operator+=(const Tally& other) {
   succeeded += other.succeeded;
   failed += other.failed;
   cancelled += other.cancelled;
-  running += other.running;
+  dispatched += other.dispatched;
   pending += other.pending;
   return *this;
 }
@@ -87,7 +87,7 @@ std::vector<std::string> words(const Tally& tally) {
   };
   say(tally.succeeded, "ok");
   say(tally.failed, "failed");
-  say(tally.running, "running");
+  say(tally.dispatched, "dispatched");
   say(tally.pending, "pending");
   say(tally.cancelled, "cancelled");
   return all;

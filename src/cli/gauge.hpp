@@ -17,13 +17,13 @@ struct Tally {
   std::int64_t succeeded = 0;
   std::int64_t failed = 0;  // for good, whatever came of it: rolled back, out of time
   std::int64_t cancelled = 0;
-  std::int64_t running = 0;  // dispatched or polling
+  std::int64_t dispatched = 0;  // or polling: a worker has it, or is to take it
   std::int64_t pending = 0;
 
   void add(std::string_view status, std::int64_t number);  // one that is not known counts as pending
   Tally& operator+=(const Tally& other);
   [[nodiscard]] std::int64_t ended() const { return succeeded + failed + cancelled; }
-  [[nodiscard]] std::int64_t open() const { return running + pending; }
+  [[nodiscard]] std::int64_t open() const { return dispatched + pending; }
   [[nodiscard]] std::int64_t total() const { return ended() + open(); }
   [[nodiscard]] std::int64_t percent() const;  // 100 only when nothing is open; 0 of nothing
 };
@@ -32,7 +32,7 @@ struct Tally {
 [[nodiscard]] std::vector<std::string> words(const Tally& tally);
 
 // A bar of exactly so many columns. What is not zero has at least one of them, so that one failure of 10,000
-// is seen. Without colour: '#' succeeded, 'x' failed, '-' cancelled, '>' running, '.' pending.
+// is seen. Without colour: '#' succeeded, 'x' failed, '-' cancelled, '>' dispatched, '.' pending.
 [[nodiscard]] std::string bar(const Tally& tally, std::size_t columns, bool colour);
 
 [[nodiscard]] std::string grouped(std::int64_t number);                         // 10,000

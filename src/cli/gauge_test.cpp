@@ -47,11 +47,11 @@ TEST(Tallies, PutTheEightStatusesOfAStepInFive) {
                              "rolled_back", "cancelled"})
     tally.add(status, 1);
   EXPECT_EQ(tally.failed, 3);
-  EXPECT_EQ(tally.running, 2);
+  EXPECT_EQ(tally.dispatched, 2);
   EXPECT_EQ(tally.ended(), 5);
   EXPECT_EQ(tally.total(), 8);
-  EXPECT_EQ(words({.succeeded = 6200, .failed = 31, .running = 1}),
-            (std::vector<std::string>{"6,200 ok", "31 failed", "1 running"}));
+  EXPECT_EQ(words({.succeeded = 6200, .failed = 31, .dispatched = 1}),
+            (std::vector<std::string>{"6,200 ok", "31 failed", "1 dispatched"}));
 }
 
 TEST(Tallies, HaveAHundredPercentOnlyWhenNothingIsLeft) {
@@ -61,7 +61,7 @@ TEST(Tallies, HaveAHundredPercentOnlyWhenNothingIsLeft) {
 }
 
 TEST(Bars, ShowEachPart) {
-  EXPECT_EQ(bar({.succeeded = 5, .failed = 1, .running = 2, .pending = 2}, 10, false), "#####x>>..");
+  EXPECT_EQ(bar({.succeeded = 5, .failed = 1, .dispatched = 2, .pending = 2}, 10, false), "#####x>>..");
   EXPECT_EQ(bar({}, 4, false), "....");
   EXPECT_EQ(bar({.succeeded = 9'999, .failed = 1}, 10, false), "#########x");
   EXPECT_EQ(bar({.succeeded = 1, .cancelled = 1}, 4, true), "\x1b[32m██\x1b[0m\x1b[33m▒▒\x1b[0m");
@@ -75,7 +75,7 @@ RC_GTEST_PROP(Bars, FillTheirColumnsAndHideNothing, ()) {
   RC_ASSERT(columns_of(text) == columns);
   RC_ASSERT((text.find('x') != std::string::npos) == (tally.failed > 0));
   RC_ASSERT((text.find('#') != std::string::npos) == (tally.succeeded > 0));
-  RC_ASSERT((text.find('>') != std::string::npos) == (tally.running > 0));
+  RC_ASSERT((text.find('>') != std::string::npos) == (tally.dispatched > 0));
 }
 
 }  // namespace

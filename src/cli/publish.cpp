@@ -12,7 +12,7 @@ namespace baton::cli {
 namespace {
 
 int publish_one(Remote& remote, const RemoteOptions& options, const std::string& file,
-                const std::string& target, std::string_view name_key) {
+                const std::string& target, std::string_view name_key, const Afterwards& afterwards) {
   auto text = read_file(file);
   if (!text) {
     complain(text.error().message);
@@ -27,6 +27,7 @@ int publish_one(Remote& remote, const RemoteOptions& options, const std::string&
   } else if (answer->ok()) {
     fmt::print("{}: {} version {} {}\n", file, body.text(name_key), body.number("version"),
                answer->status == 201 ? "is published" : "was published before");
+    if (afterwards) afterwards(remote, body, answer->status == 201);
     print_diagnostics(file, body, Diagnostic::Level::warning);
   } else if (is_invalid) {
     print_diagnostics(file, body, Diagnostic::Level::error);
@@ -40,11 +41,11 @@ int publish_one(Remote& remote, const RemoteOptions& options, const std::string&
 }  // namespace
 
 int publish_files(const RemoteOptions& options, const std::vector<std::string>& files,
-                  const std::string& target, std::string_view name_key) {
+                  const std::string& target, std::string_view name_key, const Afterwards& afterwards) {
   Remote remote(options);
   int worst = exit_ok;
   for (const std::string& file : files)
-    worst = std::max(worst, publish_one(remote, options, file, target, name_key));
+    worst = std::max(worst, publish_one(remote, options, file, target, name_key, afterwards));
   return worst;
 }
 

@@ -44,12 +44,56 @@ int validate(const Options& options) {
   return print_checked(files, options.remote.as_json);
 }
 
+struct OpenBatches {
+  std::int64_t timed = 0, by_hand = 0;
+  bool are_more = false;  // than were counted
+};
+
+// As far as one page of each status tells.
+OpenBatches open_batches(Remote& remote, const std::string& runbook) {
+  OpenBatches open;
+  for (const std::string_view status : {"detected", "init_dispatched", "active"}) {
+    const auto answer = remote.get(
+        Target("/api/v1/batches").with("runbook", runbook).with("status", status).with("limit", 200).text());
+    if (!answer || !answer->ok()) continue;
+    const Fields page(answer->body);
+    for (const Fields& batch : page.items("batches"))
+      ++(batch.has("batch_start_time") ? open.timed : open.by_hand);
+    open.are_more |= page.has("next_cursor");
+  }
+  return open;
+}
+
+// A new version is for open batches too, which is easily forgotten.
+void tell_transition(const Options& options, Remote& remote, const Fields& row) {
+  const OpenBatches open = open_batches(remote, row.text("name"));
+  const std::int64_t all = open.timed + open.by_hand;
+  if (all == 0) return;
+  std::string text = fmt::format("{}{} {} over to version {}", open.are_more ? "more than " : "",
+                                 counted(all, "open batch"), all == 1 ? "goes" : "go", row.number("version"));
+  if (open.timed > 0)
+    text += options.overdue_behavior == "ignore"
+                ? "; phases that are past due are left out"
+                : "; phases that are past due run again (leave them out with --overdue-behavior ignore)";
+  if (open.by_hand > 0) text += "; in batches by hand all phases wait for 'baton batch advance' again";
+  if (options.rerun_init) text += "; init steps run again";
+  fmt::print("{}\n", text);
+}
+
 int publish(const Options& options) {
   const std::string target = Target("/api/v1/runbooks")
                                  .with("overdue_behavior", options.overdue_behavior)
                                  .with("rerun_init", options.rerun_init ? "true" : "")
                                  .text();
-  return publish_files(options.remote, options.files, target, "name");
+  const bool has_options = options.rerun_init || !options.overdue_behavior.empty();
+  return publish_files(options.remote, options.files, target, "name",
+                       [&](Remote& remote, const Fields& row, bool is_new) {
+                         if (is_new && row.flag("in_transition")) tell_transition(options, remote, row);
+                         if (!is_new && has_options)
+                           fmt::print(
+                               "nothing changed: --rerun-init and --overdue-behavior only count for a new "
+                               "version\n");
+                       });
 }
 
 std::string on_or_off(bool on) { return on ? "on" : "off"; }

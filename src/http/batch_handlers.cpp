@@ -64,7 +64,11 @@ Task<Response> change_batch(Call& call, ChangeBatch::What what) {
   command.reason = std::move(change.reason);
   if (what == ChangeBatch::What::advance) {
     command.phase = fields.text("phase", 400).value_or("");
-    if (const auto* phase = call.request.argument("phase")) command.phase = *phase;
+    if (const auto* phase = call.request.argument("phase")) {
+      if (!command.phase.empty() && command.phase != *phase)
+        errors.push_back({"phase", "is another one than that of the query"});
+      command.phase = *phase;
+    }
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   if (command.batch_id == 0) co_return no_such_batch(call.request);

@@ -140,6 +140,11 @@ TEST_F(BatchRoutes, a_batch_is_advanced_paused_resumed_and_cancelled) {
   EXPECT_EQ(command->by, "ada");
   EXPECT_EQ(text(json(ask("POST", "/api/v1/batches/7/advance", R"({"phase":"prepare"})")), "note"),
             "prepare");
+  EXPECT_EQ(ask("POST", "/api/v1/batches/7/advance?phase=go", R"({"phase":"go"})").status, 200);
+  const std::size_t before = inbox_.all<ChangeBatch>().size();
+  EXPECT_EQ(ask("POST", "/api/v1/batches/7/advance?phase=go", R"({"phase":"prepare"})").status, 422)
+      << "which one is meant?";
+  EXPECT_EQ(inbox_.all<ChangeBatch>().size(), before);
   for (const std::string what : {"pause", "resume", "cancel", "approve-removals"})
     EXPECT_EQ(ask("POST", "/api/v1/batches/7/" + what, R"({"reason":"because"})").status, 200) << what;
   EXPECT_EQ(inbox_.all<ChangeBatch>().back().what, ChangeBatch::What::approve_removals);

@@ -19,8 +19,8 @@ struct SourceTable {
 class DataSources {
  public:
   virtual ~DataSources() = default;
-  // May take long; any thread, one call at a time for each object. The message of an error names row and
-  // column where there are some, and never holds the connection itself, which may be a secret.
+  // May take long; any thread, several at once. The message of an error names row and column where there are
+  // some, and never holds the connection itself, which may be a secret.
   [[nodiscard]] virtual Result<SourceTable> fetch(const runbook::DataSource& source) = 0;
   // The server stops: fetches that are under way end with an error within a moment, and so does every later
   // one. From any thread.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
 #include <mutex>
 
@@ -29,7 +30,9 @@ phases:
 
 class FakeSources final : public DataSources {
  public:
-  Result<SourceTable> fetch(const runbook::DataSource&) override {
+  Result<SourceTable> fetch(const runbook::DataSource& source) override {
+    if (source.connection == "HANGS") return hang();
+    ++fetches;
     std::function<void()> meanwhile;
     SourceTable table{{"Key", "T", "Size"}, {}};
     {
@@ -44,6 +47,13 @@ class FakeSources final : public DataSources {
     const std::scoped_lock lock(mutex_);
     rows_ = std::move(rows);
   }
+  void interrupt() override {
+    const std::scoped_lock lock(mutex_);
+    is_interrupted_ = true;
+    interrupted_.notify_all();
+  }
+  std::atomic<int> hanging = 0, fetches = 0;  // hanging: that ever did
+
   // Happens once, between the question and the answer.
   void do_meanwhile(std::function<void()> what) {
     const std::scoped_lock lock(mutex_);
@@ -51,7 +61,16 @@ class FakeSources final : public DataSources {
   }
 
  private:
+  Result<SourceTable> hang() {
+    ++hanging;
+    std::unique_lock lock(mutex_);
+    interrupted_.wait(lock, [&] { return is_interrupted_; });
+    return fail(Code::unavailable, "interrupted");
+  }
+
   std::mutex mutex_;
+  std::condition_variable interrupted_;
+  bool is_interrupted_ = false;
   std::map<std::string, std::string> rows_;
   std::function<void()> meanwhile_;
 };
@@ -181,6 +200,43 @@ TEST_F(SchedulerTest, a_version_that_comes_while_the_source_is_asked_wins) {
   for (const auto& phase : reads_->phases(batches[0].batch.id).value()) EXPECT_EQ(phase.runbook_version, 2);
   EXPECT_EQ(reads_->runbook("waves", 1).value()->last_error, std::nullopt) << "nothing went wrong";
   EXPECT_EQ(active(), 3);
+}
+
+TEST_F(SchedulerTest, a_source_that_hangs_holds_up_no_other) {
+  const auto named = [](std::string text, const std::string& name, const std::string& connection) {
+    text.replace(text.find("waves"), 5, name);
+    text.replace(text.find("connection: X, interval: 1h"), 27,
+                 "connection: " + connection + ", interval: 1s");
+    return text;
+  };
+  sources_.set(people(0, 3));
+  for (int i = 0; i < 3; ++i) publish(named(yaml(), "a-stuck-" + std::to_string(i), "HANGS"));
+  publish(named(yaml(), "prompt", "X"));
+  const auto began = std::chrono::steady_clock::now();
+  scheduler_.start();
+  while (sources_.fetches < 4 && std::chrono::steady_clock::now() < began + 20s)
+    std::this_thread::sleep_for(5ms);
+  EXPECT_GE(sources_.fetches, 4);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_EQ(sources_.hanging, 3) << "each is looked at once at a time, however often its time comes";
+  EXPECT_EQ(active(), 3);
+  const auto stopped = std::chrono::steady_clock::now();
+  scheduler_.stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, 5s) << "none is waited for";
+}
+
+TEST_F(SchedulerTest, more_hanging_sources_than_looks_are_stopped_too) {
+  for (int i = 0; i < 20; ++i) {
+    std::string text = yaml();
+    text.replace(text.find("waves"), 5, "stuck-" + std::to_string(i));
+    publish(text.replace(text.find("connection: X"), 13, "connection: HANGS"));
+  }
+  scheduler_.start();
+  for (int i = 0; i < 1'000 && sources_.hanging < 8; ++i) std::this_thread::sleep_for(5ms);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(sources_.hanging, 8);
+  scheduler_.stop();
+  EXPECT_EQ(sources_.hanging, 8) << "those that waited are not begun";
 }
 
 TEST_F(SchedulerTest, sends_only_what_has_changed_to_the_data_table) {

@@ -110,6 +110,34 @@ TEST_F(BatchCommands, StepLogsPrintsEveryPage) {
   EXPECT_EQ(ran.out, "2026-11-16T19:00:00.000Z #2 stderr opening\n");
 }
 
+TEST_F(BatchCommands, PublishTellsWhatBecomesOfOpenBatches) {
+  int status = 201;
+  answer_ = [&](const Request& request) -> Reply {
+    if (request.target.starts_with("/api/v1/runbooks"))
+      return {status, R"({"name":"contoso","version":2,"in_transition":true,"warnings":[]})"};
+    if (request.target.find("status=active") == std::string::npos) return {200, R"({"batches":[]})"};
+    return {200, R"({"batches":[{"id":1,"batch_start_time":"2026-11-20T22:00:00.000Z"},)"
+                 R"({"id":2,"batch_start_time":"2026-11-21T22:00:00.000Z"},{"id":3,"batch_start_time":null}],)"
+                 R"("next_cursor":null})"};
+  };
+  const support::TemporaryDirectory directory;
+  const std::string file = directory.path() / "r.yaml";
+  std::ofstream(file) << "name: contoso\n";
+  EXPECT_EQ(baton({"runbook", "publish", file}).out,
+            file + ": contoso version 2 is published\n" +
+                "3 open batches go over to version 2; phases that are past due run again (leave them out with "
+                "--overdue-behavior ignore); in batches by hand all phases wait for 'baton batch advance' again\n");
+  EXPECT_NE(baton({"runbook", "publish", file, "--overdue-behavior", "ignore", "--rerun-init"})
+                .out.find("past due are left out; in batches by hand all phases wait for 'baton batch advance' "
+                          "again; init steps run again\n"),
+            std::string::npos);
+  status = 200;
+  EXPECT_EQ(baton({"runbook", "publish", file}).out, file + ": contoso version 2 was published before\n");
+  EXPECT_EQ(baton({"runbook", "publish", file, "--rerun-init"}).out,
+            file + ": contoso version 2 was published before\n" +
+                "nothing changed: --rerun-init and --overdue-behavior only count for a new version\n");
+}
+
 TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {
   answer_ = [](const Request&) -> Reply {
     return {200, R"({"id":42,"status":"active","changed":true,"note":"","count":1,"left_out":0})"};

@@ -35,7 +35,7 @@ const Words& forgiven() {
                            "reserved_queue",      "invalid_connection",      "unexpected_query",
                            "unknown_source_type", "unsupported_source_type", "unknown_rollback",
                            "unknown_variable",    "not_a_batch_variable",    "duplicate_step",
-                           "column_clash"};
+                           "column_clash",        "invalid_number"};
   return codes;
 }
 
@@ -105,6 +105,9 @@ class Parser {
     if (node.kind == Kind::string && !is_name(node.text))
       report_.error(node.at, "invalid_name",
                     "'name' must be " + std::string(name_rule) + ", found " + in_quotes(node.text));
+    if (node.text == "." || node.text == "..")
+      report_.error(node.at, "invalid_name", "'name' must not be " + in_quotes(node.text),
+                    "it is part of a path, where that means something else");
   }
 
   bool read_list(const yaml::Node& list, StepKind kind, const std::string& where, std::vector<Step>& steps,

@@ -1,6 +1,7 @@
 #include "core/runbook/parse_step.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/runbook/parse_policy.hpp"
@@ -135,6 +136,10 @@ class StepReader {
 
   void read_params(const yaml::Node& value) {
     if (value.kind == Kind::string) read_template(value, of("params"));
+    if (value.kind == Kind::real && !std::isfinite(value.as_real()))
+      report_.error(value.at, "invalid_number",
+                    of("params") + " has the number " + in_quotes(value.text) + ", which JSON cannot carry",
+                    "quote it, if a text is meant");
     for (const yaml::Node& item : value.items) read_params(item);
     for (const yaml::Entry& entry : value.entries) {
       if (entry.key.find("{{") != std::string::npos)
