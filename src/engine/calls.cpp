@@ -131,7 +131,7 @@ CallsReply Calls::decide(const SubmitCalls& c) {
 CallsReply Calls::decide(const RepeatCall& c) {
   const auto* origin = find(c.origin);
   const auto request = requests_.find(c.origin);
-  if (!origin || request == requests_.end()) return {{Problem{false, "there is no such call"}}};
+  if (!origin || request == requests_.end()) return {{Problem{false, ""}}};
   NewCall again{.key = {c.origin.tenant, c.new_id},
                 .name = origin->call.name,
                 .due_at = c.due_at,

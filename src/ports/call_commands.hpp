@@ -74,8 +74,8 @@ struct CallReply {
 };
 struct CallsReply {  // one for each, in order
   struct Problem {
-    bool conflict = false;  // the key was used for another request; otherwise it does not exist, or is not so far
-    std::string why;
+    bool conflict = false;  // the key was used for another request, or the call is not in a state for it
+    std::string why;        // empty: there is no such call
   };
   std::vector<std::variant<CallReply, Problem>> calls;
 };

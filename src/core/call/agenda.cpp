@@ -83,8 +83,9 @@ std::vector<std::pair<Lane, Due>> Agenda::take(Time now, std::size_t limit,
     lanes.pop_front();
     if (place(lane->first.origin)) {
       turn_ = turn->first;
-      taken.emplace_back(lane->first, take_first(lane));
-      // What file() has dropped is not looked at again.
+      Lane of = lane->first;  // the lane may be gone when its last call is taken
+      Due due = take_first(lane);
+      taken.emplace_back(std::move(of), std::move(due));
       if (const auto still = lanes_.find(taken.back().first);
           still != lanes_.end() && !still->second.window.empty() && still->second.next <= now)
         lanes.push_back(still);
