@@ -269,6 +269,7 @@ void add_bench(CLI::App& app, Action& chosen) {
   add_bench_fan_out(*command, chosen);
   add_bench_polls(*command, chosen);
   add_bench_runbook(*command, chosen);
+  add_bench_calls(*command, chosen);
   add_bench_worker(*command, chosen);
 }
 

@@ -42,6 +42,7 @@ void add_bench(CLI::App& app, Action& chosen);
 void add_bench_fan_out(CLI::App& bench, Action& chosen);
 void add_bench_polls(CLI::App& bench, Action& chosen);
 void add_bench_runbook(CLI::App& bench, Action& chosen);
+void add_bench_calls(CLI::App& bench, Action& chosen);
 
 // The whole program; arguments without the program's name.
 [[nodiscard]] int run(std::vector<std::string> arguments);

@@ -568,7 +568,8 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   desk.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
              job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
   job->row->retry_after.reset();
-  desk.succeed(*job, Json{"{\"skipped_by\":" + quoted(by) + "}"});
+  desk.succeed(*job, Json{std::string("{") + (job->row->is_poll_step ? "\"complete\":true," : "") + "\"skipped_by\":" +
+                          quoted(by) + "}"});
   desk.settle();
   return changed();
 }
