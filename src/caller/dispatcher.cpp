@@ -283,7 +283,7 @@ void Dispatcher::State::send(const call::Lane& lane, StartedReply::Started start
 // --- ending
 
 void Dispatcher::State::send_ends() {
-  constexpr std::size_t out_max = 4;  // more would only wait in the inbox; meanwhile the next one grows
+  constexpr std::size_t out_max = 2;  // more would only wait in the inbox; meanwhile the next one grows
   while (!outcomes.empty() && ends_out < out_max) {
     Asked asked;
     const std::size_t n = std::min(outcomes.size(), options.outcomes_max);

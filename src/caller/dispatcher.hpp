@@ -19,8 +19,8 @@
 namespace baton::caller {
 
 struct DispatcherOptions {
-  std::size_t starts_max = 256;    // calls in one command
-  std::size_t outcomes_max = 500;  // outcomes in one command
+  std::size_t starts_max = 128;    // calls in one command: others wait for it
+  std::size_t outcomes_max = 200;  // outcomes in one command
   Duration look_ahead{1'000};      // a window is filled so long before it is needed
   Duration retry_after{50};        // when the engine or the store cannot listen; doubles up to a second
   Duration patience{5'000};        // how long stop() waits for calls that are under way
