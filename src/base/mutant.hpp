@@ -64,6 +64,9 @@ enum class Mutant {
   running_call_cancelled,  // a call that is on its way is cancelled
   call_key_ignored,        // a repeated submit makes a second call
   agenda_forgets_rest,     // of many calls only the first are made
+  call_start_not_stored,   // a call is sent whose start is not durable
+  call_row_not_written,    // an event is not seen in what is made from it
+  call_not_told,           // who makes the calls does not hear of another time
 };
 
 #ifdef BATON_MUTANTS

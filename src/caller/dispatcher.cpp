@@ -260,10 +260,13 @@ void Dispatcher::State::begin(const Asked& asked, StartedReply reply) {
   for (StartedReply::Started& each : reply.started) started.emplace(each.call.key(), &each);
   for (const auto& [lane, due] : asked.calls) {
     const auto it = started.find({lane.tenant, due.id});
-    if (it == started.end())
+    if (it == started.end()) {
       caller.give_place_back(lane.origin);  // it was cancelled, put off, or made already
-    else
-      send(lane, std::move(*it->second));
+      continue;
+    }
+    StartedReply::Started one = std::move(*it->second);
+    started.erase(it);  // under an old time and a new one it is still one call
+    send(lane, std::move(one));
   }
 }
 

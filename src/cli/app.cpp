@@ -74,6 +74,7 @@ std::unique_ptr<CLI::App> make_app(Action& chosen) {
   add_member(*app, chosen);
   add_step(*app, chosen);
   add_call(*app, chosen);
+  add_check(*app, chosen);
   add_lists(*app, chosen);
   add_worker(*app, chosen);
   add_token(*app, chosen);

@@ -35,6 +35,7 @@ void add_batch(CLI::App& app, Action& chosen);
 void add_member(CLI::App& app, Action& chosen);
 void add_step(CLI::App& app, Action& chosen);
 void add_call(CLI::App& app, Action& chosen);
+void add_check(CLI::App& app, Action& chosen);
 void add_lists(CLI::App& app, Action& chosen);           // workers, approvals, dead letters
 void add_worker(CLI::App& app, Action& chosen);
 void add_token(CLI::App& app, Action& chosen);

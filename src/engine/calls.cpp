@@ -1,5 +1,7 @@
 #include "engine/calls.hpp"
 
+#include <set>
+
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 
@@ -83,7 +85,7 @@ void Calls::record(Slot& slot, const call::Event& event, const std::string& caus
                       .causation_id = causation_id,
                       .data = call::to_json(event)};
   call::apply(fact, event, row);
-  slot.changed = true;
+  slot.changed = !MUTANT(call_row_not_written);
   if (fact.event_type == call::EventType::scheduled) 
     scheduled_.push_back({{row.tenant_id, row.origin}, {row.due_at, row.service_call_id}});
   if (is_terminal(row.status)) ++ended_;
@@ -156,7 +158,8 @@ CallsReply Calls::decide(const ChangeCall& c) {
 
 StartedReply Calls::decide(const StartCalls& c) {
   StartedReply reply;
-  for (const CallKey& key : c.keys) {
+  // A call that was rescheduled may be asked for twice, under its old time and its new one.
+  for (const CallKey& key : std::set(c.keys.begin(), c.keys.end())) {
     Slot* slot = find(key);
     const auto request = requests_.find(key);
     if (!slot || request == requests_.end()) continue;
@@ -164,7 +167,7 @@ StartedReply Calls::decide(const StartCalls& c) {
     if (!was_started) {
       const auto event = call::start(slot->call, now_);
       if (!event) continue;
-      record(*slot, *event, c.started_by);
+      if (!MUTANT(call_start_not_stored)) record(*slot, *event, c.started_by);
     }
     reply.started.push_back({slot->call, request->second});
   }
@@ -201,6 +204,9 @@ call::Writes Calls::take_writes() {
   return std::move(writes_);
 }
 
-std::vector<DueCall> Calls::take_scheduled() { return std::exchange(scheduled_, {}); }
+std::vector<DueCall> Calls::take_scheduled() {
+  if (MUTANT(call_not_told)) scheduled_.clear();
+  return std::exchange(scheduled_, {});
+}
 
 }  // namespace baton::engine

@@ -11,17 +11,34 @@
 #include <string>
 #include <string_view>
 
+#include "tests/simulation/call_world.hpp"
 #include "tests/simulation/world.hpp"
 
 namespace {
 
 using namespace baton;
+using simulation::CallWorld;
 using simulation::Violation;
 using simulation::World;
 
 struct Totals {
-  std::size_t seeds = 0, steps = 0, jobs = 0, batches = 0, restarts = 0;
+  std::size_t seeds = 0, steps = 0, jobs = 0, batches = 0, calls = 0, restarts = 0;
 };
+
+std::string run_calls(std::uint64_t seed, Totals& totals) {
+  CallWorld world(seed);
+  std::string broken;
+  try {
+    world.run();
+  } catch (const Violation& violation) {
+    broken = violation.what;
+  } catch (const BrokenInvariant& invariant) {
+    broken = "an ENSURE failed: " + invariant.what;
+  }
+  totals.calls += world.calls();
+  totals.restarts += world.restarts();
+  return broken;
+}
 
 // The broken invariant, or nothing.
 std::string run_seed(std::uint64_t seed, Totals& totals, bool trace = false) {
@@ -40,7 +57,7 @@ std::string run_seed(std::uint64_t seed, Totals& totals, bool trace = false) {
   totals.jobs += world.jobs();
   totals.batches += world.batches();
   totals.restarts += world.restarts();
-  return broken;
+  return broken.empty() ? run_calls(seed, totals) : broken;
 }
 
 struct NamedMutant {
@@ -97,6 +114,15 @@ constexpr std::array mutants{
     NamedMutant{Mutant::catch_up_forgotten, "catch_up_forgotten"},
     NamedMutant{Mutant::leaver_goes_on, "leaver_goes_on"},
     NamedMutant{Mutant::supersede_forgotten, "supersede_forgotten"},
+    NamedMutant{Mutant::call_started_twice, "call_started_twice"},
+    NamedMutant{Mutant::call_started_early, "call_started_early"},
+    NamedMutant{Mutant::call_ends_twice, "call_ends_twice"},
+    NamedMutant{Mutant::running_call_cancelled, "running_call_cancelled"},
+    NamedMutant{Mutant::call_key_ignored, "call_key_ignored"},
+    NamedMutant{Mutant::agenda_forgets_rest, "agenda_forgets_rest"},
+    NamedMutant{Mutant::call_start_not_stored, "call_start_not_stored"},
+    NamedMutant{Mutant::call_row_not_written, "call_row_not_written"},
+    NamedMutant{Mutant::call_not_told, "call_not_told"},
 };
 
 int find_mutants() {
@@ -107,8 +133,9 @@ int find_mutants() {
     std::string broken;
     // Odd seeds are about workflows, even ones about runbooks.
     std::uint64_t seed = mutant < Mutant::runbook_counts_drift ? 1 : 2;
+    const bool of_calls = mutant >= Mutant::call_started_twice;  // every seed is about calls too
     for (; seed <= 1'000; seed += 2)
-      if (broken = run_seed(seed, totals); !broken.empty()) break;
+      if (broken = of_calls ? run_calls(seed, totals) : run_seed(seed, totals); !broken.empty()) break;
     if (broken.empty()) ++missed;
     std::printf(
         "%-28s %s\n", std::string(name).c_str(),
