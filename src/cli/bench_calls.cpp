@@ -50,7 +50,7 @@ Result<> wait_for(const Sink& sink, std::size_t requests, std::chrono::seconds p
   const auto until = Steady::now() + patience;
   while (sink.seen() < requests) {
     if (Steady::now() > until) return fail(Code::unavailable, fmt::format("only {} of {} calls came", sink.seen(), requests));
-    std::this_thread::sleep_for(5ms);
+    std::this_thread::sleep_for(5ms);  // a look at a counter of another thread, for a bounded time
   }
   return {};
 }

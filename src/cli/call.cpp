@@ -128,7 +128,7 @@ int watch(const Options& options) {
       last = status;
     });
     if (code != 0 || over) return code;
-    std::this_thread::sleep_for(std::chrono::milliseconds{500});
+    std::this_thread::sleep_for(std::chrono::milliseconds{500});  // the API has nothing to wait on for a call yet
   }
 }
 

@@ -35,7 +35,7 @@ class ServiceCalls : public testing::Test {
     for (int look = 0; look < 400; ++look) {
       answer = ask(client, "GET", calls() + "/" + id);
       if (answer.text("status") == "Succeeded" || answer.text("status") == "Failed") break;
-      std::this_thread::sleep_for(25ms);
+      std::this_thread::sleep_for(25ms);  // another process, which has nothing to wait on; 400 looks at most
     }
     return answer;
   }
@@ -196,6 +196,7 @@ TEST_F(ServiceCalls, SurviveKills) {
       ids.emplace_back(each.at("serviceCallId").as_string());
       paths[ids.back()] = "/w" + std::to_string(++first);
     }
+    // Whenever it dies is right: no outcome depends on how far it has come.
     std::this_thread::sleep_for(std::chrono::milliseconds{20 + 15 * kill});
     server.process().signal(SIGKILL);
   }
