@@ -17,6 +17,7 @@ leases that it renews; what it reports is sent until the server has accepted or 
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import functools
 import http.client
@@ -41,8 +42,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 __version__ = "0.1.0"
 __all__ = [
-    "ApiError", "Approval", "Batch", "Cancelled", "Client", "Context", "DeadLetter", "Event", "Job", "Member", "Node", "Phase",
-    "Runbook", "Step", "Task", "TaskFailed", "Unreachable", "Waiting", "Why", "Worker", "WorkerInfo", "Workflow",
+    "ApiError", "Approval", "Batch", "CallEvent", "Cancelled", "Client", "Context", "DeadLetter", "Event", "Job", "Member",
+    "NewCall", "Node", "Phase", "Runbook", "ServiceCall", "Step", "Task", "TaskFailed", "Unreachable", "Waiting", "Why", "Worker",
+    "WorkerInfo", "Workflow",
 ]
 
 log = logging.getLogger("baton")
@@ -105,23 +107,35 @@ class _Record:
     @classmethod
     def parse(cls: type[R], data: Mapping[str, Any]) -> R:
         known: dict[str, Any] = {}
-        for name, is_time in _fields(cls):
-            value = data.get(name)
+        for name, key, is_time in _fields(cls):
+            value = data.get(key)
             if value is not None:
                 known[name] = datetime.fromisoformat(value.replace("Z", "+00:00")) if is_time else value
         return cls(raw=data, **known)
 
 
-_known_fields: dict[type, list[tuple[str, bool]]] = {}
+@dataclass(frozen=True)
+class _CamelRecord(_Record):
+    """One whose fields the server names in camelCase."""
 
 
-def _fields(cls: type[_Record]) -> list[tuple[str, bool]]:
-    """The fields of a record, and whether each is a time."""
+_known_fields: dict[type, list[tuple[str, str, bool]]] = {}
+
+
+def _fields(cls: type[_Record]) -> list[tuple[str, str, bool]]:
+    """The fields of a record, how the server names each, and whether it is a time."""
     if cls not in _known_fields:
         names = [f.name for f in dataclasses.fields(cls) if f.name != "raw"]
         times = ("_at", "_until", "_start_time")
-        _known_fields[cls] = [(name, name in ("since", "until") or name.endswith(times)) for name in names]
+        is_camel = issubclass(cls, _CamelRecord)
+        _known_fields[cls] = [(name, _camel(name) if is_camel else name, name in ("since", "until") or name.endswith(times))
+                              for name in names]
     return _known_fields[cls]
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 @dataclass(frozen=True)
@@ -375,6 +389,94 @@ class Step(_Record):
     completed_at: datetime | None = None
 
 
+@dataclass(frozen=True)
+class CallEvent(_CamelRecord):
+    """One of the events that are the truth of a service call."""
+
+    version: int = 0
+    type: str = ""
+    correlation_id: str = ""
+    causation_id: str = ""
+    data: Any = None
+    occurred_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ServiceCall(_CamelRecord):
+    """A service call as it was when the server answered. `timeline` is filled by `Client.call` and `Client.wait_for_call` only."""
+
+    service_call_id: str = ""
+    tenant_id: str = ""
+    name: str = ""
+    status: str = ""
+    request_spec: Mapping[str, Any] = field(default_factory=dict)  # without its body, and without what sounds secret
+    response_meta: Mapping[str, Any] | None = None  # of one that succeeded: status, headers, the beginning of the body
+    error_meta: Mapping[str, Any] | None = None  # of one that failed: kind, message, and the answer if there was one
+    tags: list[str] = field(default_factory=list)
+    correlation_id: str = ""
+    repeat_of: str | None = None
+    created: bool = False  # by submit_calls(): false if its key has made it before
+    due_at: datetime | None = None
+    submitted_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @functools.cached_property
+    def timeline(self) -> list[CallEvent]:
+        return [CallEvent.parse(one) for one in self.raw.get("timeline") or []]
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ("Succeeded", "Failed")
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status == "Succeeded"
+
+    @property
+    def error_kind(self) -> str | None:
+        """Of one that failed: HttpError, Timeout, NetworkError, TlsError, EgressDenied, OutcomeUnknown or Cancelled."""
+        return None if self.error_meta is None else str(self.error_meta.get("kind") or "")
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed, for people. By submit_calls() also why it was refused: it has no id and no status then."""
+        if self.error_meta is None:
+            refused: str | None = self.raw.get("error")
+            return refused
+        return f"{self.error_kind}: {self.error_meta.get('message', '')}"
+
+
+@dataclass(frozen=True)
+class NewCall:
+    """A service call to be submitted: one request, made once, at `due_at` or at once.
+
+    `body` is a text or bytes that are sent as they are, or a JSON value. `timeout` is in seconds, of the whole. `probe` has
+    method, url and headers of a request that tells, after a crash of the server, whether the call was received.
+    """
+
+    name: str
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] | None = None
+    body: Any = None
+    due_at: Time | None = None
+    tags: Iterable[str] | None = None
+    timeout: float | None = None
+    redirects: int | None = None
+    probe: Mapping[str, Any] | None = None
+    idempotency_key: str | None = None
+
+    def _submission(self) -> dict[str, Any]:
+        """As the server takes it. With a random key if there is none, so that a repeated request cannot make a second call."""
+        encoded = base64.b64encode(self.body).decode() if isinstance(self.body, bytes) else None
+        spec = _present(method=self.method, url=self.url, headers=_dict(self.headers),
+                        body=self.body if encoded is None else None, bodyBase64=encoded or None, redirects=self.redirects,
+                        timeoutMs=None if self.timeout is None else round(self.timeout * 1000), probe=_dict(self.probe))
+        return _present(name=self.name, requestSpec=spec, dueAt=_iso(self.due_at), tags=_list(self.tags),
+                        idempotencyKey=self.idempotency_key or str(uuid.uuid4()))
+
+
 # --- Talking to the server --------------------------------------------------------------------------------------------------------
 
 
@@ -506,6 +608,7 @@ class Client:
             self._headers["Authorization"] = f"Bearer {token}"
         if tenant:
             self._headers["Baton-Tenant"] = tenant
+        self._calls = f"/tenants/{_part(tenant or '-')}/service-calls"  # the only paths that name the tenant; -: the token's
         self._local = threading.local()
         self._connect()  # a bad address is an error here, not later
 
@@ -537,7 +640,7 @@ class Client:
         """
         body = _present(
             workflow_id=workflow_id, version=version, input_data=input_data, priority=priority,
-            tags=None if tags is None else list(tags), due_at=_iso(due_at), delay_seconds=delay_seconds,
+            tags=_list(tags), due_at=_iso(due_at), delay_seconds=delay_seconds,
             idempotency_key=idempotency_key or str(uuid.uuid4()),
         )
         until = time.monotonic() + wait
@@ -725,7 +828,7 @@ class Client:
     def _choose(self, batch_id: int, verb: str, keys: Iterable[str] | None, by: str | None, safe: bool) -> dict[str, Any]:
         if isinstance(keys, str):
             raise TypeError("keys is a list of member keys, not one of them")
-        body = _present(member_keys=None if keys is None else list(keys), all=True if keys is None else None, by=by)
+        body = _present(member_keys=_list(keys), all=True if keys is None else None, by=by)
         if body.get("member_keys") == []:
             return {"count": 0, "left_out": 0, "member_ids": []}
         answer: dict[str, Any] = self.request("POST", f"/batches/{batch_id}/members:{verb}", body, safe=safe)
@@ -740,6 +843,80 @@ class Client:
         """Results in the shape of the contract (jobId, status, result, …): one, or up to 1,000. A `Worker` does not need it."""
         answer: dict[str, Any] = self.request("POST", "/callbacks/worker-result", _one_or_many(results))
         return answer
+
+    # Service calls
+
+    def submit_call(self, name: str, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: Any = None,
+                    due_at: Time | None = None, tags: Iterable[str] | None = None, timeout: float | None = None,
+                    redirects: int | None = None, probe: Mapping[str, Any] | None = None,
+                    idempotency_key: str | None = None) -> ServiceCall:
+        """Has one request made, once, at its time or at once. The arguments are those of `NewCall`.
+
+        Without a key it is given a random one, so that a repeated request cannot make a second call.
+        """
+        wanted = NewCall(name, url, method, headers, body, due_at, tags, timeout, redirects, probe, idempotency_key)
+        return ServiceCall.parse(self.request("POST", self._calls, wanted._submission()))
+
+    def submit_calls(self, calls: Iterable[NewCall]) -> list[ServiceCall]:
+        """Up to 1,000 calls in one request, answered in their order. If a field of one is wrong, none is stored.
+
+        One whose key was used for another request has no id in the answer but an `error`; the others are stored.
+        """
+        wanted = [call._submission() for call in calls]
+        if not wanted:
+            return []
+        return [ServiceCall.parse(one) for one in self.request("POST", self._calls + ":batch", {"calls": wanted})["calls"]]
+
+    def call(self, call_id: str) -> ServiceCall:
+        """A call with its timeline."""
+        return ServiceCall.parse(self.request("GET", f"{self._calls}/{_part(call_id)}"))
+
+    def calls(self, *, status: str | None = None, name: str | None = None, tags: Iterable[str] | None = None,
+              due_from: Time | None = None, due_until: Time | None = None, limit: int | None = None) -> Iterator[ServiceCall]:
+        """Newest first, page by page as you go; at most `limit`. Of several `tags` a call has to have all."""
+        query = {"status": status, "name": name, "tag": _list(tags),
+                 "dueFrom": _iso(due_from), "dueUntil": _iso(due_until)}
+        return map(ServiceCall.parse, self._pages(self._calls, "serviceCalls", query, limit))
+
+    def wait_for_call(self, call_id: str, timeout: float | None = None) -> ServiceCall:
+        """Waits for the end of a call, whatever it is. TimeoutError if it has not ended by then."""
+        until = None if timeout is None else time.monotonic() + timeout
+        backoff = _Backoff(longest=1.0)  # the server has nothing to wait on for a call, so it is asked again and again
+        while True:
+            call = self.call(call_id)
+            if call.ended:
+                return call
+            left = 1.0 if until is None else until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"call {call_id} is still {call.status} after {timeout} seconds")
+            time.sleep(min(left, backoff.next()))
+
+    def cancel_call(self, call_id: str, reason: str | None = None, *, by: str | None = None) -> ServiceCall:
+        """Cancels a call that is Scheduled. Not an error if it was cancelled before: perhaps by us, and the answer was lost."""
+        try:
+            return self._change_call(call_id, "cancel", _present(reason=reason, by=by))
+        except ApiError as error:
+            if error.code != "not_possible":
+                raise
+            call = self.call(call_id)
+            if call.error_kind != "Cancelled":
+                raise
+            return call
+
+    def reschedule_call(self, call_id: str, due_at: Time, *, by: str | None = None) -> ServiceCall:
+        """Gives a call that is Scheduled another time."""
+        return self._change_call(call_id, "reschedule", _present(dueAt=_iso(due_at), by=by))
+
+    def repeat_call(self, call_id: str, *, due_at: Time | None = None) -> ServiceCall:
+        """A new call with the same request as one that has ended, at `due_at` or at once. Look first why the old one failed.
+
+        It is asked for with a random key, so that a repeated request cannot make a second call.
+        """
+        return self._change_call(call_id, "repeat", _present(dueAt=_iso(due_at)), {"Idempotency-Key": str(uuid.uuid4())})
+
+    def _change_call(self, call_id: str, verb: str, body: Mapping[str, Any],
+                     headers: Mapping[str, str] | None = None) -> ServiceCall:
+        return ServiceCall.parse(self.request("POST", f"{self._calls}/{_part(call_id)}/{verb}", body, headers=headers))
 
     # Everything else
 
@@ -769,7 +946,7 @@ class Client:
         pairs = _present(**(query or {}))
         if wait > 0:
             pairs["wait_ms"] = min(60_000, int(wait * 1000))
-        target = "/api/v1" + path + ("?" + urlencode(pairs) if pairs else "")
+        target = "/api/v1" + path + ("?" + urlencode(pairs, doseq=True) if pairs else "")
         all_headers = {**self._headers, **(headers or {})}
         data: bytes | None = None
         if body is not None:
@@ -801,7 +978,7 @@ class Client:
             page = None if left is None else min(left, 200)
             answer = self.request("GET", path, query={**(query or {}), "limit": page, "cursor": cursor})
             yield from answer[key]
-            cursor = answer.get("next_cursor")
+            cursor = answer.get("next_cursor") or answer.get("nextCursor")
             left = None if left is None else left - len(answer[key])
             if cursor is None:
                 return
@@ -822,6 +999,14 @@ def _part(text: str) -> str:
 
 def _node(job_id: str, node_id: str) -> str:
     return f"/jobs/{_part(job_id)}/nodes/{_part(node_id)}"
+
+
+def _dict(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if given is None else dict(given)  # JSON is written of dicts, and of no other mapping
+
+
+def _list(given: Iterable[str] | None) -> list[str] | None:
+    return None if given is None else list(given)
 
 
 def _one_or_many(said: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
@@ -868,9 +1053,10 @@ class Context:
     def progress(self, percent: float, message: str | None = None) -> None:
         """Says how far the task is. Cheap: at most one request a second, and the last word always arrives."""
         self.check()
+        text = None if message is None else _clean(message)  # what is no text raises here, and not in a thread of the worker
         with self._lock:
             if self._keeps_progress:
-                self._progress = _present(progress=max(0, min(100, int(percent))), message=message)
+                self._progress = _present(progress=max(0, min(100, int(percent))), message=text)
         self._tell(now=False)
 
     def log(self, text: str) -> None:
@@ -996,6 +1182,7 @@ class Worker:
         self._changed = threading.Condition()
         self._room = self._concurrency + self._prefetch  # guarded by _changed
         self._held: dict[str, Context] = {}  # guarded by _changed: from the hand-out until the result is settled
+        self._unsettled: set[Context] = set()  # guarded by _changed: as _held, and those whose task came back under a new lease
         self._tasks: SimpleQueue[Context | None] = SimpleQueue()
         self._results: SimpleQueue[_Result | None] = SimpleQueue()
         self._stopping, self._gave_up, self._ended = threading.Event(), threading.Event(), threading.Event()
@@ -1066,7 +1253,7 @@ class Worker:
             helpers = [self._thread(self._send), self._thread(self._beat)]
             helpers += [self._thread(self._work) for _ in range(self._concurrency)]
             log.info("worker %s serves queue %s of %s", self.name, self.queue, self.client.server)
-            self._wake.get()  # a signal, stop(), or a poller that cannot go on
+            self._wait_for_word()
             self._stopping.set()
             with self._changed:
                 self._changed.notify_all()
@@ -1083,6 +1270,19 @@ class Worker:
             self._wake = SimpleQueue()
             self._running.release()
 
+    def _wait_for_word(self) -> None:
+        """Waits for a signal, stop(), or a poller that cannot go on.
+
+        Not in one long wait: a signal that comes just before get() sleeps, or to another thread, does not wake it, and Python
+        runs the handler only when the main thread runs again. The signal would be slept through for ever.
+        """
+        while True:
+            try:
+                self._wake.get(timeout=0.5)
+                return
+            except Empty:
+                continue
+
     def _thread(self, target: Callable[[], None]) -> threading.Thread:
         # Daemons, and not a ThreadPoolExecutor: a task that hangs must not keep the process from ending.
         thread = threading.Thread(target=target, name=f"baton-{self.queue}{target.__name__}", daemon=True)
@@ -1094,9 +1294,9 @@ class Worker:
         until = None if self._drain_seconds is None else time.monotonic() + self._drain_seconds
         while True:
             with self._changed:
-                if not poller.is_alive() and not self._held:
+                if not poller.is_alive() and not self._unsettled:
                     return True
-                log.debug("stopping; %d tasks are held", len(self._held))
+                log.debug("stopping; %d tasks are not settled", len(self._unsettled))
             try:
                 word = self._wake.get(timeout=0.1 if until is None else max(0.0, min(0.1, until - time.monotonic())))
             except Empty:
@@ -1153,6 +1353,7 @@ class Worker:
         with self._changed:
             earlier = self._held.get(task.task_id)
             self._held[task.task_id] = context
+            self._unsettled.add(context)
             self._room -= 1
         if earlier is not None:  # its lease ran out, and the task came back to us under a new one
             earlier.cancelled.set()
@@ -1291,7 +1492,8 @@ class Worker:
         with self._changed:
             if self._held.get(context.task_id) is context:
                 del self._held[context.task_id]
-            done = not self._held
+            self._unsettled.discard(context)
+            done = not self._unsettled
         if done and self._stopping.is_set():
             self._wake.put("settled")
 

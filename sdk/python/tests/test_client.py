@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import unittest
 from datetime import datetime, timedelta, timezone
+from typing import NoReturn
 
-from baton import ApiError, Client, Unreachable
+from baton import ApiError, Client, Event, Unreachable
 
-from .server import Server, ServerCase, in_threads
+from .server import PATIENCE, Server, ServerCase, in_threads
 
 ECHO = """
 workflow_id: echo_test
@@ -56,7 +58,9 @@ class ClientTest(ServerCase):
 
     def test_waiting_sees_the_end_that_comes_meanwhile(self) -> None:
         job = self.client.submit("waits")
-        threading.Timer(0.3, lambda: self.client.cancel(job.job_id, "enough")).start()
+        timer = threading.Timer(0.3, lambda: self.client.cancel(job.job_id, "enough"))
+        timer.start()
+        self.addCleanup(timer.join, PATIENCE)
         self.assertEqual(self.client.wait(job.job_id, timeout=20).status, "CANCELLED")
 
     def test_the_same_key_gives_the_same_job(self) -> None:
@@ -111,7 +115,8 @@ class ClientTest(ServerCase):
 
     def test_a_timeline_is_read_whole_or_followed(self) -> None:
         job = self.client.submit("echo_test", {"message": "hi"})
-        followed = list(self.client.follow(job.job_id))
+        followed: list[Event] = []
+        in_threads(1, lambda _: followed.extend(self.client.follow(job.job_id)))  # by itself it follows for ever
         self.assertEqual(followed[0].event_type, "job_created")
         self.assertEqual(followed[-1].event_type, "job_completed")
         self.assertEqual(followed, self.client.timeline(job.job_id))
@@ -139,13 +144,19 @@ class ClientTest(ServerCase):
         self.client.submit("echo_test", {"message": "x"})  # the parent has one now
         child = os.fork()
         if child == 0:
-            try:
-                ok = all(self.client.submit("echo_test", {"message": "child"}).input_data["message"] == "child" for _ in range(50))
-            finally:
-                os._exit(0 if ok else 1)
+            self.submit_and_exit()
         for _ in range(50):
             self.assertEqual(self.client.submit("echo_test", {"message": "parent"}).input_data["message"], "parent")
-        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)  # it has an alarm
+
+    def submit_and_exit(self) -> NoReturn:
+        """What the child does. It never returns: it would run the rest of the tests a second time."""
+        ok = False
+        try:
+            signal.alarm(int(PATIENCE))  # ends it, if it hangs
+            ok = all(self.client.submit("echo_test", {"message": "child"}).input_data["message"] == "child" for _ in range(50))
+        finally:
+            os._exit(0 if ok else 1)
 
     def test_the_environment_is_the_default(self) -> None:
         os.environ["BATON_SERVER"] = self.server.url
@@ -184,7 +195,9 @@ class OutageTest(unittest.TestCase):
         client = Client(server.url)
         client.publish(ECHO)
         server.kill()
-        threading.Timer(0.3, server.start).start()
+        timer = threading.Timer(0.3, server.start)
+        timer.start()
+        self.addCleanup(timer.join, PATIENCE)  # the start has to be over before the server is closed
         self.assertTrue(client.submit("echo_test", {"message": "hi"}, wait=10).completed)
 
 

@@ -10,14 +10,14 @@ import unittest
 from datetime import datetime, timezone
 from typing import Any
 
-from baton import ApiError, Client, Context, Task, Unreachable, Worker
+from baton import ApiError, Client, Context, NewCall, Task, Unreachable, Worker
 
-from .server import eventually
+from .server import PATIENCE, HttpServer, bounded_worker, eventually
 
-Answer = Any  # a body, or (status, body), or None: hang up
+Answer = Any  # a body, or (status, body), or None: hang up; or a function that returns one of these
 
 
-class FakeServer:
+class FakeServer(HttpServer):
     """Answers by method and path; a list of answers is used up one by one, the last one stays."""
 
     def __init__(self, answers: dict[str, Answer]) -> None:
@@ -27,6 +27,7 @@ class FakeServer:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            timeout = PATIENCE  # of reading
 
             def respond(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -37,6 +38,8 @@ class FakeServer:
                 answer = answers.get(key, (404, {"code": "not_found", "detail": key}))
                 if isinstance(answer, list):
                     answer = answer.pop(0) if len(answer) > 1 else answer[0]
+                if callable(answer):
+                    answer = answer()
                 if "jobs:poll" in key and answer == {"jobs": []}:
                     time.sleep(0.05)
                 fake.asked.append((key, body))
@@ -59,14 +62,7 @@ class FakeServer:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Handler)
 
     def bodies(self, key: str) -> list[Any]:
         return [body for asked, body in self.asked if asked == key]
@@ -186,8 +182,8 @@ class ClientContractTest(FakeServerCase):
             self.assertEqual((refused.exception.status, refused.exception.code), (status, "unexpected_answer"))
 
 
-BATCH = {"id": 7, "status": "active", "batch_start_time": "2030-01-05T20:00:00.000Z", "runbook_name": "mail", "runbook_version": 2,
-         "is_manual": False, "importing": False}
+BATCH: dict[str, Any] = {"id": 7, "status": "active", "batch_start_time": "2030-01-05T20:00:00.000Z", "runbook_name": "mail",
+                         "runbook_version": 2, "is_manual": False, "importing": False}
 
 
 class RunbookContractTest(FakeServerCase):
@@ -293,6 +289,80 @@ class RunbookContractTest(FakeServerCase):
         self.assertEqual([body for _, body in fake.asked], [event, [event, event], result, result, [result]])
 
 
+CALLS = "/tenants/-/service-calls"
+CALL: dict[str, Any] = {
+    "tenantId": "default", "serviceCallId": "c", "name": "remind", "status": "Scheduled", "dueAt": "2030-01-01T00:00:00.000Z",
+    "submittedAt": "2029-01-01T00:00:00.000Z", "startedAt": None, "finishedAt": None, "tags": ["a"], "repeatOf": None,
+    "requestSpec": {"method": "GET", "url": "http://x/"}, "responseMeta": None, "errorMeta": None, "new": 1}
+FAILED = {**CALL, "status": "Failed", "errorMeta": {"kind": "Cancelled", "message": "by ada"}}
+
+
+class CallContractTest(FakeServerCase):
+    def test_a_call_is_submitted_with_all_that_was_said(self) -> None:
+        fake, client = self.fake({f"POST {CALLS}": (202, CALL)})
+        due = datetime(2030, 1, 1, tzinfo=timezone.utc)
+        probe = {"method": "HEAD", "url": "http://x/1"}
+        call = client.submit_call("remind", "http://x/", method="PUT", headers={"A": "b"}, body={"n": 1}, due_at=due, tags=("a",),
+                                  timeout=1.5, redirects=2, probe=probe, idempotency_key="k")
+        client.submit_call("remind", "http://x/")
+        spec = {"method": "PUT", "url": "http://x/", "headers": {"A": "b"}, "body": {"n": 1}, "timeoutMs": 1500, "redirects": 2,
+                "probe": probe}
+        self.assertEqual(fake.asked[0][1], {"name": "remind", "dueAt": "2030-01-01T00:00:00.000Z", "tags": ["a"],
+                                            "idempotencyKey": "k", "requestSpec": spec})
+        self.assertEqual(set(fake.asked[1][1]), {"name", "requestSpec", "idempotencyKey"})
+        self.assertEqual(fake.asked[1][1]["requestSpec"], {"method": "GET", "url": "http://x/"})
+        self.assertEqual((call.service_call_id, call.tags, call.due_at, call.started_at), ("c", ["a"], due, None))
+        self.assertEqual((call.ended, call.error, call.timeline, call.raw["new"]), (False, None, [], 1))
+
+    def test_a_lost_answer_to_a_submission_is_asked_for_again_with_the_same_keys(self) -> None:
+        answer = {"calls": [{**CALL, "created": True}, {"error": "used before"}]}
+        fake, client = self.fake({f"POST {CALLS}": [None, (503, {"code": "overloaded"}), (202, CALL)],
+                                  f"POST {CALLS}:batch": [None, (202, answer)]})
+        client.submit_call("remind", "http://x/")
+        self.assertEqual(len({body["idempotencyKey"] for _, body in fake.asked}), 1)
+        made, refused = client.submit_calls(NewCall("remind", "http://x/") for _ in range(2))
+        first, second = fake.bodies(f"POST {CALLS}:batch")
+        self.assertEqual(first, second)
+        self.assertEqual(len({one["idempotencyKey"] for one in first["calls"]}), 2)
+        self.assertEqual((made.created, made.error, refused.created, refused.error), (True, None, False, "used before"))
+        self.assertEqual(client.submit_calls([]), [])
+
+    def test_calls_are_listed_page_by_page(self) -> None:
+        query = "status=Failed&name=remind&tag=a&tag=b%26c&dueFrom=2030-01-01T00%3A00%3A00.000Z"
+        fake, client = self.fake({f"GET {CALLS}?{query}&limit=200": {"serviceCalls": [CALL] * 200, "nextCursor": "n"},
+                                  f"GET {CALLS}?{query}&limit=50&cursor=n": {"serviceCalls": [FAILED] * 50, "nextCursor": "m"}})
+        due = datetime(2030, 1, 1, tzinfo=timezone.utc)
+        found = list(client.calls(status="Failed", name="remind", tags=["a", "b&c"], due_from=due, limit=250))
+        self.assertEqual((len(found), len(fake.asked)), (250, 2))
+        self.assertEqual((found[-1].ended, found[-1].error_kind, found[-1].error), (True, "Cancelled", "Cancelled: by ada"))
+
+    def test_what_is_done_to_calls(self) -> None:
+        fake, client = self.fake({f"POST {CALLS}/c/{verb}": CALL for verb in ("cancel", "reschedule", "repeat")})
+        due = datetime(2030, 1, 1, tzinfo=timezone.utc)
+        client.cancel_call("c", "enough", by="ada")
+        client.reschedule_call("c", due, by="ada")
+        client.repeat_call("c")
+        client.repeat_call("c", due_at=due)
+        self.assertEqual([body for _, body in fake.asked], [
+            {"reason": "enough", "by": "ada"}, {"dueAt": "2030-01-01T00:00:00.000Z", "by": "ada"}, {},
+            {"dueAt": "2030-01-01T00:00:00.000Z"}])
+
+    def test_a_cancelled_call_is_cancelled_though_the_answer_was_lost(self) -> None:
+        refused = (409, {"code": "not_possible", "detail": "the call is Failed, not Scheduled"})
+        fake, client = self.fake({f"POST {CALLS}/c/cancel": [None, refused], f"GET {CALLS}/c": FAILED})
+        self.assertEqual(client.cancel_call("c").error_kind, "Cancelled")
+        self.assertEqual(len(fake.asked), 3)
+
+    def test_a_repeat_is_asked_for_again_when_the_answer_was_lost(self) -> None:
+        fake, client = self.fake({f"POST {CALLS}/c/repeat": [None, CALL]})
+        self.assertEqual(client.repeat_call("c").service_call_id, "c")
+        self.assertEqual(len(fake.asked), 2)
+
+    def test_the_path_names_the_tenant(self) -> None:
+        _, client = self.fake({"GET /tenants/shop/service-calls/c%2Fd": CALL}, tenant="shop")
+        self.assertEqual(client.call("c/d").service_call_id, "c")
+
+
 POLL = "POST /workers/q/jobs:poll"
 TASK = {"task_id": "t", "job_id": "j", "node_id": "n", "handler": "h", "params": {}, "lease": "0.1",
         "retry_count": 1, "checkpoint": {"row": 7}}
@@ -302,13 +372,19 @@ RUNBOOK_JOB = {"jobId": "step-12-retry-1", "batchId": 42, "workerId": "q", "func
 OUTCOME = {"results": [{"task_id": "t", "accepted": True, "duplicate": False}]}
 
 
+def twice(begun: threading.Event) -> list[Answer]:
+    """Polls that hand out the task, and once more under a new lease when the first has begun."""
+    again = {"jobs": [{**TASK, "lease": "0.2", "delivery_count": 2}]}
+    return [{"jobs": [TASK]}, lambda: again if begun.wait(20) else {"jobs": []}, {"jobs": []}]
+
+
 class WorkerContractTest(FakeServerCase):
     def perform(self, function: Any, answers: dict[str, Answer], results: int = 1, **options: Any) -> tuple[FakeServer, dict[str, Any]]:
         """One task through a worker; its result as it was sent."""
         standard = {POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-results": OUTCOME,
                     "POST /workers/heartbeat": {"cancelled": []}}
         fake, client = self.fake({**standard, **answers})
-        worker = Worker(client, "q", name="w", **options)
+        worker = bounded_worker(client, "q", name="w", **options)
         worker.task("h")(function)
         with worker:
             eventually(lambda: len(fake.bodies("POST /callbacks/task-results")) == results, "a result is sent")
@@ -340,13 +416,14 @@ class WorkerContractTest(FakeServerCase):
         self.assertEqual(seen[0].lease_until, datetime(2030, 1, 1, tzinfo=timezone.utc))
 
     def test_a_job_of_a_runbook_that_is_cancelled_reports_nothing(self) -> None:
-        answers = {POLL: [{"jobs": [RUNBOOK_JOB]}, {"jobs": []}], "POST /workers/heartbeat": {"cancelled": ["step-12-retry-1"]}}
-        fake, client = self.fake(answers)
-        stopped = threading.Event()
-        worker = Worker(client, "q", heartbeat_seconds=0.05)
+        begun, stopped = threading.Event(), threading.Event()
+        heartbeat = lambda: {"cancelled": ["step-12-retry-1"] if begun.is_set() else []}  # earlier, it would not begin at all
+        fake, client = self.fake({POLL: [{"jobs": [RUNBOOK_JOB]}, {"jobs": []}], "POST /workers/heartbeat": heartbeat})
+        worker = bounded_worker(client, "q", heartbeat_seconds=0.05)
 
         @worker.task("h")
         def work(ctx: Context, params: Any) -> None:
+            begun.set()
             try:
                 ctx.sleep(20)
             finally:
@@ -442,7 +519,7 @@ class WorkerContractTest(FakeServerCase):
         answers = {POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-checkpoint": (409, {"code": "stale_result"})}
         fake, client = self.fake(answers)
         ended = threading.Event()
-        worker = Worker(client, "q")
+        worker = bounded_worker(client, "q")
 
         @worker.task
         def h(ctx: Context) -> None:
@@ -459,7 +536,7 @@ class WorkerContractTest(FakeServerCase):
         not_now = {"results": [{"task_id": "t", "accepted": False, "code": "stopping", "message": "later"}]}
         answers = [None, (500, {"code": "internal"}), (503, {"code": "overloaded"}), not_now, OUTCOME]
         fake, client = self.fake({POLL: [{"jobs": [TASK]}, {"jobs": []}], "POST /callbacks/task-results": answers})
-        worker = Worker(client, "q")
+        worker = bounded_worker(client, "q")
         worker.task("h")(lambda ctx: 1)
         with self.assertLogs("baton", "WARNING"), worker:
             eventually(lambda: len(fake.bodies("POST /callbacks/task-results")) == 5, "it is sent five times")
@@ -475,14 +552,14 @@ class WorkerContractTest(FakeServerCase):
         self.assertRegex(result["error"], r"^the server did not take the output: 2000\d+ bytes cannot be sent$")
 
     def test_a_task_that_comes_back_under_a_new_lease_replaces_the_old_one(self) -> None:
-        again = {**TASK, "lease": "0.2", "delivery_count": 2}
-        polled = [{"jobs": [TASK]}, {"jobs": [again]}, {"jobs": []}]
-        fake, client = self.fake({POLL: polled, "POST /callbacks/task-results": OUTCOME})
+        begun = threading.Event()
+        fake, client = self.fake({POLL: twice(begun), "POST /callbacks/task-results": OUTCOME})
         told: list[str] = []
-        worker = Worker(client, "q")
+        worker = bounded_worker(client, "q")
 
         @worker.task
         def h(ctx: Context) -> str:
+            begun.set()
             if ctx.task.lease == "0.1" and ctx.cancelled.wait(20):
                 told.append(ctx.task.lease)
             return ctx.task.lease
@@ -491,6 +568,29 @@ class WorkerContractTest(FakeServerCase):
             eventually(lambda: bool(told) and bool(fake.bodies("POST /callbacks/task-results")), "both end")
         outputs = [result["output"] for body in fake.bodies("POST /callbacks/task-results") for result in body["results"]]
         self.assertEqual((told, outputs), (["0.1"], ["0.2"]))
+
+    def test_the_drain_also_ends_for_a_task_that_was_replaced(self) -> None:
+        begun, go = threading.Event(), threading.Event()
+        fake, client = self.fake({POLL: twice(begun), "POST /callbacks/task-results": OUTCOME})
+        worker = bounded_worker(client, "q", drain_seconds=0.2)
+
+        @worker.task
+        def h(ctx: Context) -> None:
+            begun.set()
+            if ctx.task.lease == "0.1":
+                go.wait(20)  # it does not look whether it is still wanted
+
+        with self.assertLogs("baton", "WARNING"), worker:
+            eventually(lambda: bool(fake.bodies("POST /callbacks/task-results")), "the second one ends")
+            stopped = time.monotonic()
+        self.assertLess(time.monotonic() - stopped, 10)
+        go.set()
+
+    def test_a_message_that_is_no_text_fails_its_task_and_nothing_else(self) -> None:
+        wrong: Any = object()
+        with self.assertLogs("baton", "ERROR"):
+            _, result = self.perform(lambda ctx: ctx.progress(50, wrong), {"POST /callbacks/task-progress": {}})
+        self.assertIn("TypeError", result["error"])
 
 
 if __name__ == "__main__":

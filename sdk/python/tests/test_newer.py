@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 
 from baton import ApiError, Context, TaskFailed, Worker
 
-from .server import ServerCase, eventually
+from .server import ServerCase, bounded_worker, eventually
 
 T = TypeVar("T", bound=Callable[..., None])
 
@@ -43,7 +43,7 @@ class NewerServerTest(ServerCase):
                 self.skipTest(f"this server has no {need}")
 
     def worker(self, queue: str, function: Any, **options: Any) -> Worker:
-        worker = Worker(self.client, queue, poll_seconds=5.0, **options)
+        worker = bounded_worker(self.client, queue, poll_seconds=5.0, **options)
         worker.task("work")(function)
         return worker
 
@@ -207,7 +207,7 @@ class NewerServerTest(ServerCase):
         self.assertEqual([one.name for one in self.client.runbooks()], ["sdk"])
         self.assertEqual(self.client.runbook("sdk").yaml_content, RUNBOOK)
 
-        worker = Worker(self.client, "sdk-pool", poll_seconds=5.0)
+        worker = bounded_worker(self.client, "sdk-pool", poll_seconds=5.0)
         polls: dict[str, int] = {}
         mended = threading.Event()
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from baton import ApiError, Cancelled, Client, Context, TaskFailed, Worker
 
-from .server import SDK, Server, ServerCase, eventually, in_threads
+from .server import PATIENCE, SDK, Server, ServerCase, bounded_worker, eventually, in_threads, read_line
 
 
 class WorkerTest(ServerCase):
     def worker(self, queue: str, poll_seconds: float = 5.0, **options: Any) -> Worker:
-        return Worker(self.client, queue, poll_seconds=poll_seconds, **options)
+        return bounded_worker(self.client, queue, poll_seconds=poll_seconds, **options)
 
     def test_a_function_does_a_task(self) -> None:
         name = self.publish("greet")
@@ -166,7 +166,7 @@ class WorkerTest(ServerCase):
                 return super()._once(method, path, body, *more, **options)
 
         all_there = threading.Barrier(20)
-        worker = Worker(Recording(self.server.url), name, concurrency=20)
+        worker = bounded_worker(Recording(self.server.url), name, concurrency=20)
         worker.task("large")(lambda ctx: "x" * 300_000 * (all_there.wait(20) >= 0))
         jobs = [self.client.submit(name).job_id for _ in range(20)]
         with worker:
@@ -301,8 +301,8 @@ class WorkerTest(ServerCase):
 
         jobs = [self.client.submit(name).job_id for _ in range(4)]
         with worker:
-            begun.acquire()
-            begun.acquire()
+            for _ in range(2):
+                self.assertTrue(begun.acquire(timeout=PATIENCE))
         ended = {job_id: self.client.job(job_id).status for job_id in jobs}  # in any order, if made in one millisecond
         self.assertEqual(sorted(ended.values()), ["COMPLETED", "COMPLETED", "RUNNING", "RUNNING"])
         waiting = [job_id for job_id, status in ended.items() if status == "RUNNING"]
@@ -341,6 +341,9 @@ class WorkerTest(ServerCase):
 
     def test_what_cannot_get_better_ends_the_worker(self) -> None:
         worker = Worker(Client(self.server.url, token="wrong"), "q")
+        impatience = threading.Timer(PATIENCE, worker.stop)  # run() has no bound: then it returns, and nothing is raised
+        impatience.start()
+        self.addCleanup(impatience.cancel)
         with self.assertLogs("baton", "ERROR"), self.assertRaises(ApiError) as refused:
             worker.run(signals=False)
         self.assertEqual(refused.exception.status, 401)
@@ -348,7 +351,7 @@ class WorkerTest(ServerCase):
 
 class SignalTest(ServerCase):
     SCRIPT = """
-import sys, threading, time
+import signal, sys, threading, time
 from baton import Client, Worker
 worker = Worker(Client(sys.argv[1]), sys.argv[2], concurrency=2)
 @worker.task
@@ -356,39 +359,49 @@ def slow(ctx, seconds):
     print("begun", flush=True)
     time.sleep(seconds)
     return "done"
+@worker.task
+def stop_yourself(ctx):
+    time.sleep(0.3)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 print("ready", flush=True)
 worker.run()
 print("ended", flush=True)
 """
 
-    def process(self, queue: str) -> subprocess.Popen[str]:
+    def process(self, queue: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": str(SDK), "PYTHONDONTWRITEBYTECODE": "1"}
         process = subprocess.Popen([sys.executable, "-c", self.SCRIPT, self.server.url, queue], env=environment,
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
         assert process.stdout is not None
         self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
+        self.addCleanup(process.wait, PATIENCE)
         self.addCleanup(process.kill)
-        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertEqual(read_line(process), "ready\n")
         return process
 
     def test_sigterm_drains_and_ends_the_process(self) -> None:
         name = self.publish("slow")
         process = self.process(name)
-        assert process.stdout is not None
         job = self.client.submit(name, {"seconds": 0.5})
-        self.assertEqual(process.stdout.readline(), "begun\n")
+        self.assertEqual(read_line(process), "begun\n")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.stdout.readline(), "ended\n")
+        self.assertEqual(read_line(process), "ended\n")
+        self.assertEqual(process.wait(20), 0)
+        self.assertTrue(self.client.job(job.job_id).completed)
+
+    def test_a_signal_that_does_not_wake_the_main_thread_is_heard(self) -> None:
+        name = self.publish("stop_yourself")
+        process = self.process(name)
+        job = self.client.submit(name)
+        self.assertEqual(read_line(process), "ended\n")
         self.assertEqual(process.wait(20), 0)
         self.assertTrue(self.client.job(job.job_id).completed)
 
     def test_a_second_signal_does_not_wait(self) -> None:
         name = self.publish("slow")
         process = self.process(name)
-        assert process.stdout is not None
         self.client.submit(name, {"seconds": 600})
-        self.assertEqual(process.stdout.readline(), "begun\n")
+        self.assertEqual(read_line(process), "begun\n")
         process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
         self.assertIsNone(process.poll())
@@ -401,7 +414,7 @@ class CrashTest(ServerCase):
         name = self.publish("step")
         jobs: list[str] = []
         in_threads(4, lambda _: jobs.extend(self.client.submit(name).job_id for _ in range(50)))
-        worker = Worker(self.client, name, concurrency=8, heartbeat_seconds=0.2)
+        worker = bounded_worker(self.client, name, concurrency=8, heartbeat_seconds=0.2)
         calls: collections.Counter[str] = collections.Counter()
         at_the_gate, gate, lock = threading.Semaphore(0), threading.Event(), threading.Lock()
 
@@ -432,7 +445,7 @@ class CrashTest(ServerCase):
 
     def test_a_result_waits_for_the_server_to_come_back(self) -> None:
         name = self.publish("patient")
-        worker = Worker(self.client, name)
+        worker = bounded_worker(self.client, name)
         begun, go = threading.Event(), threading.Event()
 
         @worker.task
