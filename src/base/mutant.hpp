@@ -64,9 +64,14 @@ enum class Mutant {
   running_call_cancelled,  // a call that is on its way is cancelled
   call_key_ignored,        // a repeated submit makes a second call
   agenda_forgets_rest,     // of many calls only the first are made
+  tenant_takes_all,        // one tenant has all places
+  probe_not_sent,          // what was under way is in doubt though it declares a probe
+  probe_too_early,         // … or asked about while the other side is at work
+  place_given_too_early,   // more are in doubt than there are places
   call_start_not_stored,   // a call is sent whose start is not durable
   call_row_not_written,    // an event is not seen in what is made from it
   call_not_told,           // who makes the calls does not hear of another time
+  refused_start_forgotten, // a call that was not due after all is never made
 };
 
 #ifdef BATON_MUTANTS

@@ -21,7 +21,7 @@ bool starts_with(const std::array<std::uint8_t, 16>& bytes, std::span<const std:
 constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr std::array<std::uint8_t, 12> compatible{};
 constexpr std::array<std::uint8_t, 12> nat64{0, 0x64, 0xff, 0x9b};
-constexpr std::array<std::uint8_t, 6> nat64_local{0, 0x64, 0xff, 0x9b, 0, 1};
+constexpr std::array<std::uint8_t, 12> translated{0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0};
 constexpr std::array<std::uint8_t, 2> six_to_four{0x20, 0x02};
 constexpr std::array<std::uint8_t, 4> teredo{0x20, 0x01, 0, 0};
 
@@ -50,7 +50,8 @@ Address Address::plain() const {
 std::optional<Address> Address::embedded() const {
   if (v4) return std::nullopt;
   const auto last = std::span(bytes).last<4>();
-  if (starts_with(bytes, nat64) || starts_with(bytes, nat64_local) || starts_with(bytes, compatible))
+  const bool isatap = (bytes[8] & ~2) == 0 && bytes[9] == 0 && bytes[10] == 0x5e && bytes[11] == 0xfe;
+  if (starts_with(bytes, nat64) || starts_with(bytes, translated) || starts_with(bytes, compatible) || isatap)
     return from_v4(last);
   if (starts_with(bytes, six_to_four)) return from_v4(std::span(bytes).subspan<2, 4>());
   if (!starts_with(bytes, teredo)) return std::nullopt;

@@ -7,7 +7,7 @@
 #include <boost/beast/http/status.hpp>
 #include <charconv>
 
-#include "caller/redact.hpp"
+#include "caller/text.hpp"
 
 namespace baton::caller {
 
@@ -37,7 +37,8 @@ void tell(const Parser::value_type& answer, OutgoingResult& result) {
   for (const auto& field : answer) {
     if (result.headers.size() == headers_max) break;
     const auto name = view_of(field.name_string());
-    auto value = is_sensitive(name) ? "[redacted]" : to_text(view_of(field.value()), snippet_bytes_max);
+    std::string value(redacted);
+    if (!is_sensitive(name)) value = without_secrets(to_text(view_of(field.value()), snippet_bytes_max));
     result.headers.emplace_back(name, std::move(value));
   }
   const auto& body = answer.body();

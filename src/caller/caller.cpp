@@ -72,22 +72,17 @@ HttpCaller::HttpCaller(std::unique_ptr<State> state) : state_(std::move(state)) 
 
 HttpCaller::~HttpCaller() { stop(); }
 
-bool HttpCaller::take_place(const std::string& origin) { return state_->common.places.take(origin); }
-
-void HttpCaller::give_place_back(const std::string& origin) { state_->common.places.give_back(origin); }
-
-void HttpCaller::send(const std::string& origin, OutgoingRequest request,
+void HttpCaller::send(const std::string& for_whom, const std::string& origin, OutgoingRequest request,
                       std::function<void(OutgoingResult)> done) {
   std::unique_lock lock(state_->mutex);
   if (!state_->stopped) {
     auto& lane = *state_->lanes[std::hash<std::string>{}(origin) % state_->lanes.size()];
-    lane.send(std::make_shared<Exchange>(lane, origin, std::move(request), std::move(done)));
+    lane.send(std::make_shared<Exchange>(lane, for_whom, std::move(request), std::move(done)));
     return;
   }
   lock.unlock();
-  give_place_back(origin);
   OutgoingResult result;
-  result.kind = OutgoingResult::Kind::network_error;
+  result.kind = OutgoingResult::Kind::stopped;
   result.message = "the server is stopping";
   done(std::move(result));
 }
@@ -98,7 +93,6 @@ void HttpCaller::stop() {
     if (state_->stopped) return;
     state_->stopped = true;
   }
-  state_->common.places.close();
   state_->common.lookups.close();
   for (auto& lane : state_->lanes) lane->stop();
   for (auto& lane : state_->lanes) lane->join();
@@ -106,8 +100,7 @@ void HttpCaller::stop() {
 
 Stats HttpCaller::stats() const {
   const auto& common = state_->common;
-  return {common.places.taken(), common.connections_open, common.connections_opened,
-          common.connections_reused};
+  return {common.under_way, common.connections_open, common.connections_opened, common.connections_reused};
 }
 
 }  // namespace baton::caller

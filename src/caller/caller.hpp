@@ -20,22 +20,22 @@ namespace baton::caller {
 struct Options {
   Egress egress;
   std::size_t threads = 1;
-  std::size_t places = 256;                             // requests under way
-  std::size_t places_per_origin = 32;                   // of these, to one origin
   Duration connect_timeout = std::chrono::seconds{10};  // for name, connection and TLS; at most the whole
   std::optional<Duration> first_byte_timeout;           // none: only the whole has a limit
   // Servers often close after five seconds, and a request that crosses with that is in doubt: be earlier.
   Duration idle_max = std::chrono::seconds{4};
+  // For requests that do something each time that they come, a connection must be fresher.
+  Duration idle_max_unsafe = std::chrono::seconds{1};
   Duration age_max = std::chrono::minutes{5};  // then the name is looked up again
   std::size_t idle_connections_max = 256;
-  std::size_t lookup_threads = 16;  // started when needed
+  std::size_t lookup_threads = 32;  // started when needed
   std::string ca_file;              // trusted in addition to the system's; PEM
   std::string user_agent = "baton";
   Resolve resolve = resolve_by_system;
 };
 
 struct Stats {
-  std::size_t places_taken = 0;
+  std::size_t under_way = 0;
   std::size_t connections_open = 0;
   std::uint64_t connections_opened = 0;  // ever
   std::uint64_t connections_reused = 0;  // ever
@@ -49,14 +49,10 @@ class HttpCaller final : public Caller {
   HttpCaller(const HttpCaller&) = delete;
   HttpCaller& operator=(const HttpCaller&) = delete;
 
-  [[nodiscard]] bool take_place(const std::string& origin) override;
-  void give_place_back(const std::string& origin) override;
-  void send(const std::string& origin, OutgoingRequest request,
+  void send(const std::string& for_whom, const std::string& origin, OutgoingRequest request,
             std::function<void(OutgoingResult)> done) override;
 
-  // Ends what is under way, and returns when everybody has heard of it. Afterwards no place is given, and a
-  // send is answered at once, on the thread that sends. Not from `done`.
-  void stop();
+  void stop() override;
 
   [[nodiscard]] Stats stats() const;  // any thread
 

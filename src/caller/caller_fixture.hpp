@@ -186,13 +186,12 @@ class CallerTest : public ::testing::Test {
     ASSERT_TRUE(made) << made.error().message;
     caller_ = *std::move(made);
   }
-  std::future<OutgoingResult> send(OutgoingRequest request) {
+  std::future<OutgoingResult> send(OutgoingRequest request, const std::string& for_whom = "a") {
     if (!caller_) start();
     const auto origin = origin_of(request.url).value_or("none");
-    EXPECT_TRUE(caller_->take_place(origin));
     auto promise = std::make_shared<std::promise<OutgoingResult>>();
     auto outcome = promise->get_future();
-    caller_->send(origin, std::move(request),
+    caller_->send(for_whom, origin, std::move(request),
                   [promise](OutgoingResult result) { promise->set_value(std::move(result)); });
     return outcome;
   }
@@ -208,9 +207,9 @@ class CallerTest : public ::testing::Test {
     request.timeout = std::chrono::seconds{5};
     return call(std::move(request));
   }
-  // Everything that was taken is given back.
+  // Nobody waits, and no connection stays.
   void expect_nothing_left() {
-    EXPECT_EQ(caller_->stats().places_taken, 0U);
+    EXPECT_EQ(caller_->stats().under_way, 0U);
     caller_->stop();
     EXPECT_EQ(caller_->stats().connections_open, 0U);
   }

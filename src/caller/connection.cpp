@@ -112,19 +112,24 @@ void Connection::close() {
 }
 
 bool Connection::is_quiet() {
+  // Of TLS more may have been read than was asked for.
+  if (tls_ &&
+      (SSL_pending(tls_->native_handle()) > 0 || BIO_ctrl_pending(SSL_get_rbio(tls_->native_handle())) > 0))
+    return false;
   char byte = 0;
   const auto seen = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return seen < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-std::unique_ptr<Connection> Pool::take(const std::string& origin, std::string_view host,
-                                       const Egress& egress) {
+std::unique_ptr<Connection> Pool::take(const std::string& origin, std::string_view host, const Egress& egress,
+                                       Duration idle_max) {
   const auto now = Steady::now();
   for (auto found = by_origin_.find(origin); found != by_origin_.end(); found = by_origin_.find(origin)) {
     const Place place = found->second.back();
     auto connection = std::move(place->connection);
     erase(place);
-    if (connection->idle_end > now && connection->is_quiet() && egress.allows(host, connection->address))
+    if (connection->idle_end > now && connection->idle_since + idle_max > now && connection->is_quiet() &&
+        egress.allows(host, connection->address))
       return connection;
   }
   return nullptr;
@@ -132,6 +137,7 @@ std::unique_ptr<Connection> Pool::take(const std::string& origin, std::string_vi
 
 void Pool::put(const std::string& origin, std::unique_ptr<Connection> connection) {
   if (connections_max_ == 0) return;
+  connection->idle_since = Steady::now();
   if (idle_.size() >= connections_max_) erase(idle_.begin());
   idle_.push_back({origin, std::move(connection)});
   by_origin_[origin].push_back(std::prev(idle_.end()));

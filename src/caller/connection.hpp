@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "base/url.hpp"
 #include "caller/address.hpp"
 #include "caller/egress.hpp"
@@ -55,7 +56,7 @@ class Connection {
   boost::beast::flat_buffer buffer;
   Address address;
   Steady::time_point opened = Steady::now();
-  Steady::time_point idle_end;  // while it is in the pool
+  Steady::time_point idle_since, idle_end;  // while it is in the pool
 
  private:
   asio::ip::tcp::socket socket_;
@@ -68,8 +69,9 @@ class Pool {
   explicit Pool(std::size_t connections_max) : connections_max_(connections_max) {}
 
   // The one that was used last and still is good; none: there is none.
+  // `idle_max`: how long it may have been idle.
   [[nodiscard]] std::unique_ptr<Connection> take(const std::string& origin, std::string_view host,
-                                                 const Egress& egress);
+                                                 const Egress& egress, Duration idle_max);
   void put(const std::string& origin, std::unique_ptr<Connection> connection);
   // Closes those that are too old, and those that the other side has closed.
   void prune(Steady::time_point now);

@@ -47,19 +47,29 @@ Result<std::string> parse_host(std::string_view rule) {
   return host;
 }
 
-const std::vector<Network>& denied_by_default() {
-  static const auto networks = [] {
-    std::vector<Network> made;
-    for (const char* text : {"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255",
-                             "::", "::1", "fe80::/10", "fec0::/10", "ff00::/8",
-                             // Where clouds keep the credentials of a machine and that is not link-local.
-                             "fd00:ec2::254", "100.100.100.200", "168.63.129.16"}) {
-      const auto network = parse_network(text);
-      ENSURE(network.has_value());
-      made.push_back(*network);
-    }
-    return made;
-  }();
+std::vector<Network> networks_of(std::initializer_list<const char*> texts) {
+  std::vector<Network> made;
+  for (const char* text : texts) {
+    const auto network = parse_network(text);
+    ENSURE(network.has_value());
+    made.push_back(*network);
+  }
+  return made;
+}
+
+// The machine itself, and groups of machines.
+const std::vector<Network>& own_networks() {
+  static const auto networks =
+      networks_of({"0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "255.255.255.255", "::", "::1", "ff00::/8"});
+  return networks;
+}
+
+// Its neighbourhood, where clouds keep the credentials of a machine, and what hides an address where we
+// cannot see it.
+const std::vector<Network>& metadata_networks() {
+  static const auto networks =
+      networks_of({"169.254.0.0/16", "fe80::/10", "fec0::/10", "64:ff9b:1::/48", "fd00:ec2::/32",
+                   "fd20:ce::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"});
   return networks;
 }
 
@@ -83,6 +93,10 @@ Result<> Egress::Rules::add(std::string_view texts) {
     const auto rule = texts.substr(0, end);
     texts.remove_prefix(std::min(end + 1, texts.size()));
     if (rule.empty()) continue;
+    if (rule == "all") {
+      all = true;
+      continue;
+    }
     if (auto network = parse_network(rule)) {
       networks.push_back(*network);
       continue;
@@ -103,8 +117,16 @@ bool Egress::Rules::matches(const Address& address) const { return any_contains(
 
 Result<Egress> Egress::parse(std::span<const std::string> allow, std::span<const std::string> deny) {
   Egress made;
-  for (const auto& texts : allow) TRY(made.allow_.add(texts));
-  for (const auto& texts : deny) TRY(made.deny_.add(texts));
+  const auto add = [](Rules& rules, std::span<const std::string> all, std::string_view setting) -> Result<> {
+    for (const auto& texts : all)
+      if (const auto added = rules.add(texts); !added)
+        return fail(Code::invalid, fmt::format("{}: {}", setting, added.error().message));
+    return {};
+  };
+  TRY(add(made.allow_, allow, "egress_allow"));
+  TRY(add(made.deny_, deny, "egress_deny"));
+  if (made.allow_.all)
+    return fail(Code::invalid, "'all' can be denied, not allowed: name what is to be allowed");
   return made;
 }
 
@@ -112,8 +134,14 @@ bool Egress::allows(std::string_view host, const Address& address) const {
   const auto plain = address.plain();
   const auto hidden = plain.embedded();
   if (deny_.matches(host) || deny_.matches(plain) || (hidden && deny_.matches(*hidden))) return false;
-  if (allow_.matches(host) || allow_.matches(plain)) return true;
-  return !any_contains(denied_by_default(), plain) && !(hidden && any_contains(denied_by_default(), *hidden));
+  if (allow_.matches(plain)) return true;
+  const auto is_in = [&](const std::vector<Network>& networks) {
+    return any_contains(networks, plain) || (hidden && any_contains(networks, *hidden));
+  };
+  // Whoever owns a name may let it lead anywhere: credentials of the machine are given by their address, or
+  // not.
+  if (is_in(metadata_networks())) return false;
+  return allow_.matches(host) || !(deny_.all || is_in(own_networks()));
 }
 
 }  // namespace baton::caller

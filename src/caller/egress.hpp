@@ -28,7 +28,7 @@ class Egress {
 
   // A rule is a network (10.0.0.0/8), an address, a host name, or *.name for all names below it. Each text
   // may hold several, separated by commas or blanks. Names match the host of the URL, networks the address
-  // connected to.
+  // connected to. To deny "all" leaves only what is allowed; other denials win over what is allowed.
   [[nodiscard]] static Result<Egress> parse(std::span<const std::string> allow,
                                             std::span<const std::string> deny);
 
@@ -41,6 +41,7 @@ class Egress {
   struct Rules {
     std::vector<Network> networks;
     std::vector<std::string> hosts;  // ".name" for those below it
+    bool all = false;
     [[nodiscard]] Result<> add(std::string_view texts);
     [[nodiscard]] bool matches(std::string_view host) const;
     [[nodiscard]] bool matches(const Address& address) const;

@@ -48,7 +48,7 @@ TEST(Egress, AllowWinsOverTheDefaultAndDenyOverAll) {
   EXPECT_FALSE(allows(egress, "127.0.0.66"));
   EXPECT_FALSE(allows(egress, "::ffff:127.0.0.66"));
   EXPECT_FALSE(allows(egress, "127.0.0.66", "localhost"));
-  EXPECT_TRUE(allows(egress, "169.254.169.254", "localhost"));
+  EXPECT_FALSE(allows(egress, "169.254.169.254", "localhost")) << "a name may lead anywhere";
   EXPECT_FALSE(allows(egress, "169.254.169.254"));
   EXPECT_FALSE(allows(egress, "10.127.255.255"));
   EXPECT_TRUE(allows(egress, "10.128.0.0"));
@@ -62,6 +62,26 @@ TEST(Egress, AllowWinsOverTheDefaultAndDenyOverAll) {
   EXPECT_FALSE(allows(egress, "127.0.0.1", "evil.example"));
   EXPECT_TRUE(egress.denies_host("evil.example"));
   EXPECT_FALSE(egress.denies_host("good.example"));
+}
+
+TEST(Egress, OfAllThatIsDeniedWhatIsAllowedIsLeft) {
+  const auto egress = policy({"api.example", "10.1.0.0/16"}, {"all, 10.1.9.0/24"});
+  EXPECT_TRUE(allows(egress, "1.1.1.1", "api.example"));
+  EXPECT_FALSE(allows(egress, "1.1.1.1", "other.example"));
+  EXPECT_TRUE(allows(egress, "10.1.2.3"));
+  EXPECT_FALSE(allows(egress, "10.1.9.3"));
+  EXPECT_FALSE(allows(egress, "10.1.9.3", "api.example"));
+  EXPECT_FALSE(allows(egress, "169.254.169.254", "api.example"));
+  EXPECT_FALSE(Egress::parse(Texts{"all"}, {}));
+}
+
+TEST(Egress, MetadataServicesAreDeniedInAllTheirForms) {
+  for (const char* address :
+       {"169.254.169.254", "::ffff:169.254.169.254", "::ffff:0:169.254.169.254", "64:ff9b::169.254.169.254",
+        "64:ff9b:1::169.254.169.254", "2002:a9fe:a9fe::", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+        "100.100.100.200", "168.63.129.16", "192.0.0.192", "2001:db8::5efe:169.254.169.254",
+        "2001:db8::200:5efe:169.254.169.254"})
+    EXPECT_FALSE(allows(policy({"a.example"}, {}), address, "a.example")) << address;
 }
 
 TEST(Egress, ANetworkIsOfOneFamilyAndHasAnyNumberOfBits) {

@@ -41,15 +41,17 @@ bool says(const OutgoingRequest& request, std::string_view name) {
 
 }  // namespace
 
-Exchange::Exchange(Lane& lane, std::string origin, OutgoingRequest request,
+Exchange::Exchange(Lane& lane, std::string for_whom, OutgoingRequest request,
                    std::function<void(OutgoingResult)> done)
     : lane_(lane),
-      place_(std::move(origin)),
+      for_whom_(std::move(for_whom)),
       request_(std::move(request)),
       done_(std::move(done)),
       end_(began_ + std::min(request_.timeout, outgoing_timeout_max)),
       timer_(lane.io),
-      lookup_(lane.io) {}
+      lookup_(lane.io) {
+  ++lane_.common.under_way;
+}
 
 asio::awaitable<void> Exchange::run(std::shared_ptr<Exchange> self) {
   try {
@@ -90,11 +92,14 @@ asio::awaitable<bool> Exchange::hop() {
 
 asio::awaitable<bool> Exchange::open() {
   const auto& options = lane_.common.options;
-  if (stopped_) co_return broken(Kind::network_error, {});
+  timed_out_ = timed_out_ || Steady::now() >= end_;
+  if (stopped_ || timed_out_) co_return broken(Kind::network_error, {});
   if (options.egress.denies_host(url_.host)) {
     co_return broken(Kind::egress_denied, fmt::format("the egress policy refuses {}", url_.host));
   }
-  connection_ = lane_.pool.take(origin_, url_.host, options.egress);
+  const bool is_safe = request_.method != "POST" && request_.method != "PATCH";
+  connection_ = lane_.pool.take(pool_key(), url_.host, options.egress,
+                                is_safe ? options.idle_max : options.idle_max_unsafe);
   reused_ = connection_ != nullptr;
   if (reused_) {
     ++lane_.common.connections_reused;
@@ -127,7 +132,7 @@ asio::awaitable<bool> Exchange::find_addresses() {
         self->lookup_.cancel();
       });
     };
-    lane_.common.lookups.find(url_.host, tell);
+    lane_.common.lookups.find(for_whom_, url_.host, std::min(connect_end_, end_), tell);
     error_code ignored;
     co_await lookup_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
@@ -298,8 +303,10 @@ bool Exchange::settle(Parser& parser, const error_code& error) {
 // Puts the connection into the pool, if another request may come on it.
 void Exchange::keep(const Parser& parser, std::unique_ptr<Connection> connection) {
   const auto& answer = parser.get();
-  const bool reusable =
-      parser.keep_alive() && sent_whole_ && connection->buffer.size() == 0 && answer.result_int() != 101;
+  // Some servers do not read a body that they do not expect, and take it for the next request.
+  const bool odd_body = !request_.body.empty() && (request_.method == "GET" || request_.method == "HEAD");
+  const bool reusable = parser.keep_alive() && sent_whole_ && !odd_body && connection->buffer.size() == 0 &&
+                        answer.result_int() != 101 && connection->is_quiet();
   if (!reusable) return;
   const auto& options = lane_.common.options;
   auto idle = options.idle_max;
@@ -307,7 +314,7 @@ void Exchange::keep(const Parser& parser, std::unique_ptr<Connection> connection
   if (const auto promised = keep_alive_of(answer))
     idle = std::min<Duration>(idle, *promised - std::chrono::seconds{1});
   connection->idle_end = std::min(Steady::now() + idle, connection->opened + options.age_max);
-  if (connection->idle_end > Steady::now()) lane_.keep(origin_, std::move(connection));
+  if (connection->idle_end > Steady::now()) lane_.keep(pool_key(), std::move(connection));
 }
 
 // Whether there is another hop; if so, the request is now that one.
@@ -326,6 +333,7 @@ bool Exchange::follow(int followed) {
   const bool left = result_.may_have_left;
   result_ = OutgoingResult{};
   result_.may_have_left = left;
+  result_.redirected_to = without_secrets(url_.origin() + url_.target);
   return true;
 }
 
@@ -367,7 +375,7 @@ std::string Exchange::timeout_message() const {
 }
 
 bool Exchange::broken(Kind kind, std::string message) {
-  result_.kind = stopped_ ? Kind::network_error : timed_out_ ? Kind::timeout : kind;
+  result_.kind = stopped_ ? Kind::stopped : timed_out_ ? Kind::timeout : kind;
   result_.message = stopped_ ? "the server is stopping" : timed_out_ ? timeout_message() : std::move(message);
   return false;
 }
@@ -376,7 +384,7 @@ void Exchange::finish() {
   timer_.cancel();
   result_.total = since(began_);
   lane_.under_way.erase(this);
-  lane_.common.places.give_back(place_);
+  --lane_.common.under_way;
   const auto done = std::move(done_);
   done(std::move(result_));
 }

@@ -2,6 +2,7 @@
 // lane's thread.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -12,7 +13,6 @@
 #include "caller/answer.hpp"
 #include "caller/caller.hpp"
 #include "caller/connection.hpp"
-#include "caller/places.hpp"
 
 namespace baton::caller {
 
@@ -20,7 +20,7 @@ namespace baton::caller {
 struct Common {
   Options options;
   std::unique_ptr<asio::ssl::context> tls;
-  Places places{options.places, options.places_per_origin};
+  std::atomic<std::size_t> under_way = 0;
   Lookups lookups{options.resolve, options.lookup_threads};
   std::atomic<std::size_t> connections_open = 0;
   std::atomic<std::uint64_t> connections_opened = 0, connections_reused = 0;
@@ -53,7 +53,8 @@ class Lane {
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(Lane& lane, std::string origin, OutgoingRequest request, std::function<void(OutgoingResult)> done);
+  Exchange(Lane& lane, std::string for_whom, OutgoingRequest request,
+           std::function<void(OutgoingResult)> done);
 
   static asio::awaitable<void> run(std::shared_ptr<Exchange> self);
   void stop();  // ends it, because everything ends
@@ -76,6 +77,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void keep(const Parser& parser, std::unique_ptr<Connection> connection);
   [[nodiscard]] bool follow(int followed);
   [[nodiscard]] std::string head() const;
+  [[nodiscard]] std::string pool_key() const { return for_whom_ + " " + origin_; }
 
   // What follows must end by then, and never later than the whole; `told` is what people are told of it.
   void limit(Phase phase, Steady::time_point until = Steady::time_point::max(), Duration told = {});
@@ -86,7 +88,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void finish();
 
   Lane& lane_;
-  const std::string place_;  // the origin whose place it has
+  const std::string for_whom_;
   OutgoingRequest request_;
   std::function<void(OutgoingResult)> done_;
   OutgoingResult result_;

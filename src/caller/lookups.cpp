@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace baton::caller {
@@ -37,13 +38,24 @@ Result<std::vector<Address>> resolve_by_system(const std::string& host) {
 }
 
 struct Lookups::State {
+  struct Asked {
+    std::vector<std::function<void(const Found&)>> who;
+    Steady::time_point until{};  // of the most patient
+    bool is_under_way = false;
+  };
+  struct Queue {
+    std::deque<std::string> hosts;
+    std::size_t under_way = 0;
+  };
+
   Resolve resolve;
   std::size_t threads_max = 0;
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::string, std::vector<std::function<void(const Found&)>>> waiting;  // queued or being looked up
-  std::deque<std::string> queue;
-  std::size_t threads = 0, idle = 0;
+  std::map<std::string, Asked> asked;   // by host: queued or being looked up
+  std::map<std::string, Queue> queues;  // by for whom it is; a host may be in more than one
+  std::string turn;                     // who was served last
+  std::size_t queued = 0, threads = 0, idle = 0;
   bool closed = false;
 
   Found resolve_safely(const std::string& host) const {
@@ -54,21 +66,56 @@ struct Lookups::State {
     }
   }
 
+  // Whose turn it is, and the name that he wants.
+  std::optional<std::pair<std::string, std::string>> next() {
+    const std::size_t share = std::max<std::size_t>(threads_max / 2, 1);
+    auto it = queues.upper_bound(turn);
+    for (std::size_t looks = queues.size(); looks > 0; --looks, ++it) {
+      if (it == queues.end()) it = queues.begin();
+      Queue& queue = it->second;
+      while (!queue.hosts.empty() && queue.under_way < share) {
+        std::string host = std::move(queue.hosts.front());
+        queue.hosts.pop_front();
+        --queued;
+        const auto wanted = asked.find(host);
+        if (wanted == asked.end() || wanted->second.is_under_way) continue;
+        if (wanted->second.until <= Steady::now()) {  // all who wanted it have given up
+          asked.erase(wanted);
+          continue;
+        }
+        wanted->second.is_under_way = true;
+        ++queue.under_way;
+        turn = it->first;
+        return std::pair{turn, std::move(host)};
+      }
+    }
+    return std::nullopt;
+  }
+
+  void done(const std::string& for_whom, const std::string& host, const Found& found) {
+    const auto queue = queues.find(for_whom);
+    if (queue != queues.end() && --queue->second.under_way == 0 && queue->second.hosts.empty())
+      queues.erase(queue);
+    // Called under the lock, so that nobody is called once close() has returned.
+    const auto told = asked.extract(host);
+    if (told) std::ranges::for_each(told.mapped().who, [&](const auto& each) { each(found); });
+  }
+
   void work() {
     std::unique_lock lock(mutex);
-    for (;;) {
-      ++idle;
-      changed.wait(lock, [this] { return closed || !queue.empty(); });
-      --idle;
-      if (closed) break;
-      const auto host = std::move(queue.front());
-      queue.pop_front();
+    while (!closed) {
+      const auto wanted = next();
+      if (!wanted) {
+        ++idle;
+        changed.wait(lock);
+        --idle;
+        continue;
+      }
+      const auto& [for_whom, host] = *wanted;
       lock.unlock();
       const auto found = resolve_safely(host);
       lock.lock();
-      // Called under the lock, so that nobody is called once close() has returned.
-      const auto asked = waiting.extract(host);
-      if (asked) std::ranges::for_each(asked.mapped(), [&](const auto& each) { each(found); });
+      done(for_whom, host, found);
     }
     --threads;
     changed.notify_all();
@@ -86,15 +133,18 @@ Lookups::~Lookups() {
   state_->changed.wait_for(lock, std::chrono::seconds{1}, [this] { return state_->threads == 0; });
 }
 
-void Lookups::find(const std::string& host, std::function<void(const Found&)> found) {
+void Lookups::find(const std::string& for_whom, const std::string& host, Steady::time_point until,
+                   std::function<void(const Found&)> found) {
   auto& state = *state_;
   const std::lock_guard lock(state.mutex);
   if (state.closed) return;
-  auto& waiting = state.waiting[host];
-  waiting.push_back(std::move(found));
-  if (waiting.size() > 1) return;
-  state.queue.push_back(host);
-  if (state.idle < state.queue.size() && state.threads < state.threads_max) {
+  auto& asked = state.asked[host];
+  asked.who.push_back(std::move(found));
+  asked.until = std::max(asked.until, until);
+  if (asked.is_under_way) return;
+  state.queues[for_whom].hosts.push_back(host);
+  ++state.queued;
+  if (state.idle < state.queued && state.threads < state.threads_max) {
     // Detached: a lookup cannot be interrupted, and a stop must not wait for a name server that is away.
     std::thread([shared = state_] { shared->work(); }).detach();
     ++state.threads;
@@ -105,8 +155,8 @@ void Lookups::find(const std::string& host, std::function<void(const Found&)> fo
 void Lookups::close() {
   const std::lock_guard lock(state_->mutex);
   state_->closed = true;
-  state_->waiting.clear();
-  state_->queue.clear();
+  state_->asked.clear();
+  state_->queues.clear();
   state_->changed.notify_all();
 }
 

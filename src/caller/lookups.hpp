@@ -1,9 +1,11 @@
 // Names to addresses, on threads of its own: the resolver of the system blocks, and Asio's has one thread for
 // all, so that one slow name server would hold up everybody. Names that are asked for while they are being
-// looked up share one lookup; so a slow name takes one thread, however many requests wait for it. Nothing is
-// kept. Thread-safe.
+// looked up share one lookup; so a slow name takes one thread, however many requests wait for it. Those who
+// ask take turns, and nobody has more than half of the threads: whoever asks for a thousand names whose
+// server is slow holds up himself. Nothing is kept. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +20,8 @@ namespace baton::caller {
 using Resolve = std::function<Result<std::vector<Address>>(const std::string& host)>;
 [[nodiscard]] Result<std::vector<Address>> resolve_by_system(const std::string& host);
 
+using Steady = std::chrono::steady_clock;
+
 class Lookups {
  public:
   using Found = Result<std::vector<Address>>;
@@ -28,8 +32,10 @@ class Lookups {
   Lookups(const Lookups&) = delete;
   Lookups& operator=(const Lookups&) = delete;
 
-  // found is called on a thread of this object, and must only pass the answer on.
-  void find(const std::string& host, std::function<void(const Found&)> found);
+  // found is called on a thread of this object, and must only pass the answer on; it may not be called if
+  // nobody came to look before `until`.
+  void find(const std::string& for_whom, const std::string& host, Steady::time_point until,
+            std::function<void(const Found&)> found);
   // After it nobody is called any more.
   void close();
 

@@ -10,15 +10,14 @@ namespace baton::caller {
 // The probe of a request; none if it declares none.
 [[nodiscard]] std::optional<OutgoingRequest> probe_of(const call::Request& request);
 
-[[nodiscard]] bool succeeded(const OutgoingResult& result);
-[[nodiscard]] Json meta_of(const OutgoingResult& result);  // responseMeta or errorMeta
-
-// How a call that was in doubt is settled by what its probe says.
-struct Settled {
+struct Outcome {
   bool succeeded = false;
-  Json meta;
+  std::string_view kind;  // Succeeded, or the one in the errorMeta
+  Json meta;              // responseMeta or errorMeta
 };
-[[nodiscard]] Settled settle(const OutgoingResult& probe);
-[[nodiscard]] Json in_doubt(const std::string& why);
+[[nodiscard]] Outcome outcome_of(const OutgoingResult& result);
+// How a call that was in doubt is settled by what its probe says.
+[[nodiscard]] Outcome settled_by(const OutgoingResult& probe);
+[[nodiscard]] Outcome in_doubt(const std::string& why);
 
 }  // namespace baton::caller

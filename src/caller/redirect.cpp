@@ -1,6 +1,8 @@
 #include "caller/redirect.hpp"
 
-#include "caller/redact.hpp"
+#include <algorithm>
+
+#include "base/text.hpp"
 
 namespace baton::caller {
 namespace {
@@ -14,6 +16,13 @@ void drop_body(OutgoingRequest& request) {
            std::equal(word.begin(), word.end(), name.begin(),
                       [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); });
   });
+}
+
+// Any other header may hold what only the first server is to know.
+bool is_for_everybody(std::string_view header) {
+  static constexpr std::string_view known[] = {"accept",       "accept-encoding",  "accept-language",
+                                               "content-type", "content-language", "user-agent"};
+  return std::ranges::find(known, lower(header)) != std::end(known);
 }
 
 }  // namespace
@@ -32,7 +41,7 @@ Result<Url> redirect(OutgoingRequest& request, const Url& from, int status, std:
     drop_body(request);
   }
   if (to.origin() != from.origin())
-    std::erase_if(request.headers, [](const auto& header) { return is_sensitive(header.first); });
+    std::erase_if(request.headers, [](const auto& header) { return !is_for_everybody(header.first); });
   return to;
 }
 

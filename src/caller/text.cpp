@@ -1,13 +1,9 @@
-#include "caller/redact.hpp"
+#include "caller/text.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace baton::caller {
 namespace {
-
-constexpr std::string_view telling[] = {"cookie", "authoriz", "authentic",  "token",   "secret",
-                                        "key",    "passw",    "credential", "session", "signature"};
 
 // The length of the character that begins here; 0: there is none.
 std::size_t character(std::string_view text) {
@@ -27,13 +23,6 @@ std::size_t character(std::string_view text) {
 }
 
 }  // namespace
-
-bool is_sensitive(std::string_view header) {
-  std::string small(header);
-  for (auto& c : small)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return std::ranges::any_of(telling, [&](std::string_view word) { return small.contains(word); });
-}
 
 std::string to_text(std::string_view bytes, std::size_t bytes_max) {
   static constexpr std::string_view replacement = "\xef\xbf\xbd";

@@ -199,6 +199,19 @@ TEST_F(TlsCallerTest, there_is_no_redirect_from_https_to_http) {
   EXPECT_EQ(plain.connections(), 0);
 }
 
+TEST_F(TlsCallerTest, what_nobody_asked_for_is_no_answer_to_the_next) {
+  const auto tls = context("DNS:a.test");
+  TestServer server(
+      [&](Peer& peer) {
+        peer.request();
+        peer.answer("fine");
+        peer.answer("wrong");  // a record of its own, which may come with the first or after it
+        peer.request();
+      },
+      tls.get());
+  for (int i = 0; i < 50; ++i) EXPECT_NE(get(server.url("/", "a.test", "https")).snippet, "wrong");
+}
+
 TEST_F(TlsCallerTest, certificates_that_cannot_be_read_are_told_at_the_start) {
   options_.ca_file = "/nowhere.pem";
   EXPECT_FALSE(HttpCaller::start(options_));

@@ -1,5 +1,6 @@
 #include "cli/bench_bed.hpp"
 
+#include <csignal>
 #include <fstream>
 
 #include "cli/bench_wire.hpp"
@@ -12,9 +13,9 @@ namespace baton::cli::bench {
 Result<> Bed::start(const std::string& store, const std::pair<std::string, std::string>& definition,
                     const std::vector<std::string>& more) {
   TRY(directory.make());
-  std::vector<std::string> arguments{"serve",    "--store",     store.empty() ? server::sqlite_url(directory.path()) : store,
-                                     "--listen", "127.0.0.1:0", "--log-level",
-                                     "warn"};
+  arguments = {"serve",    "--store",     store.empty() ? server::sqlite_url(directory.path()) : store,
+               "--listen", "127.0.0.1:0", "--log-level",
+               "warn"};
   if (!definition.first.empty()) {
     const auto definitions = directory.path() / "definitions";
     std::filesystem::create_directory(definitions);
@@ -22,6 +23,16 @@ Result<> Bed::start(const std::string& store, const std::pair<std::string, std::
     arguments.insert(arguments.end(), {"--definitions", definitions.string()});
   }
   arguments.insert(arguments.end(), more.begin(), more.end());
+  return begin();
+}
+
+Result<> Bed::restart() {
+  ::kill(server.id(), SIGKILL);
+  server.stop();
+  return begin();
+}
+
+Result<> Bed::begin() {
   TRY(server.start(arguments));
   TRY_ASSIGN(url, server.read_line());
   client = std::make_unique<http::Client>(url);

@@ -16,10 +16,16 @@ struct Bed {
   Process server;
   std::string url;
   std::unique_ptr<http::Client> client;
+  std::vector<std::string> arguments;  // that it was started with
+  [[nodiscard]] Result<> begin();
 
-  // definition: the name and the text of a workflow's file; empty: none. more: further options of `baton serve`.
-  [[nodiscard]] Result<> start(const std::string& store, const std::pair<std::string, std::string>& definition,
+  // definition: the name and the text of a workflow's file; empty: none. more: further options of `baton
+  // serve`.
+  [[nodiscard]] Result<> start(const std::string& store,
+                               const std::pair<std::string, std::string>& definition,
                                const std::vector<std::string>& more = {});
+  // Kills it and starts it anew on the same store.
+  [[nodiscard]] Result<> restart();
   [[nodiscard]] double resident_mib() const {
     return static_cast<double>(server.resident_bytes()) / (1 << 20);
   }

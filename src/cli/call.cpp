@@ -2,15 +2,19 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 
-#include "base/json.hpp"
+#include "base/json_document.hpp"
+#include "base/text.hpp"
 #include "base/time.hpp"
 #include "cli/exchange.hpp"
+#include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/subcommand.hpp"
+#include "core/workflow/span.hpp"
 #include "http/text.hpp"
 
 namespace baton::cli {
@@ -18,23 +22,25 @@ namespace {
 
 struct Options {
   RemoteOptions remote;
-  std::string id, url, name, method = "GET", body, due_at, key, by, reason, status, cursor;
+  std::string id, url, name, method, body, in, due_at, due_from, due_until, probe, key, by, reason, status,
+      cursor, file;
   std::vector<std::string> headers, tags;
-  double in_seconds = 0;
-  int timeout_ms = 0, limit = 50;
+  int timeout_ms = 0, redirects = 0, limit = 50;
 };
 using Shared = std::shared_ptr<Options>;
 
 std::string calls_target(const Options& options) {
-  const std::string tenant = destination(options.remote).tenant.value_or("default");
+  const std::string tenant = destination(options.remote).tenant.value_or("-");
   return "/api/v1/tenants/" + http::percent_encode(tenant) + "/service-calls";
 }
-std::string call_target(const Options& options) { return calls_target(options) + "/" + http::percent_encode(options.id); }
+std::string call_target(const Options& options) {
+  return calls_target(options) + "/" + http::percent_encode(options.id);
+}
 
 std::string due_of(const Options& options) {
-  if (options.in_seconds <= 0) return options.due_at;
-  const auto delay = Duration{static_cast<std::int64_t>(options.in_seconds * 1000)};
-  return to_iso(std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()) + delay);
+  const auto delay = workflow::read_span(options.in);
+  if (!delay) return options.due_at;
+  return to_iso(std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()) + *delay);
 }
 
 std::string reason_of(const Fields& call) {
@@ -62,54 +68,128 @@ void print_call(const Fields& call) {
   if (call.has("responseMeta")) print_field("response", printable(call.document("responseMeta")));
   if (call.has("errorMeta")) print_field("error", printable(call.document("errorMeta")));
   for (const Fields& event : call.items("timeline"))
-    fmt::print("  {} {:<22} {}\n", event.text("occurredAt"), event.text("type"), printable(event.document("data")));
+    fmt::print("  {} {:<22} {}\n", event.text("occurredAt"), event.text("type"),
+               printable(event.document("data")));
 }
 
-// The body of a submission. False: a header is not NAME:VALUE.
-bool submission(const Options& options, std::string& body) {
+// What is sent, as it is or, like with curl, from @FILE.
+Result<std::string> body_of(const Options& options) {
+  if (!options.body.starts_with('@')) return options.body;
+  return read_file(options.body.substr(1));
+}
+
+// What to submit; what is wrong with it otherwise.
+Result<std::string> submission(const Options& options) {
+  TRY_ASSIGN(const std::string content, body_of(options));
   std::string headers;
   for (const std::string& header : options.headers) {
     const auto colon = header.find(':');
-    if (colon == std::string::npos || colon == 0) return false;
+    if (colon == std::string::npos || colon == 0) return fail(Code::invalid, "a header is NAME:VALUE");
     const auto value = header.find_first_not_of(' ', colon + 1);
     headers += (headers.empty() ? "" : ",") + baton::quoted(header.substr(0, colon)) + ":" +
                baton::quoted(value == std::string::npos ? "" : header.substr(value));
   }
-  const std::string due = due_of(options);
-  body = "{\"name\":" + baton::quoted(options.name.empty() ? "call" : options.name) + ",\"requestSpec\":{\"method\":" +
-         baton::quoted(options.method) + ",\"url\":" + baton::quoted(options.url) + ",\"headers\":{" + headers + "}";
-  if (!options.body.empty()) body += ",\"body\":" + baton::quoted(options.body);
+  std::string method = options.method.empty() ? (content.empty() ? "GET" : "POST") : options.method;
+  std::ranges::transform(method, method.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::string body = "{\"name\":" + baton::quoted(options.name.empty() ? "call" : options.name) +
+                     ",\"requestSpec\":{\"method\":" + baton::quoted(method) +
+                     ",\"url\":" + baton::quoted(options.url) + ",\"headers\":{" + headers + "}";
+  if (!content.empty()) body += ",\"body\":" + baton::quoted(content);
   if (options.timeout_ms > 0) body += ",\"timeoutMs\":" + std::to_string(options.timeout_ms);
+  if (options.redirects > 0) body += ",\"redirects\":" + std::to_string(options.redirects);
+  if (!options.probe.empty()) body += ",\"probe\":{\"url\":" + baton::quoted(options.probe) + "}";
   body += "}";
-  if (!due.empty()) body += ",\"dueAt\":" + baton::quoted(due);
+  if (!options.due_at.empty()) body += ",\"dueAt\":" + baton::quoted(options.due_at);
+  if (const auto delay = workflow::read_span(options.in))  // not a time: a repeated submit must say the same
+    body += fmt::format(",\"delaySeconds\":{}", static_cast<double>(delay->count()) / 1000);
   if (!options.tags.empty()) body += ",\"tags\":" + json_array(options.tags);
   if (!options.key.empty()) body += ",\"idempotencyKey\":" + baton::quoted(options.key);
-  body += "}";
-  return true;
+  return body + "}";
 }
 
 int submit(const Options& options) {
-  std::string body;
-  if (!submission(options, body)) {
-    complain("a header is NAME:VALUE");
+  auto body = submission(options);
+  if (!body) {
+    complain(body.error().message);
     return exit_usage;
   }
-  return post(options.remote, calls_target(options), std::move(body), [](const Fields& call) {
+  return post(options.remote, calls_target(options), *std::move(body), [](const Fields& call) {
     fmt::print("{} {}, due {}\n", call.text("serviceCallId"), call.text("status"), call.text("dueAt"));
   });
 }
 
+// --- many, from a file: {"calls": […]}, […], or a call on each line
+
+struct Count {
+  std::size_t made = 0, known = 0, refused = 0;
+};
+
+// Up to a thousand calls.
+int submit_some(const Options& options, const std::string& body, Count& count) {
+  return post(options.remote, calls_target(options) + ":batch", body, [&](const Fields& answer) {
+    for (const Fields& call : answer.items("calls")) {
+      if (call.has("error")) {
+        ++count.refused;
+        complain(call.text("error"));
+      } else {
+        ++(call.flag("created") ? count.made : count.known);
+      }
+    }
+  });
+}
+
+// Lines that are calls, as arrays of no more than the API takes.
+std::vector<std::string> arrays_of(std::string_view lines) {
+  constexpr std::size_t at_once = 1'000;
+  std::vector<std::string> arrays;
+  std::size_t in_last = at_once;
+  while (!lines.empty()) {
+    const auto end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = trimmed(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    if (line.empty()) continue;
+    if (in_last++ == at_once) arrays.emplace_back(), in_last = 1;
+    arrays.back() += (arrays.back().empty() ? "[" : ",") + std::string(line);
+  }
+  for (std::string& each : arrays) each += ']';
+  return arrays;
+}
+
+int submit_all(const Options& options) {
+  const auto text = read_file(options.file);
+  if (!text) {
+    complain(text.error().message);
+    return exit_usage;
+  }
+  const auto whole = JsonDocument::parse(*text);
+  const bool is_batch = whole && (whole->root().kind() != JsonKind::object || whole->root().find("calls"));
+  const auto batches = is_batch ? std::vector{*text}
+                       : whole  ? std::vector{"[" + *text + "]"}
+                                : arrays_of(*text);
+  Count count;
+  int code = exit_ok;
+  for (const std::string& batch : batches)
+    if (code == exit_ok) code = submit_some(options, batch, count);
+  fmt::print(stderr, "{} submitted, {} known already, {} refused\n", count.made, count.known, count.refused);
+  return code == exit_ok && count.refused > 0 ? exit_failed : code;
+}
+
 int list(const Options& options) {
   Target target(calls_target(options));
-  target.with("status", options.status).with("name", options.name).with("limit", options.limit).with("cursor", options.cursor);
+  target.with("status", options.status)
+      .with("name", options.name)
+      .with("limit", options.limit)
+      .with("cursor", options.cursor);
+  target.with("dueFrom", options.due_from).with("dueUntil", options.due_until);
   for (const std::string& tag : options.tags) target.with("tag", tag);
-  return get(options.remote, target.text(), [](const Fields& page) {
-    const auto calls = page.items("serviceCalls");
-    if (calls.empty()) fmt::print("None.\n");
-    for (const Fields& call : calls)
-      fmt::print("{}  {:<9}  {}  {}  {}\n", call.text("serviceCallId"), call.text("status"), call.text("dueAt"),
-                 printable(call.text("name")), one_line(reason_of(call)));
-    if (page.has("nextCursor")) fmt::print("More: --cursor {}\n", page.text("nextCursor"));
+  const Listing listing{.target = target.text(),
+                        .key = "serviceCalls",
+                        .heading = {"CALL", "STATUS", "DUE", "NAME", "TAGS", "OUTCOME"}};
+  return list_page(options.remote, listing, [](const Fields& call) {
+    const std::string tags = call.document("tags");
+    return Row{call.text("serviceCallId"),   call.text("status"),      call.text("dueAt"),
+               printable(call.text("name")), tags == "[]" ? "" : tags, one_line(reason_of(call))};
   });
 }
 
@@ -118,17 +198,20 @@ int show(const Options& options) { return get(options.remote, call_target(option
 int watch(const Options& options) {
   std::string last;
   while (true) {
-    bool over = false;
+    bool over = false, failed = false;
     const int code = get(options.remote, call_target(options), [&](const Fields& call) {
       const std::string status = call.text("status");
-      over = status == "Succeeded" || status == "Failed";
+      failed = status == "Failed";
+      over = failed || status == "Succeeded";
       if (over) return print_call(call);
-      if (status != last) fmt::print("{} {}, due {}\n", call.text("serviceCallId"), status, call.text("dueAt"));
+      if (status != last)
+        fmt::print("{} {}, due {}\n", call.text("serviceCallId"), status, call.text("dueAt"));
       std::fflush(stdout);
       last = status;
     });
-    if (code != 0 || over) return code;
-    std::this_thread::sleep_for(std::chrono::milliseconds{500});  // the API has nothing to wait on for a call yet
+    if (code != 0) return code;
+    if (over) return failed ? exit_failed : exit_ok;
+    std::this_thread::sleep_for(std::chrono::milliseconds{250});  // the API has nothing to wait on for a call
   }
 }
 
@@ -144,32 +227,41 @@ int cancel(const Options& options) {
 int reschedule(const Options& options) {
   const std::string due = due_of(options);
   if (due.empty()) {
-    complain("say when: --due TIME or --in SECONDS");
+    complain("say when: --due TIME or --in SPAN");
     return exit_usage;
   }
-  return post(options.remote, call_target(options) + "/reschedule", json_object({{"dueAt", due}, {"by", options.by}}),
-              print_short);
+  return post(options.remote, call_target(options) + "/reschedule",
+              json_object({{"dueAt", due}, {"by", options.by}, {"reason", options.reason}}), print_short);
 }
 int repeat(const Options& options) {
-  return post(options.remote, call_target(options) + "/repeat", json_object({{"dueAt", due_of(options)}}), print_short);
+  return post(options.remote, call_target(options) + "/repeat", json_object({{"dueAt", due_of(options)}}),
+              print_short);
 }
 
-void add_due(CLI::App& command, Options& options) {
-  auto* due = command.add_option("--due", options.due_at, "when, as 2026-03-01T20:00:00Z; default at once");
-  command.add_option("--in", options.in_seconds, "instead: seconds from now")->excludes(due);
+void add_due(CLI::App& command, Options& options, const std::string& otherwise) {
+  auto* due = command.add_option("--due", options.due_at, "when, as 2026-03-01T20:00:00Z" + otherwise);
+  command.add_option("--in", options.in, "instead: so long from now, seconds or as 1h30m")
+      ->type_name("SPAN")
+      ->excludes(due)
+      ->check(check_span);
 }
 
 void add_submit(CLI::App& call, Action& chosen, const Shared& options) {
-  CLI::App* command = add_command(call, chosen, options, "submit", "Have a request made, once, at its time", submit);
+  CLI::App* command =
+      add_command(call, chosen, options, "submit", "Have a request made, once, at its time", submit);
   command->add_option("URL", options->url, "http or https")->required();
   command->add_option("--name", options->name, "what it is called; default call");
-  command->add_option("-X,--method", options->method, "default GET");
+  command->add_option("-X,--method", options->method, "default GET, with a body POST");
   command->add_option("-H,--header", options->headers, "NAME:VALUE; more than one is fine");
-  command->add_option("-d,--body", options->body, "what is sent");
-  command->add_option("--timeout-ms", options->timeout_ms, "default 30000");
+  command->add_option("-d,--body", options->body, "what is sent; @FILE: what the file holds");
+  command->add_option("--timeout-ms", options->timeout_ms, "default 30000")->check(CLI::Range(1, 600'000));
+  command->add_option("--redirects", options->redirects, "how many are followed; default 0")
+      ->check(CLI::Range(0, 10));
+  command->add_option("--probe", options->probe,
+                      "URL that tells after a crash whether the call was received: 2xx or 404");
   command->add_option("--tag", options->tags, "more than one is fine");
   command->add_option("--key", options->key, "idempotency key: a repeated submit is the same call");
-  add_due(*command, *options);
+  add_due(*command, *options, "; default at once");
 }
 
 CLI::App* add_one(CLI::App& call, Action& chosen, const Shared& options, const std::string& name,
@@ -183,13 +275,21 @@ CLI::App* add_one(CLI::App& call, Action& chosen, const Shared& options, const s
 
 void add_call(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* call = app.add_subcommand("call", "Submit service calls, look at them, cancel and reschedule them");
+  CLI::App* call =
+      app.add_subcommand("call", "Submit service calls, look at them, cancel and reschedule them");
   call->require_subcommand(1);
   add_submit(*call, chosen, options);
+  CLI::App* many =
+      add_command(*call, chosen, options, "submit-all", "Submit the calls of a file", submit_all);
+  many->add_option("FILE", options->file,
+                   "a call as JSON on each line, or an array of calls; - for standard input")
+      ->required();
   CLI::App* all = add_command(*call, chosen, options, "list", "List calls, newest first", list);
   all->add_option("--status", options->status, "Scheduled, Running, Succeeded or Failed");
   all->add_option("--name", options->name, "only of this name");
   all->add_option("--tag", options->tags, "only with this tag; more than one: with all of them");
+  all->add_option("--due-from", options->due_from, "only due then or later; the earliest first");
+  all->add_option("--due-until", options->due_until, "only due before");
   all->add_option("--limit", options->limit, "calls on one page; default 50")->check(CLI::Range(1, 200));
   all->add_option("--cursor", options->cursor, "of the page before");
   (void)add_one(*call, chosen, options, "show", "Print a call, its outcome and its events", show);
@@ -197,10 +297,14 @@ void add_call(CLI::App& app, Action& chosen) {
   CLI::App* gone = add_one(*call, chosen, options, "cancel", "Cancel a call that is Scheduled", cancel);
   gone->add_option("--by", options->by, "who does it; kept with the call");
   gone->add_option("--reason", options->reason, "why");
-  CLI::App* later = add_one(*call, chosen, options, "reschedule", "Give a call that is Scheduled another time", reschedule);
+  CLI::App* later =
+      add_one(*call, chosen, options, "reschedule", "Give a call that is Scheduled another time", reschedule);
   later->add_option("--by", options->by, "who does it; kept with the call");
-  add_due(*later, *options);
-  add_due(*add_one(*call, chosen, options, "repeat", "Make the same request once more, as a call of its own", repeat), *options);
+  later->add_option("--reason", options->reason, "why");
+  add_due(*later, *options, "");
+  add_due(*add_one(*call, chosen, options, "repeat", "Make the same request once more, as a call of its own",
+                   repeat),
+          *options, "; default at once");
 }
 
 }  // namespace baton::cli

@@ -76,7 +76,8 @@ void print_page(const Fields& page, const Listing& listing, const Fill& fill) {
   std::vector<Row> rows{listing.heading};
   for (const Fields& item : page.items(listing.key)) rows.push_back(fill(item));
   print_rows(rows, listing.none);
-  if (page.has("next_cursor")) fmt::print(stderr, "More: add --cursor {}\n", page.text("next_cursor"));
+  for (const std::string_view key : {"next_cursor", "nextCursor"})  // the latter of service calls
+    if (page.has(key)) fmt::print(stderr, "More: add --cursor {}\n", page.text(key));
 }
 
 int list_page(const RemoteOptions& options, const Listing& listing, const Fill& fill) {

@@ -11,9 +11,15 @@
 #include <iterator>
 
 #include "cli/output.hpp"
+#include "core/workflow/span.hpp"
 
 namespace baton::cli {
 namespace json = boost::json;
+
+std::string check_span(const std::string& text) {
+  if (workflow::read_span(text)) return {};
+  return fmt::format("'{}' is neither seconds nor a span such as 90s, 1h30m or 2d", text);
+}
 
 Result<std::string> read_file(const std::string& path) {
   if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};

@@ -15,6 +15,9 @@ inline constexpr const char* input_help = "the job's input: JSON, @FILE, or - fo
 // Compact; an object, or an error that names the byte where the text stops being JSON.
 [[nodiscard]] Result<Json> parse_input(std::string_view text, std::string_view source);
 
+// What is wrong with a span of time, for people; empty: nothing.
+[[nodiscard]] std::string check_span(const std::string& text);
+
 [[nodiscard]] Result<std::string> read_file(const std::string& path);  // - is standard input
 
 }  // namespace baton::cli

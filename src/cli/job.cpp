@@ -210,11 +210,7 @@ void add_submit(CLI::App& job, Action& chosen, const Shared& options) {
       command->add_option("--due", options->due_at, "not before this instant, as 2026-01-31T08:00:00Z");
   command->add_option("--delay", options->delay, "not before so long from now: seconds, or as 1h30m")
       ->type_name("SPAN")
-      ->check([](const std::string& text) {
-        return workflow::read_span(text)
-                   ? std::string{}
-                   : fmt::format("'{}' is neither seconds nor a span such as 90s, 1h30m or 2d", text);
-      })
+      ->check(check_span)
       ->excludes(due);
   command->add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
   command->footer(

@@ -23,7 +23,7 @@ std::array<unsigned char, size> random_bytes() {
 
 std::string new_token_text() {
   const auto secret = random_bytes<32>();
-  return "baton_" + http::base64url({reinterpret_cast<const char*>(secret.data()), secret.size()});
+  return "baton_" + base64url({reinterpret_cast<const char*>(secret.data()), secret.size()});
 }
 
 std::string new_token_id() { return fmt::format("{:02x}", fmt::join(random_bytes<6>(), "")); }

@@ -1,27 +1,36 @@
 #include "engine/calls.hpp"
 
-#include <set>
-
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 
 namespace baton::engine {
 
 using call::CallKey;
-using Problem = CallsReply::Problem;
 
 namespace {
 
-std::string why_not(call::Refused refused, const call::Call& call) {
+std::unexpected<Refused> refuse(Refusal refusal, std::string why) {
+  return std::unexpected(Refused{refusal, std::move(why), {}});
+}
+
+std::unexpected<Refused> not_found() {
+  return refuse(Refusal::call_not_found, "there is no such service call");
+}
+
+std::unexpected<Refused> not_possible(call::Refused why, const call::Call& call) {
   using enum call::Refused;
   const std::string is = "the call is " + std::string(name(call.status));
-  switch (refused) {
-    case not_found: return "there is no such call";
-    case not_due: return "the call is not due before " + to_iso(call.due_at);
-    case not_scheduled: return is + ", not Scheduled";
-    case not_running: return is + ", not Running";
+  switch (why) {
+    case not_due: return refuse(Refusal::not_possible, "the call is not due before " + to_iso(call.due_at));
+    case not_scheduled: return refuse(Refusal::not_possible, is + ", not Scheduled");
+    case not_running: return refuse(Refusal::not_possible, is + ", not Running");
+    case not_over: return refuse(Refusal::not_possible, is + ": it can be repeated when it has ended");
   }
-  return is;
+  return refuse(Refusal::not_possible, is);
+}
+
+DueCall waiting(const call::Call& call, std::optional<Time> was) {
+  return {{call.tenant_id, call.origin}, {call.due_at, call.service_call_id}, was};
 }
 
 }  // namespace
@@ -38,6 +47,7 @@ void Calls::want(const RepeatCall& c, call::LoadRequest& needs) {
   needs.calls.push_back(c.origin);
   needs.calls.push_back({c.origin.tenant, c.new_id});
   needs.requests.push_back(c.origin);
+  if (c.idempotency_key) needs.idempotency_keys.emplace_back(c.origin.tenant, *c.idempotency_key);
 }
 void Calls::want(const ChangeCall& c, call::LoadRequest& needs) { needs.calls.push_back(c.key); }
 void Calls::want(const StartCalls& c, call::LoadRequest& needs) {
@@ -63,7 +73,8 @@ void Calls::add(call::Loaded loaded) {
 call::LoadRequest Calls::named_by_keys() const {
   call::LoadRequest needs;
   for (const auto& [key, row] : keys_)
-    if (!calls_.contains({key.first, row.service_call_id})) needs.calls.push_back({key.first, row.service_call_id});
+    if (!calls_.contains({key.first, row.service_call_id}))
+      needs.calls.push_back({key.first, row.service_call_id});
   return needs;
 }
 
@@ -81,18 +92,18 @@ void Calls::record(Slot& slot, const call::Event& event, const std::string& caus
                       .version = row.version + 1,
                       .event_type = call::type_of(event),
                       .occurred_at = now_,
-                      .correlation_id = row.service_call_id.value,
+                      .correlation_id = row.correlation_id,
                       .causation_id = causation_id,
                       .data = call::to_json(event)};
+  const auto was = row.version > 1 ? std::optional{row.due_at} : std::nullopt;
   call::apply(fact, event, row);
   slot.changed = !MUTANT(call_row_not_written);
-  if (fact.event_type == call::EventType::scheduled) 
-    scheduled_.push_back({{row.tenant_id, row.origin}, {row.due_at, row.service_call_id}});
+  if (fact.event_type == call::EventType::scheduled) scheduled_.push_back(waiting(row, was));
   if (is_terminal(row.status)) ++ended_;
   writes_.events_new.push_back(std::move(fact));
 }
 
-std::variant<CallReply, Problem> Calls::submit(const NewCall& wanted, std::optional<std::string> repeat_of) {
+std::expected<CallReply, Refused> Calls::submit(const NewCall& wanted, std::optional<std::string> repeat_of) {
   if (const auto* there = find(wanted.key)) return CallReply{there->call, false};
   if (wanted.idempotency_key && !MUTANT(call_key_ignored)) {
     const Key key{wanted.key.tenant, *wanted.idempotency_key};
@@ -100,9 +111,10 @@ std::variant<CallReply, Problem> Calls::submit(const NewCall& wanted, std::optio
         key, call::IdempotencyKey{key.first, key.second, wanted.key.id, wanted.request_hash});
     if (!is_new) {
       if (it->second.request_hash != wanted.request_hash)
-        return Problem{true, "this idempotency key was used before, for a different request"};
+        return refuse(Refusal::idempotency_key_reused,
+                      "this idempotency key was used before, for a different request");
       const auto* first = find({key.first, it->second.service_call_id});
-      if (!first) return Problem{false, "the call of this idempotency key is gone"};
+      if (!first) return refuse(Refusal::call_not_found, "the call of this idempotency key is gone");
       return CallReply{first->call, false};
     }
     writes_.keys_new.push_back(it->second);
@@ -111,16 +123,19 @@ std::variant<CallReply, Problem> Calls::submit(const NewCall& wanted, std::optio
   slot.is_new = true;
   slot.call.tenant_id = wanted.key.tenant;
   slot.call.service_call_id = wanted.key.id;
+  slot.call.correlation_id = wanted.correlation_id.empty() ? wanted.key.id.value : wanted.correlation_id;
   record(slot,
-         call::Submitted{wanted.name, wanted.request_spec, now_, wanted.tags, wanted.origin, std::move(repeat_of)},
+         call::Submitted{wanted.name, wanted.request_spec, now_, wanted.tags, wanted.origin,
+                         std::move(repeat_of)},
          wanted.causation_id);
-  record(slot, call::Scheduled{wanted.due_at.value_or(now_)}, wanted.causation_id);
+  record(slot, call::Scheduled{wanted.due_at.value_or(now_), {}, {}}, wanted.causation_id);
   call::Request request = wanted.request;
   request.tenant_id = wanted.key.tenant;
   request.service_call_id = wanted.key.id;
   requests_.try_emplace(wanted.key, request);
   writes_.requests_new.push_back(std::move(request));
-  for (const std::string& tag : wanted.tags) writes_.tags_new.push_back({wanted.key.tenant, tag, wanted.key.id});
+  for (const std::string& tag : wanted.tags)
+    writes_.tags_new.push_back({wanted.key.tenant, tag, wanted.key.id});
   return CallReply{slot.call, true};
 }
 
@@ -133,7 +148,8 @@ CallsReply Calls::decide(const SubmitCalls& c) {
 CallsReply Calls::decide(const RepeatCall& c) {
   const auto* origin = find(c.origin);
   const auto request = requests_.find(c.origin);
-  if (!origin || request == requests_.end()) return {{Problem{false, ""}}};
+  if (!origin || request == requests_.end()) return {{not_found()}};
+  if (const auto may = call::repeat(origin->call); !may) return {{not_possible(may.error(), origin->call)}};
   NewCall again{.key = {c.origin.tenant, c.new_id},
                 .name = origin->call.name,
                 .due_at = c.due_at,
@@ -141,31 +157,36 @@ CallsReply Calls::decide(const RepeatCall& c) {
                 .request_spec = origin->call.request_spec,
                 .origin = origin->call.origin,
                 .tags = call::read_tags(origin->call),
+                .idempotency_key = c.idempotency_key,
+                .request_hash = c.request_hash,
+                .correlation_id = origin->call.correlation_id,
                 .causation_id = c.causation_id};
   return {{submit(again, c.origin.id.value)}};
 }
 
 CallsReply Calls::decide(const ChangeCall& c) {
   Slot* slot = find(c.key);
-  if (!slot) return {{Problem{false, ""}}};
+  if (!slot) return {{not_found()}};
   const bool cancels = c.what == ChangeCall::What::cancel;
-  const auto event = cancels ? call::cancel(slot->call, c.by, c.reason, now_) : call::reschedule(slot->call, c.due_at);
-  if (!event) return {{Problem{true, why_not(event.error(), slot->call)}}};
+  const auto event = cancels ? call::cancel(slot->call, c.by, c.reason, now_)
+                             : call::reschedule(slot->call, c.due_at, c.by, c.reason);
+  if (!event) return {{not_possible(event.error(), slot->call)}};
   if (!cancels && slot->call.due_at == c.due_at) return {{CallReply{slot->call, false}}};
-  record(*slot, *event, c.by);
+  record(*slot, *event, c.causation_id);
   return {{CallReply{slot->call, true}}};
 }
 
 StartedReply Calls::decide(const StartCalls& c) {
   StartedReply reply;
-  // A call that was rescheduled may be asked for twice, under its old time and its new one.
-  for (const CallKey& key : std::set(c.keys.begin(), c.keys.end())) {
+  for (const CallKey& key : c.keys) {
     Slot* slot = find(key);
     const auto request = requests_.find(key);
     if (!slot || request == requests_.end()) continue;
-    const bool was_started = slot->call.status == call::Status::running && slot->call.started_by == c.started_by;
+    const bool was_started =
+        slot->call.status == call::Status::running && slot->call.started_by == c.started_by;
     if (!was_started) {
       const auto event = call::start(slot->call, now_);
+      if (!event && event.error() == call::Refused::not_due) reply.not_due.push_back(waiting(slot->call, {}));
       if (!event) continue;
       if (!MUTANT(call_start_not_stored)) record(*slot, *event, c.started_by);
     }
@@ -179,7 +200,7 @@ CallsReply Calls::decide(const EndCalls& c) {
   for (const CallOutcome& each : c.outcomes) {
     Slot* slot = find(each.key);
     if (!slot) {
-      reply.calls.emplace_back(Problem{false, "there is no such call"});
+      reply.calls.emplace_back(not_found());
       continue;
     }
     const auto event = call::finish(slot->call, each.succeeded, each.meta, now_);
@@ -187,7 +208,7 @@ CallsReply Calls::decide(const EndCalls& c) {
     if (event || is_terminal(slot->call.status))
       reply.calls.emplace_back(CallReply{slot->call, event.has_value()});
     else
-      reply.calls.emplace_back(Problem{true, why_not(event.error(), slot->call)});
+      reply.calls.emplace_back(not_possible(event.error(), slot->call));
   }
   return reply;
 }

@@ -1,5 +1,5 @@
-// Service calls on their way through a batch: what the commands of a batch name is loaded once, decided on in order,
-// and written as events with the fold of them beside.
+// Service calls on their way through a batch: what the commands of a batch name is loaded once, decided on in
+// order, and written as events with the fold of them beside.
 #pragma once
 
 #include <map>
@@ -43,7 +43,7 @@ class Calls {
 
   Slot* find(const call::CallKey& key);
   void record(Slot& slot, const call::Event& event, const std::string& causation_id);
-  std::variant<CallReply, CallsReply::Problem> submit(const NewCall& wanted, std::optional<std::string> repeat_of);
+  std::expected<CallReply, Refused> submit(const NewCall& wanted, std::optional<std::string> repeat_of);
 
   const Time now_;
   std::map<call::CallKey, Slot> calls_;

@@ -79,7 +79,9 @@ std::size_t size_of(const Command& command) {
                                   std::size_t bytes = 0;
                                   for (const NewCall& each : c.calls)
                                     bytes += each.request.body.size() + each.request.url.size() +
-                                             each.request.headers.size() + each.request_spec.text.size() + names;
+                                             each.request.headers.size() + each.request_spec.text.size() +
+                                             (each.request.probe ? each.request.probe->text.size() : 0) +
+                                             each.tags.size() * names + names;
                                   return bytes;
                                 },
                                 [](const StartCalls& c) { return c.keys.size() * names; },

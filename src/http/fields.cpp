@@ -232,7 +232,7 @@ std::expected<Change, Response> read_change(const Request& request) {
   return change;
 }
 
-std::expected<JsonDocument, Response> parse_object(const Request& request, bool empty_is_object) {
+std::expected<JsonDocument, Response> parse_json(const Request& request, bool empty_is_object) {
   if (is_form(request.content_type)) {
     return std::unexpected(problem(415, "unsupported_media_type", "the body must be application/json"));
   }
@@ -240,10 +240,15 @@ std::expected<JsonDocument, Response> parse_object(const Request& request, bool 
       request.body.empty() && empty_is_object ? "{}" : std::string_view(request.body);
   auto document = JsonDocument::parse(text);
   if (!document) return std::unexpected(problem(400, "malformed_json", document.error().message));
-  if (document->root().kind() != JsonKind::object) {
+  return *std::move(document);
+}
+
+std::expected<JsonDocument, Response> parse_object(const Request& request, bool empty_is_object) {
+  auto document = parse_json(request, empty_is_object);
+  if (document && document->root().kind() != JsonKind::object) {
     return std::unexpected(problem("the body must be a JSON object", {{"", "must be an object"}}));
   }
-  return *std::move(document);
+  return document;
 }
 
 }  // namespace baton::http

@@ -81,7 +81,8 @@ struct Change {
 // A path's part that may be the id of something.
 [[nodiscard]] Response no_such_job(const std::string& job_id);
 
-// The body as a JSON object; an empty body is an empty object where that makes sense.
+// The body as JSON, and as a JSON object; an empty body is an empty object where that makes sense.
+[[nodiscard]] std::expected<JsonDocument, Response> parse_json(const Request& request, bool empty_is_object = false);
 [[nodiscard]] std::expected<JsonDocument, Response> parse_object(const Request& request,
                                                                  bool empty_is_object = false);
 

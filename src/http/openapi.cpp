@@ -70,22 +70,26 @@ constexpr std::string_view execution_members =
 
 constexpr std::string_view call_members =
     "tenantId:text serviceCallId:text name:text status:text dueAt:time submittedAt:time startedAt:time? finishedAt:time? requestSpec:any responseMeta:any errorMeta:any "
-    "tags:text[] repeatOf:text? ";
+    "tags:text[] correlationId:text repeatOf:text? ";
 
 struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 64> short_schemas{{
+constexpr std::array<Short, 68> short_schemas{{
     {"ServiceCall", call_members, ""},
+    {"ServiceCallMade", call_members, "created:bool"},
+    {"ServiceCallChanged", call_members, "changed:bool"},
+    {"ServiceCallRefused", "", "code:text error:text"},
     {"ServiceCallView", call_members, "timeline:ServiceCallEvent[]"},
     {"ServiceCallEvent", "", "version:int type:text occurredAt:time correlationId:text causationId:text data:any"},
     {"ServiceCallPage", "", "serviceCalls:ServiceCall[] nextCursor:text?"},
-    {"RequestSpec", "", "~method:text url:text ~headers:any ~body:any ~timeoutMs:int ~redirects:int ~probe:any"},
-    {"ServiceCallSubmission", "", "name:text ~dueAt:time requestSpec:RequestSpec ~tags:text[] ~idempotencyKey:text"},
+    {"RequestSpec", "", "~method:text url:text ~headers:Headers ~body:any ~bodyBase64:text ~timeoutMs:int ~redirects:int ~probe:Probe"},
+    {"Probe", "", "~method:text url:text ~headers:Headers"},
+    {"ServiceCallSubmission", "", "name:text ~dueAt:time ~delaySeconds:any requestSpec:RequestSpec ~tags:text[] ~idempotencyKey:text ~correlationId:text"},
     {"ServiceCallBatch", "", "calls:ServiceCallSubmission[]"},
-    {"ServiceCallsSubmitted", "", "calls:any[]"},
-    {"Reschedule", "", "dueAt:time ~by:text"},
+    {"ServiceCallsSubmitted", "", "calls:ServiceCallAnswer[]"},
+    {"Reschedule", "", "dueAt:time ~by:text ~reason:text"},
     {"Repeat", "", "~dueAt:time"},
     {"Runbook", runbook_members, ""},
     {"RunbookText", runbook_members, "yaml_content:text"},
@@ -151,7 +155,7 @@ constexpr std::string_view job_members =
     R"("priority":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},"due_at":{"type":["string","null"],"format":"date-time"},)"
     R"("paused_at":{"type":["string","null"],"format":"date-time"},"paused_by":{"type":["string","null"]},"rerun_of":{"type":["string","null"]})";
 
-constexpr std::array<Named, 49> schemas{{
+constexpr std::array<Named, 51> schemas{{
     {"Any", R"({"type":"object"})"},
     {"Health", R"({"type":"object","properties":{"status":{"type":"string"}},"required":["status"]})"},
     {"JobStatus", R"({"type":"string","enum":["PENDING","RUNNING","COMPLETED","FAILED","CANCELLED"]})"},
@@ -183,6 +187,8 @@ constexpr std::array<Named, 49> schemas{{
     {"Validation", R"({"type":"object","required":["valid","errors","warnings"],"properties":{"valid":{"type":"boolean"},"workflow_id":{"type":"string"},"version":{"type":"integer"},"errors":{"type":"array","items":{"$ref":"#/components/schemas/Diagnostic"}},"warnings":{"type":"array","items":{"$ref":"#/components/schemas/Diagnostic"}}}})"},
     {"WorkflowPage", R"({"type":"object","required":["workflows","next_cursor"],"properties":{"workflows":{"type":"array","items":{"type":"object","properties":{"workflow_id":{"type":"string"},"version":{"type":"integer"},"published_at":{"type":"string","format":"date-time"}}}},"next_cursor":{"type":["string","null"]}}})"},
     {"Workflow", R"({"type":"object","required":["workflow_id","version","definition"],"properties":{"workflow_id":{"type":"string"},"version":{"type":"integer"},"published_at":{"type":"string","format":"date-time"},"definition":{"type":"string"}}})"},
+    {"Headers", R"({"type":"object","additionalProperties":{"type":"string"}})"},
+    {"ServiceCallAnswer", R"({"oneOf":[{"$ref":"#/components/schemas/ServiceCallMade"},{"$ref":"#/components/schemas/ServiceCallRefused"}]})"},
     {"PollRequest", R"({"type":"object","properties":{"max":{"type":"integer","minimum":1,"maximum":1000,"default":1},"wait_ms":{"type":"integer","minimum":0,"maximum":60000,"default":0},"worker":{"type":"string"},"heartbeat":{"type":"boolean","default":false}}})"},
     {"PollAnswer", R"({"type":"object","required":["jobs"],"properties":{"jobs":{"type":"array","items":{"anyOf":[{"$ref":"#/components/schemas/WorkflowJob"},{"$ref":"#/components/schemas/RunbookJob"}]}}}})"},
     {"WorkflowJob", R"({"type":"object","required":["task_id","job_id","node_id","handler","params","queue","lease"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"handler":{"type":"string"},"params":{},"queue":{"type":"string"},"timeout_seconds":{"type":"integer"},"retry_count":{"type":"integer"},"delivery_count":{"type":"integer"},"lease":{"type":"string"},"lease_until":{"type":"string","format":"date-time"},"traceparent":{"type":"string"},"checkpoint":{}}})"},

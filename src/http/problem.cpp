@@ -162,6 +162,7 @@ int status_of(Refusal refusal) {
     case Refusal::phase_not_found:
     case Refusal::member_not_found:
     case Refusal::step_not_found:
+    case Refusal::call_not_found:
     case Refusal::task_not_found: return 404;
     case Refusal::runbook_unreadable:
     case Refusal::invalid_input: return 422;

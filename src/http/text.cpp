@@ -8,7 +8,6 @@ namespace baton::http {
 
 namespace {
 
-constexpr std::string_view base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -80,39 +79,6 @@ std::string percent_encode(std::string_view text) {
       out += '%';
       out += hex[byte >> 4U];
       out += hex[byte & 15U];
-    }
-  }
-  return out;
-}
-
-std::string base64url(std::string_view bytes) {
-  std::string out;
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char c : bytes) {
-    bits = (bits << 8U) | static_cast<unsigned char>(c);
-    held += 8;
-    while (held >= 6) {
-      held -= 6;
-      out += base64_digits[(bits >> static_cast<unsigned>(held)) & 63U];
-    }
-  }
-  if (held > 0) out += base64_digits[(bits << static_cast<unsigned>(6 - held)) & 63U];
-  return out;
-}
-
-std::optional<std::string> from_base64url(std::string_view text) {
-  std::string out;
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char c : text) {
-    const auto digit = base64_digits.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    bits = (bits << 6U) | static_cast<std::uint32_t>(digit);
-    held += 6;
-    if (held >= 8) {
-      held -= 8;
-      out += static_cast<char>((bits >> static_cast<unsigned>(held)) & 255U);
     }
   }
   return out;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/base64.hpp"
+
 #include "base/json.hpp"
 
 namespace baton::http {
@@ -21,9 +23,6 @@ namespace baton::http {
 
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
 [[nodiscard]] std::string percent_encode(std::string_view text);  // all but unreserved characters
-
-[[nodiscard]] std::string base64url(std::string_view bytes);
-[[nodiscard]] std::optional<std::string> from_base64url(std::string_view text);
 
 [[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view text);
 

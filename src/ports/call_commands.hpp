@@ -1,13 +1,14 @@
 // What may be asked of the engine about service calls, and what it answers; see commands.hpp.
 #pragma once
 
+#include <expected>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "core/call/agenda.hpp"
 #include "core/call/call.hpp"
+#include "ports/refusal.hpp"
 
 namespace baton {
 
@@ -21,8 +22,8 @@ struct NewCall {
   std::string origin;
   std::vector<std::string> tags;  // sorted, each once
   std::optional<std::string> idempotency_key;
-  std::string request_hash;  // with a key: of what was asked for
-  std::string correlation_id;
+  std::string request_hash;    // with a key: of what was asked for
+  std::string correlation_id;  // empty: the id of the call
   std::string causation_id;
 };
 
@@ -31,15 +32,17 @@ struct SubmitCalls {
   std::vector<NewCall> calls;
 };
 
-// The same request once more, as a call of its own.
+// The same request once more, as a call of its own, when the first has ended.
 struct RepeatCall {
   call::CallKey origin;
   call::CallId new_id;
   std::optional<Time> due_at;
+  std::optional<std::string> idempotency_key;
+  std::string request_hash;  // with a key: of what was asked for
   std::string causation_id;
 };
 
-// Only while it is Scheduled. Doing it again changes nothing.
+// Only while it is Scheduled.
 struct ChangeCall {
   enum class What { cancel, reschedule };
   call::CallKey key;
@@ -47,11 +50,12 @@ struct ChangeCall {
   Time due_at{};  // of a reschedule
   std::string by;
   std::string reason;
+  std::string causation_id;
 };
 
-// Their time has come and there is a place for each: the start is durable before the answer, and what is answered as
-// started is to be sent. Asked again with the same started_by, a call that was started so is answered as started: for
-// when an answer was lost.
+// Their time has come and there is a place for each: the start is durable before the answer, and what is
+// answered as started is to be sent. Asked again with the same started_by, a call that was started so is
+// answered as started: for when an answer was lost.
 struct StartCalls {
   std::string started_by;
   std::vector<call::CallKey> keys;
@@ -73,24 +77,22 @@ struct CallReply {
   bool changed = true;  // false: it was so already
 };
 struct CallsReply {  // one for each, in order
-  struct Problem {
-    bool conflict = false;  // the key was used for another request, or the call is not in a state for it
-    std::string why;        // empty: there is no such call
-  };
-  std::vector<std::variant<CallReply, Problem>> calls;
+  std::vector<std::expected<CallReply, Refused>> calls;
 };
+// A call that has been given a time, for whoever makes the calls.
+struct DueCall {
+  call::Lane lane;
+  call::Due due;
+  std::optional<Time> was;  // the time that it had before
+};
+
 struct StartedReply {
   struct Started {
     call::Call call;
     call::Request request;
   };
-  std::vector<Started> started;  // those that were not are not here: they are over, or not yet due
-};
-
-// A call that waits for its time, for whoever makes the calls.
-struct DueCall {
-  call::Lane lane;
-  call::Due due;
+  std::vector<Started> started;
+  std::vector<DueCall> not_due;  // these still wait; those that are in neither are over, or run
 };
 
 }  // namespace baton

@@ -12,9 +12,10 @@ struct CallFilter {
   Tenant tenant;
   std::optional<call::Status> status;
   std::optional<std::string> name;
-  std::vector<std::string> tags;   // all of them
-  std::optional<Time> due_from;    // inclusive
-  std::optional<Time> due_until;   // exclusive
+  std::vector<std::string> tags;  // all of them
+  std::optional<Time> due_from;   // inclusive
+  std::optional<Time> due_until;  // exclusive
+  [[nodiscard]] bool is_by_time() const { return due_from || due_until; }
 };
 
 class CallReads {
@@ -23,20 +24,25 @@ class CallReads {
 
   [[nodiscard]] virtual Result<std::optional<call::Call>> service_call(const call::CallKey& key) = 0;
   [[nodiscard]] virtual Result<std::vector<call::EventRow>> call_events(const call::CallKey& key) = 0;
-  // Newest first: ids sort by time, so the cursor is the last id of the page before.
-  [[nodiscard]] virtual Result<std::vector<call::Call>> calls(const CallFilter& filter, const std::string& before,
+  // Newest first: ids sort by time; or, of a range of time, by when they are due. `last` is the last one of
+  // the page before, none for the first page.
+  [[nodiscard]] virtual Result<std::vector<call::Call>> calls(const CallFilter& filter,
+                                                              const std::optional<call::Due>& last,
                                                               std::size_t limit) = 0;
-  // Scheduled ones, earliest first, after this one.
-  [[nodiscard]] virtual Result<std::vector<call::Due>> due_calls(const call::Lane& lane, const call::Due& after,
-                                                                 std::size_t limit) = 0;
-  // The lane after this one in which something waits, and when its first is due.
-  [[nodiscard]] virtual Result<std::optional<std::pair<call::Lane, Time>>> next_lane(const call::Lane& after) = 0;
+  // Scheduled ones, earliest first.
+  [[nodiscard]] virtual Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) = 0;
+  // The lanes in which something is due after one time and by the other, and when the first of it is.
+  [[nodiscard]] virtual Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after,
+                                                                                   Time until) = 0;
   // By key, after this one.
   [[nodiscard]] virtual Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after,
                                                                          std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<call::Request>> call_request(const call::CallKey& key) = 0;
-  // Every stream, for a replay: by key, after this one.
-  [[nodiscard]] virtual Result<std::vector<call::Call>> all_calls(const call::CallKey& after, std::size_t limit) = 0;
+  // For a replay: whatever has a row, an event or a request, by key, after this one; and what tags there are.
+  [[nodiscard]] virtual Result<std::vector<call::CallKey>> call_keys(const call::CallKey& after,
+                                                                     std::size_t limit) = 0;
+  [[nodiscard]] virtual Result<bool> has_tag(const call::CallKey& key, const std::string& tag) = 0;
+  [[nodiscard]] virtual Result<std::int64_t> count_call_tags() = 0;
 };
 
 }  // namespace baton

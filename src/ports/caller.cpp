@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text.hpp"
 #include "base/url.hpp"
 
 namespace baton {
@@ -18,13 +19,6 @@ constexpr std::size_t headers_bytes_max = 32 * 1024;
 constexpr int redirects_most = 20;
 
 std::unexpected<Error> invalid(std::string message) { return fail(Code::invalid, std::move(message)); }
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  for (auto& c : made)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return made;
-}
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -46,7 +40,9 @@ bool is_ours(std::string_view name) {
 Result<> check_header(const std::string& name, const std::string& value) {
   if (!is_token(name) || name.size() > header_name_bytes_max)
     return invalid("the name of a header is empty, too long, or has characters that a name must not have");
-  if (is_ours(name)) return invalid(fmt::format("the header '{}' cannot be set: baton sets it itself", name));
+  if (is_ours(name))
+    return invalid(
+        fmt::format("the header '{}' cannot be set: it is for the connection, which is baton's", name));
   if (value.size() > header_value_bytes_max)
     return invalid(fmt::format("the header '{}' is longer than {} bytes", name, header_value_bytes_max));
   const bool has_controls =
@@ -63,7 +59,36 @@ Result<> check_method(const std::string& method) {
   return {};
 }
 
+constexpr std::string_view telling[] = {"cookie", "authoriz",   "authentic", "token",     "secret", "key",
+                                        "passw",  "credential", "session",   "signature", "jwt"};
+
 }  // namespace
+
+bool is_sensitive(std::string_view name) {
+  const std::string small = lower(name);
+  return small == "auth" || small == "x-auth" || small == "sig" || small == "pwd" || small == "code" ||
+         std::ranges::any_of(telling, [&](std::string_view word) { return small.contains(word); });
+}
+
+std::string without_secrets(std::string_view url) {
+  const auto query = url.find('?');
+  if (query == url.npos) return std::string(url);
+  std::string out(url.substr(0, query));
+  char separator = '?';
+  for (std::string_view rest = url.substr(query + 1); separator != '\0';) {
+    const auto end = rest.find_first_of("&;#");
+    const std::string_view parameter = rest.substr(0, end);
+    const auto equals = parameter.find('=');
+    out += separator;
+    if (equals != parameter.npos && is_sensitive(parameter.substr(0, equals)))
+      out.append(parameter.substr(0, equals + 1)).append(redacted);
+    else
+      out += parameter;
+    separator = end == rest.npos ? '\0' : rest[end];
+    rest = end == rest.npos ? std::string_view{} : rest.substr(end + 1);
+  }
+  return out;
+}
 
 Result<std::string> origin_of(const std::string& url) {
   TRY_ASSIGN(const auto parsed, parse_url(url));

@@ -77,5 +77,24 @@ TEST(OutgoingRequests, AreOfBoundedSize) {
   EXPECT_TRUE(check(request));
 }
 
+TEST(Secrets, HeadersThatMayHoldSecretsAreKnownByTheirNames) {
+  for (const char* name : {"Set-Cookie", "set-cookie2", "WWW-Authenticate", "Authorization",
+                           "Proxy-Authenticate", "X-Auth-Token", "X-CSRF-TOKEN", "Client-Secret", "X-Api-Key",
+                           "x-password-hint", "Authentication-Info", "X-Amz-Credential", "X-Session-Id"})
+    EXPECT_TRUE(is_sensitive(name)) << name;
+  for (const char* name : {"Content-Type", "Location", "Keep-Alive", "Date", "X-Author", "ETag", "Server"})
+    EXPECT_FALSE(is_sensitive(name)) << name;
+}
+
+TEST(Secrets, AreLeftOutOfUrls) {
+  EXPECT_EQ(without_secrets("https://a.example/x"), "https://a.example/x");
+  EXPECT_EQ(without_secrets("https://a.example/x?"), "https://a.example/x?");
+  EXPECT_EQ(without_secrets("https://a.example/x?api_key=s3cret&n=1&token=t#f"),
+            "https://a.example/x?api_key=[redacted]&n=1&token=[redacted]#f");
+  EXPECT_EQ(without_secrets("https://a.example/?X-Amz-Signature=00&sig=1&sign=2;pwd=3"),
+            "https://a.example/?X-Amz-Signature=[redacted]&sig=[redacted]&sign=2;pwd=[redacted]");
+  EXPECT_EQ(without_secrets("https://a.example/?token&key="), "https://a.example/?token&key=[redacted]");
+}
+
 }  // namespace
 }  // namespace baton

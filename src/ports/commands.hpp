@@ -15,6 +15,7 @@
 #include "core/workflow/machine.hpp"
 #include "core/workflow/rows.hpp"
 #include "ports/call_commands.hpp"
+#include "ports/refusal.hpp"
 #include "ports/runbook_commands.hpp"
 
 namespace baton {
@@ -240,40 +241,6 @@ struct WorkerInfo {
 };
 struct WorkersReply {
   std::vector<WorkerInfo> workers;
-};
-
-enum class Refusal {
-  workflow_not_found,
-  job_not_found,
-  task_not_found,
-  invalid_input,
-  idempotency_key_reused,
-  version_exists,  // this version was published with another text
-  stale_result,    // of an earlier lease or attempt
-  job_ended,       // nothing can be done to it any more
-  node_not_found,
-  job_not_failed,  // only a failed one can be retried
-  not_waiting,     // the node does not wait for an approval
-  not_dead,        // the task was not given up
-  runbook_not_found,
-  batch_not_found,
-  phase_not_found,
-  member_not_found,
-  step_not_found,
-  runbook_unreadable,  // its stored text cannot be read
-  not_possible,        // the batch, member or step is not in a state that allows it
-  runbook_replaced,    // the scheduler's: another version is active by now
-  overloaded,      // the inbox is full
-  stopping,        // the server is shutting down
-  store_unavailable,
-  store_full,
-};
-[[nodiscard]] std::string_view name(Refusal refusal);
-
-struct Refused {
-  Refusal refusal{};
-  std::string message;
-  std::vector<std::string> details;
 };
 
 using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply,

@@ -37,8 +37,11 @@ struct Config {
   bool scheduler = true;  // off: an external one writes batches and members, and sends messages
   bool calls = true;  // off: service calls are taken, and made by nobody
   std::vector<std::string> egress_allow, egress_deny;  // where service calls may go
-  std::size_t calls_max = 512;           // under way at once
+  std::size_t calls_max = 1'024;         // places for those under way
   std::size_t calls_per_origin = 64;     // of these, to one scheme, host and port
+  std::size_t calls_connect_seconds = 10;
+  std::size_t calls_drain_seconds = 10;  // for those under way when the server is stopped
+  std::size_t calls_first_byte_seconds = 0;  // 0: only the whole has a limit
   std::string calls_ca;                  // trusted beside the system's; PEM
   std::vector<std::string> env;  // names of variables that expressions may see
   std::string log_level = "info";

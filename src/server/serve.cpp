@@ -63,15 +63,16 @@ void wait_for_the_end() {
   }
 }
 
-void raise_file_limit(std::size_t connections_max) {
+// Of those who call us, and of those whom we call.
+void raise_file_limit(std::size_t connections_max, std::size_t calls_max) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   constexpr std::size_t for_ourselves = 64;  // store, logs, listeners
-  if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < connections_max + for_ourselves)
-    spdlog::warn("the system allows {} open files, too few for connections_max {}", limit.rlim_max,
-                 connections_max);
+  if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < connections_max + calls_max + for_ourselves)
+    spdlog::warn("the system allows {} open files, too few for connections_max {} and calls_max {}", limit.rlim_max,
+                 connections_max, calls_max);
 }
 
 int tell_why(const Error& error) {
@@ -85,7 +86,7 @@ int tell_why(const Error& error) {
 
 int serve(const Config& config) {
   set_up_logging(config.log_level, config.log_format);
-  raise_file_limit(config.connections_max);
+  raise_file_limit(config.connections_max, config.calls_max);
   watch_signals();
   Server server(config, [](const Error& error) {
     spdlog::error("the engine has stopped for good: {}", error.message);

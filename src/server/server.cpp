@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <thread>
 
+#include "base/ids.hpp"
 #include "base/metrics.hpp"
 #include "caller/caller.hpp"
 #include "caller/dispatcher.hpp"
@@ -141,14 +143,19 @@ Result<> Server::State::start_calls() {
   if (!config.calls) return {};
   caller::Options options;
   TRY_ASSIGN(options.egress, caller::Egress::parse(config.egress_allow, config.egress_deny));
-  options.places = config.calls_max;
-  options.places_per_origin = config.calls_per_origin;
   options.ca_file = config.calls_ca;
+  options.connect_timeout = std::chrono::seconds{config.calls_connect_seconds};
+  if (config.calls_first_byte_seconds > 0)
+    options.first_byte_timeout = std::chrono::seconds{config.calls_first_byte_seconds};
   TRY_ASSIGN(caller, caller::HttpCaller::start(std::move(options)));
+  std::random_device random;  // no two servers have the same name, though the clock be set
   auto made = std::make_unique<caller::Dispatcher>(
-      *engine, clock, *caller, [url = config.store] { return store::make_reads(url); },
-      caller::DispatcherOptions{.name = "server-" + std::to_string(to_millis(clock.now())),
-                                .log = [](const std::string& what) { spdlog::warn("{}", what); }});
+      *engine, clock, *caller, [url = config.store] { return store::make_reads(url); }, metrics,
+      caller::DispatchOptions{.places_max = config.calls_max,
+                              .per_origin_max = config.calls_per_origin,
+                              .patience = std::chrono::seconds{config.calls_drain_seconds},
+                              .name = "server-" + uuid7(clock.now(), random(), random()),
+                              .log = [](const std::string& what) { spdlog::warn("{}", what); }});
   const std::scoped_lock lock(calls_mutex);
   dispatcher = std::move(made);
   dispatcher->start();

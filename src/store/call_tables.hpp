@@ -21,6 +21,7 @@ struct Table<call::Call> {
       live("started_at", &Row::started_at),
       live("finished_at", &Row::finished_at),
       live("started_by", &Row::started_by),
+      fixed("correlation_id", &Row::correlation_id),
       fixed("origin", &Row::origin),
       fixed("repeat_of", &Row::repeat_of),
       fixed("tags", &Row::tags),
@@ -59,6 +60,7 @@ struct Table<call::Request> {
       fixed("timeout_ms", &Row::timeout_ms),
       fixed("redirects_max", &Row::redirects_max),
       fixed("probe", &Row::probe),
+      fixed("body_is_base64", &Row::body_is_base64),
       fixed("body", &Row::body),
   };
 };

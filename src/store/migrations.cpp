@@ -444,8 +444,9 @@ constexpr std::string_view execution_3 = R"sql(step_name {text} NOT NULL,
   result_json {text})sql";
 
 // Service calls. The events are the truth; service_calls is their fold, and what lists are made from. Ids grow with
-// time, so the rows of new calls go to the last pages of each tree. What waits for its time is found by an index that
-// holds nothing else: it is the timer. It begins with tenant and origin, which have a window each (core/call/agenda.hpp).
+// time, so the rows of new calls go to the last pages of each tree. What waits for its time is found by two indexes that
+// hold nothing else, and are the timer: by time, which tells where something is due soon, and by tenant and origin, which
+// have a window each (core/call/agenda.hpp).
 constexpr std::string_view version_4 = R"sql(
 CREATE TABLE service_calls (
   tenant_id {text} NOT NULL,
@@ -458,6 +459,7 @@ CREATE TABLE service_calls (
   started_at {time},
   finished_at {time},
   started_by {text},
+  correlation_id {text} NOT NULL,
   origin {text} NOT NULL,
   repeat_of {text},
   tags {text} NOT NULL,
@@ -467,6 +469,8 @@ CREATE TABLE service_calls (
   PRIMARY KEY (tenant_id, service_call_id)
 ) {clustered};
 CREATE INDEX service_calls_due ON service_calls (tenant_id, origin, due_at, service_call_id) WHERE status='Scheduled';
+CREATE INDEX service_calls_by_time ON service_calls (due_at, tenant_id, origin) WHERE status='Scheduled';
+CREATE INDEX service_calls_by_due ON service_calls (tenant_id, due_at, service_call_id);
 CREATE INDEX service_calls_running ON service_calls (tenant_id, service_call_id) WHERE status='Running';
 CREATE INDEX service_calls_by_status ON service_calls (tenant_id, status, service_call_id);
 CREATE INDEX service_calls_by_name ON service_calls (tenant_id, name, service_call_id);
@@ -492,6 +496,7 @@ CREATE TABLE service_call_requests (
   timeout_ms {bigint} NOT NULL,
   redirects_max {int} NOT NULL,
   probe {json},
+  body_is_base64 {int} NOT NULL,
   body {text} NOT NULL,
   PRIMARY KEY (tenant_id, service_call_id)
 ) {clustered};

@@ -5,23 +5,44 @@ namespace {
 
 using call::CallKey;
 
+std::string keys_of(const std::string& table) {
+  return "SELECT DISTINCT tenant_id,service_call_id FROM " + table +
+         " WHERE (tenant_id,service_call_id)>(?1,?2) ORDER BY tenant_id,service_call_id LIMIT ?3";
+}
+
 struct Statements {
-  Statement one{select<call::Call>() + " WHERE tenant_id=?1 AND service_call_id=?2", {Type::text, Type::text}};
-  Statement request{select<call::Request>() + " WHERE tenant_id=?1 AND service_call_id=?2", {Type::text, Type::text}};
+  Statement one{select<call::Call>() + " WHERE tenant_id=?1 AND service_call_id=?2",
+                {Type::text, Type::text}};
+  Statement request{select<call::Request>() + " WHERE tenant_id=?1 AND service_call_id=?2",
+                    {Type::text, Type::text}};
   Statement events{select<call::EventRow>() + " WHERE tenant_id=?1 AND service_call_id=?2 ORDER BY version",
                    {Type::text, Type::text}};
-  Statement due{"SELECT due_at,service_call_id FROM service_calls WHERE status='Scheduled' AND tenant_id=?1 AND origin=?2"
-                " AND (due_at,service_call_id)>(?3,?4) ORDER BY due_at,service_call_id LIMIT ?5",
-                {Type::text, Type::text, Type::time, Type::text, Type::integer}};
-  Statement next_lane{"SELECT tenant_id,origin,due_at FROM service_calls WHERE status='Scheduled'"
-                      " AND (tenant_id,origin)>(?1,?2) ORDER BY tenant_id,origin,due_at LIMIT 1",
-                      {Type::text, Type::text}};
-  Statement running{"SELECT tenant_id,service_call_id FROM service_calls WHERE status='Running'"
-                    " AND (tenant_id,service_call_id)>(?1,?2) ORDER BY tenant_id,service_call_id LIMIT ?3",
-                    {Type::text, Type::text, Type::integer}};
-  Statement all{select<call::Call>() +
-                    " WHERE (tenant_id,service_call_id)>(?1,?2) ORDER BY tenant_id,service_call_id LIMIT ?3",
-                {Type::text, Type::text, Type::integer}};
+  Statement due{
+      "SELECT due_at,service_call_id FROM service_calls WHERE status='Scheduled' AND tenant_id=?1 AND "
+      "origin=?2"
+      " AND (due_at,service_call_id)>(?3,?4) AND due_at<=?5 ORDER BY due_at,service_call_id LIMIT ?6",
+      {Type::text, Type::text, Type::time, Type::text, Type::time, Type::integer}};
+  Statement lanes{
+      "SELECT tenant_id,origin,min(due_at) FROM service_calls WHERE status='Scheduled' AND due_at>?1"
+      " AND due_at<=?2 GROUP BY tenant_id,origin",
+      {Type::time, Type::time}};
+  Statement running{
+      "SELECT tenant_id,service_call_id FROM service_calls WHERE status='Running'"
+      " AND (tenant_id,service_call_id)>(?1,?2) ORDER BY tenant_id,service_call_id LIMIT ?3",
+      {Type::text, Type::text, Type::integer}};
+  Statement keys{"SELECT tenant_id,service_call_id FROM (" + keys_of("service_calls") +
+                     ") AS a UNION"
+                     " SELECT tenant_id,service_call_id FROM (" +
+                     keys_of("service_call_events") +
+                     ") AS b UNION"
+                     " SELECT tenant_id,service_call_id FROM (" +
+                     keys_of("service_call_requests") +
+                     ") AS c"
+                     " ORDER BY tenant_id,service_call_id LIMIT ?3",
+                 {Type::text, Type::text, Type::integer}};
+  Statement tag{"SELECT 1 FROM service_call_tags WHERE tenant_id=?1 AND tag=?2 AND service_call_id=?3",
+                {Type::text, Type::text, Type::text}};
+  Statement tags{"SELECT count(*) FROM service_call_tags", {}};
 };
 
 const Statements& sql() {
@@ -35,30 +56,41 @@ CallKey key_at(const RowView& row, int column) {
 
 }  // namespace
 
+// A page of a range of time is read from the index by time, one of a tag from its tags, any other from the
+// ids.
 Statement calls_statement(const CallFilter& filter) {
+  const bool by_time = filter.is_by_time(), by_tag = !by_time && !filter.tags.empty();
   Statement s{"", {Type::text, Type::text, Type::integer}};
   const auto parameter = [&](Type type) {
     s.parameters.push_back(type);
     return "?" + std::to_string(s.parameters.size());
   };
-  std::string from = " FROM service_calls AS t", where = " WHERE t.tenant_id=?1 AND t.service_call_id<?2";
+  std::string from = " FROM service_calls AS t", where = " WHERE t.tenant_id=?1",
+              order = " ORDER BY t.service_call_id DESC";
+  if (by_time) {
+    where += " AND (t.due_at,t.service_call_id)>(" + parameter(Type::time) + ",?2)";
+    order = " ORDER BY t.due_at,t.service_call_id";
+  } else if (by_tag) {
+    from = " FROM service_call_tags AS k CROSS JOIN service_calls AS t";
+    where =
+        " WHERE k.tenant_id=?1 AND k.service_call_id<?2 AND t.tenant_id=?1 AND "
+        "t.service_call_id=k.service_call_id";
+    order = " ORDER BY k.service_call_id DESC";
+  } else {
+    where += " AND t.service_call_id<?2";
+  }
   for (std::size_t i = 0; i < filter.tags.size(); ++i) {
     const std::string tag = parameter(Type::text);
-    if (i == 0) {
-      from = " FROM service_call_tags AS k CROSS JOIN service_calls AS t";
-      where = " WHERE k.tenant_id=?1 AND k.tag=" + tag +
-              " AND k.service_call_id<?2 AND t.tenant_id=?1 AND t.service_call_id=k.service_call_id";
-    } else {
-      where += " AND EXISTS (SELECT 1 FROM service_call_tags AS o WHERE o.tenant_id=?1 AND o.tag=" + tag +
-               " AND o.service_call_id=t.service_call_id)";
-    }
+    where += by_tag && i == 0
+                 ? " AND k.tag=" + tag
+                 : " AND EXISTS (SELECT 1 FROM service_call_tags AS o WHERE o.tenant_id=?1 AND o.tag=" + tag +
+                       " AND o.service_call_id=t.service_call_id)";
   }
   if (filter.status) where += " AND t.status=" + parameter(Type::text);
   if (filter.name) where += " AND t.name=" + parameter(Type::text);
   if (filter.due_from) where += " AND t.due_at>=" + parameter(Type::time);
   if (filter.due_until) where += " AND t.due_at<" + parameter(Type::time);
-  s.sql = "SELECT " + names<call::Call>(Columns::all, "t.") + from + where + " ORDER BY " +
-          (filter.tags.empty() ? "t" : "k") + ".service_call_id DESC LIMIT ?3";
+  s.sql = "SELECT " + names<call::Call>(Columns::all, "t.") + from + where + order + " LIMIT ?3";
   return s;
 }
 
@@ -70,11 +102,14 @@ Result<std::vector<call::EventRow>> SqlCallReads::call_events(const CallKey& key
   return reader_.all<call::EventRow>(sql().events, {encode(key.tenant), encode(key.id)});
 }
 
-Result<std::vector<call::Call>> SqlCallReads::calls(const CallFilter& filter, const std::string& before,
-                                                    std::size_t limit) {
+Result<std::vector<call::Call>> SqlCallReads::calls(const CallFilter& filter,
+                                                    const std::optional<call::Due>& last, std::size_t limit) {
   const Statement statement = calls_statement(filter);
-  constexpr std::string_view after_all = "~";  // ids are hexadecimal
-  std::vector<Value> values{encode(filter.tenant), before.empty() ? Value{after_all} : encode(before), number(limit)};
+  constexpr std::string_view before_all, after_all = "~";  // ids are hexadecimal
+  std::vector<Value> values{encode(filter.tenant), filter.is_by_time() ? before_all : after_all,
+                            number(limit)};
+  if (last) values[1] = encode(last->id);
+  if (filter.is_by_time()) values.push_back(last ? last->at : Time{} - Duration{1});
   for (const std::string& tag : filter.tags) values.push_back(encode(tag));
   if (filter.status) values.push_back(encode(*filter.status));
   if (filter.name) values.push_back(encode(*filter.name));
@@ -91,27 +126,26 @@ Result<Time> time_at(const RowView& row, int column) {
   return time;
 }
 
+Result<std::int64_t> integer_at(const RowView& row) { return row.integer(0); }
+
 }  // namespace
 
-Result<std::vector<call::Due>> SqlCallReads::due_calls(const call::Lane& lane, const call::Due& after,
-                                                       std::size_t limit) {
+Result<std::vector<call::Due>> SqlCallReads::due_calls(const call::Agenda::Refill& wanted) {
+  const auto& [lane, after, until, limit] = wanted;
   return reader_.rows<call::Due>(
-      sql().due, {encode(lane.tenant), encode(lane.origin), after.at, encode(after.id), number(limit)},
+      sql().due, {encode(lane.tenant), encode(lane.origin), after.at, encode(after.id), until, number(limit)},
       [](const RowView& row) -> Result<call::Due> {
         TRY_ASSIGN(const Time at, time_at(row, 0));
         return call::Due{at, call::CallId{std::string(row.text(1))}};
       });
 }
 
-Result<std::optional<std::pair<call::Lane, Time>>> SqlCallReads::next_lane(const call::Lane& after) {
+Result<std::vector<std::pair<call::Lane, Time>>> SqlCallReads::lanes_due(Time after, Time until) {
   using Found = std::pair<call::Lane, Time>;
-  TRY_ASSIGN(auto found, reader_.rows<Found>(sql().next_lane, {encode(after.tenant), encode(after.origin)},
-                                             [](const RowView& row) -> Result<Found> {
-                                               TRY_ASSIGN(const Time at, time_at(row, 2));
-                                               return Found{{Tenant{std::string(row.text(0))}, std::string(row.text(1))}, at};
-                                             }));
-  if (found.empty()) return std::nullopt;
-  return std::move(found.front());
+  return reader_.rows<Found>(sql().lanes, {after, until}, [](const RowView& row) -> Result<Found> {
+    TRY_ASSIGN(const Time at, time_at(row, 2));
+    return Found{{Tenant{std::string(row.text(0))}, std::string(row.text(1))}, at};
+  });
 }
 
 Result<std::vector<CallKey>> SqlCallReads::running_calls(const CallKey& after, std::size_t limit) {
@@ -123,8 +157,20 @@ Result<std::optional<call::Request>> SqlCallReads::call_request(const CallKey& k
   return reader_.first<call::Request>(sql().request, {encode(key.tenant), encode(key.id)});
 }
 
-Result<std::vector<call::Call>> SqlCallReads::all_calls(const CallKey& after, std::size_t limit) {
-  return reader_.all<call::Call>(sql().all, {encode(after.tenant), encode(after.id), number(limit)});
+Result<std::vector<CallKey>> SqlCallReads::call_keys(const CallKey& after, std::size_t limit) {
+  return reader_.rows<CallKey>(sql().keys, {encode(after.tenant), encode(after.id), number(limit)},
+                               [](const RowView& row) -> Result<CallKey> { return key_at(row, 0); });
+}
+
+Result<bool> SqlCallReads::has_tag(const CallKey& key, const std::string& tag) {
+  TRY_ASSIGN(const auto found, reader_.rows<std::int64_t>(
+                                   sql().tag, {encode(key.tenant), encode(tag), encode(key.id)}, integer_at));
+  return !found.empty();
+}
+
+Result<std::int64_t> SqlCallReads::count_call_tags() {
+  TRY_ASSIGN(const auto found, reader_.rows<std::int64_t>(sql().tags, {}, integer_at));
+  return found.front();
 }
 
 }  // namespace baton::store

@@ -11,13 +11,15 @@ class SqlCallReads : public SqlRunbookReads {
 
   Result<std::optional<call::Call>> service_call(const call::CallKey& key) override;
   Result<std::vector<call::EventRow>> call_events(const call::CallKey& key) override;
-  Result<std::vector<call::Call>> calls(const CallFilter& filter, const std::string& before,
+  Result<std::vector<call::Call>> calls(const CallFilter& filter, const std::optional<call::Due>& last,
                                         std::size_t limit) override;
-  Result<std::vector<call::Due>> due_calls(const call::Lane& lane, const call::Due& after, std::size_t limit) override;
-  Result<std::optional<std::pair<call::Lane, Time>>> next_lane(const call::Lane& after) override;
+  Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) override;
+  Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after, Time until) override;
   Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after, std::size_t limit) override;
   Result<std::optional<call::Request>> call_request(const call::CallKey& key) override;
-  Result<std::vector<call::Call>> all_calls(const call::CallKey& after, std::size_t limit) override;
+  Result<std::vector<call::CallKey>> call_keys(const call::CallKey& after, std::size_t limit) override;
+  Result<bool> has_tag(const call::CallKey& key, const std::string& tag) override;
+  Result<std::int64_t> count_call_tags() override;
 };
 
 // The statement behind CallReads::calls; here so that a test can ask the database for its plan.

@@ -7,18 +7,6 @@
 namespace baton::e2e {
 namespace {
 
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
-Ran baton(std::vector<std::string> arguments, std::vector<std::string> variables = {}) {
-  arguments.insert(arguments.begin(), BATON_BINARY);
-  support::Process process(std::move(arguments), std::move(variables));
-  const auto code = process.wait(60s);
-  return {code.value_or(-1), process.out(), process.err()};
-}
-
 std::string example(const std::string& name) {
   return std::string(BATON_SOURCE_DIR) + "/examples/workflows/" + name;
 }

@@ -26,16 +26,18 @@ class FakeServer {
     std::string body = "{}";
     std::string content_type;  // empty: not said
   };
-  using Handler = std::function<Reply(const Request&)>;  // on any of the threads, one at a time
+  using Handler = std::function<Reply(const Request&)>;  // on any of the threads
+  enum class Handling { one_at_a_time, all_at_once };
 
-  explicit FakeServer(Handler handler) : handler_(std::move(handler)) {
+  explicit FakeServer(Handler handler, Handling handling = Handling::one_at_a_time)
+      : handler_(std::move(handler)), handling_(handling) {
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
     bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
-    listen(listener_, 64);
+    listen(listener_, 1024);
     getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
     url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
     accepting_ = std::thread([this] { accept_all(); });
@@ -106,12 +108,14 @@ class FakeServer {
     return at == std::string::npos ? 0 : std::stoul(head.substr(at + 16));
   }
   Reply answer(const Request& request) {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     requests_.push_back(request);
+    if (handling_ == Handling::all_at_once) lock.unlock();
     return handler_(request);
   }
 
   Handler handler_;
+  const Handling handling_;
   std::string url_;
   int listener_ = -1;
   std::mutex mutex_;

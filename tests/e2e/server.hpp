@@ -60,6 +60,19 @@ class Server {
   std::string url_;
 };
 
+// The binary as a person runs it, to its end.
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+inline Ran baton(std::vector<std::string> arguments, std::vector<std::string> variables = {}) {
+  arguments.insert(arguments.begin(), BATON_BINARY);
+  support::Process process(std::move(arguments), std::move(variables));
+  const auto code = process.wait(60s);
+  return {code.value_or(-1), process.out(), process.err()};
+}
+
 inline const std::string echo_yaml = R"(
 workflow_id: echo_test
 nodes:

@@ -1,70 +1,14 @@
-// Service calls with the real binary and a real sink: made once, at their time, whatever happens to the server.
-#include <atomic>
-#include <csignal>
-#include <map>
-#include <mutex>
-#include <set>
-#include <thread>
+// What users do with service calls: submit, look, cancel, put off, repeat; and what is refused.
+#include <algorithm>
+#include <fstream>
 
-#include "base/time.hpp"
-#include "tests/e2e/fake_server.hpp"
-#include "tests/e2e/server.hpp"
+#include "tests/contract/runbook/sql.hpp"
+#include "tests/e2e/service_calls.hpp"
 
 namespace baton::e2e {
 namespace {
 
-Time now() { return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()); }
-
-class ServiceCalls : public testing::Test {
- protected:
-  static std::vector<std::string> options(const std::string& data) {
-    return {"--data", data, "--egress-allow", "127.0.0.1"};
-  }
-  static const std::string& calls() {
-    static const std::string target = "/tenants/acme/service-calls";
-    return target;
-  }
-  [[nodiscard]] json::object call(const std::string& path, std::optional<Time> due = {}) const {
-    json::object body{{"name", "call " + path},
-                      {"requestSpec", {{"method", "POST"}, {"url", sink_.url() + path}, {"body", {{"n", 1}}}}}};
-    if (due) body["dueAt"] = to_iso(*due);
-    return body;
-  }
-  static Answer ended(http::Client& client, const std::string& id) {
-    Answer answer;
-    for (int look = 0; look < 400; ++look) {
-      answer = ask(client, "GET", calls() + "/" + id);
-      if (answer.text("status") == "Succeeded" || answer.text("status") == "Failed") break;
-      std::this_thread::sleep_for(25ms);  // another process, which has nothing to wait on; 400 looks at most
-    }
-    return answer;
-  }
-  static std::string kind(const Answer& answer) {
-    const auto& error = answer.body.at("errorMeta");
-    return error.is_object() ? std::string(error.at("kind").as_string()) : "";
-  }
-  static std::string types(const Answer& answer) {
-    std::string all;
-    for (const auto& event : answer.body.at("timeline").as_array())
-      all += (all.empty() ? "" : " ") + std::string(event.at("type").as_string());
-    return all;
-  }
-
-  support::TemporaryDirectory data_;
-  std::mutex mutex_;
-  std::map<std::string, int> seen_;  // requests, by path
-  std::map<std::string, Time> first_seen_;
-  std::atomic<int> delay_ms_ = 0;
-  FakeServer sink_{[this](const FakeServer::Request& request) -> FakeServer::Reply {
-    {
-      const std::scoped_lock lock(mutex_);
-      ++seen_[request.target];
-      first_seen_.try_emplace(request.target, now());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds{delay_ms_.load()});
-    return {request.target.starts_with("/bad") ? 500 : 200, R"({"ok":true})", ""};
-  }};
-};
+using ServiceCalls = ServiceCallsTest;
 
 TEST_F(ServiceCalls, AreMadeOnceAtTheirTime) {
   Server server(options(data_.path()));
@@ -77,8 +21,7 @@ TEST_F(ServiceCalls, AreMadeOnceAtTheirTime) {
   EXPECT_EQ(done.text("status"), "Succeeded") << json::serialize(done.body);
   EXPECT_EQ(types(done), "ServiceCallSubmitted ServiceCallScheduled ExecutionStarted ExecutionSucceeded");
   EXPECT_EQ(done.body.at("responseMeta").at("status").as_int64(), 200);
-  const std::scoped_lock lock(mutex_);
-  EXPECT_EQ(seen_["/a"], 1);
+  EXPECT_EQ(seen("/a"), 1);
   EXPECT_GE(first_seen_["/a"], due);
 }
 
@@ -114,6 +57,13 @@ TEST_F(ServiceCalls, ThatCannotBeMadeAreRefusedAtOnce) {
   EXPECT_EQ(status(R"({"url":"http://a.example/","method":"CONNECT"})"), 422);
   EXPECT_EQ(status(R"({"url":"http://a.example/","headers":{"X":"a\r\nHost: b"}})"), 422);
   EXPECT_EQ(status(R"({"url":"http://a.example/","headers":{"Host":"b"}})"), 422);
+  EXPECT_EQ(status(R"({"url":"http://a.example/","timeout":5})"), 422) << "a field that nobody knows";
+  EXPECT_EQ(status(R"({"url":"http://a.example/","probe":{"url":"http://a.example/","method":"POST"}})"),
+            422);
+  EXPECT_EQ(
+      status(R"({"url":"http://a.example/","probe":{"url":"http://a.example/","headers":{"X":"a\r\nb"}}})"),
+      422);
+  EXPECT_EQ(status(R"({"url":"http://a.example/","bodyBase64":"a"})"), 422);
   EXPECT_EQ(status(R"({})"), 422);
   EXPECT_EQ(status(R"("http://a.example/")"), 422);
   EXPECT_EQ(ask(client, "POST", calls(), "[]").status, 422);
@@ -123,25 +73,32 @@ TEST_F(ServiceCalls, ThatCannotBeMadeAreRefusedAtOnce) {
 TEST_F(ServiceCalls, AreCancelledRescheduledAndRepeated) {
   Server server(options(data_.path()));
   auto client = server.client();
-  const auto submit = [&](const std::string& path) {
-    return ask(client, "POST", calls(), json::serialize(call(path, now() + 1h))).text("serviceCallId");
-  };
-  const std::string gone = submit("/gone"), later = submit("/later");
+  const std::string gone = submit(client, call("/gone", now() + 1h)),
+                    later = submit(client, call("/later", now() + 1h));
   const Answer cancelled = ask(client, "POST", calls() + "/" + gone + "/cancel", R"({"by":"ada"})");
   EXPECT_EQ(cancelled.status, 200);
   EXPECT_EQ(kind(cancelled), "Cancelled");
   EXPECT_EQ(ask(client, "POST", calls() + "/" + gone + "/cancel", "{}").status, 409);
-  EXPECT_EQ(ask(client, "POST", calls() + "/" + later + "/reschedule", R"({"dueAt":")" + to_iso(now()) + "\"}").status, 200);
+  EXPECT_EQ(ask(client, "POST", calls() + "/" + later + "/repeat", "{}").status, 409) << "it has not ended";
+  EXPECT_EQ(ask(client, "POST", calls() + "/" + later + "/reschedule",
+                R"({"by":"bo","reason":"too late","dueAt":")" + to_iso(now()) + "\"}")
+                .status,
+            200);
   EXPECT_EQ(ended(client, later).text("status"), "Succeeded");
-  const Answer again = ask(client, "POST", calls() + "/" + later + "/repeat", "{}");
+  EXPECT_EQ(ended(client, later).body.at("timeline").at(2).at("data").at("by").as_string(), "bo");
+  const auto repeat = [&] {
+    return ask(client, "POST", calls() + "/" + later + "/repeat", "{}", "application/json",
+               {{"Idempotency-Key", "r1"}});
+  };
+  const Answer again = repeat();
   EXPECT_EQ(again.status, 202);
   EXPECT_EQ(again.text("repeatOf"), later);
+  EXPECT_EQ(repeat().text("serviceCallId"), again.text("serviceCallId")) << "the answer was lost, say";
   EXPECT_EQ(ended(client, again.text("serviceCallId")).text("status"), "Succeeded");
   EXPECT_EQ(ask(client, "POST", calls() + "/no-such-call/repeat", "{}").status, 404);
   EXPECT_EQ(ask(client, "GET", "/tenants/other/service-calls/" + later).status, 404);
-  const std::scoped_lock lock(mutex_);
-  EXPECT_EQ(seen_["/gone"], 0);
-  EXPECT_EQ(seen_["/later"], 2);
+  EXPECT_EQ(seen("/gone"), 0);
+  EXPECT_EQ(seen("/later"), 2);
 }
 
 TEST_F(ServiceCalls, WithTheSameKeyAreOne) {
@@ -154,52 +111,206 @@ TEST_F(ServiceCalls, WithTheSameKeyAreOne) {
   body["name"] = "another";
   EXPECT_EQ(ask(client, "POST", calls(), json::serialize(body)).status, 409);
   EXPECT_EQ(ended(client, first).text("status"), "Succeeded");
-  const std::scoped_lock lock(mutex_);
-  EXPECT_EQ(seen_["/k"], 1);
+  EXPECT_EQ(seen("/k"), 1);
 }
 
-// Killed again and again while calls run: each ends once, none is sent twice, and who is in doubt is known.
-TEST_F(ServiceCalls, SurviveKills) {
-  constexpr int kills = 8, waves = 60;
-  delay_ms_ = 5;
-  std::vector<std::string> ids;
-  std::map<std::string, std::string> paths;
-  int n = 0;
-  for (int kill = 0; kill <= kills; ++kill) {
+TEST_F(ServiceCalls, MayDifferInNothingWithTheSameKey) {
+  Server server(options(data_.path()));
+  auto client = server.client();
+  json::object body = call("/k", now() + 1h);
+  body["idempotencyKey"] = "k";
+  submit(client, body);
+  const auto with = [&](std::string_view field, const json::value& value) {
+    json::object other = body;
+    other["requestSpec"].as_object()[field] = value;
+    return ask(client, "POST", calls(), json::serialize(other));
+  };
+  EXPECT_EQ(with("timeoutMs", 5).text("code"), "idempotency_key_reused");
+  EXPECT_EQ(with("redirects", 1).status, 409);
+  EXPECT_EQ(with("body", "x").status, 409);
+  EXPECT_EQ(with("method", "POST").status, 202) << "it is the same";
+  // A delay is the same an hour later.
+  json::object delayed{{"name", "d"},
+                       {"delaySeconds", 3600},
+                       {"idempotencyKey", "d"},
+                       {"requestSpec", {{"url", sink_.url()}}}};
+  EXPECT_EQ(submit(client, delayed), submit(client, delayed));
+}
+
+TEST_F(ServiceCalls, ComeManyAtOnce) {
+  Server server(options(data_.path()));
+  auto client = server.client();
+  const std::string one = json::serialize(call("/one")), two = json::serialize(call("/two"));
+  const auto made = [&](const std::string& body, std::string_view type = "application/json",
+                        const http::Client::Headers& headers = {}) {
+    return ask(client, "POST", calls() + ":batch", body, type, headers);
+  };
+  EXPECT_EQ(made("[" + one + "," + two + "]").body.at("calls").as_array().size(), 2U);
+  EXPECT_EQ(made("{\"calls\":[" + one + "]}").body.at("calls").at(0).at("created").as_bool(), true);
+  EXPECT_EQ(made(one + "\n\n" + two + "\r\n", "application/x-ndjson").body.at("calls").as_array().size(), 2U);
+  const Answer wrong = made(one + "\n{\"name\":1}\nnot json", "application/x-ndjson");
+  EXPECT_EQ(wrong.status, 422);
+  const std::string errors = json::serialize(wrong.body.at("errors"));
+  EXPECT_NE(errors.find("line 2.name"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("line 2.requestSpec"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("line 3"), std::string::npos) << errors;
+  EXPECT_EQ(made("[]").status, 422);
+  EXPECT_EQ(made("[" + one + "]", "application/json", {{"Idempotency-Key", "k"}}).status, 422);
+  std::string many = "[" + one;
+  for (int i = 0; i < 1'000; ++i) many += "," + one;
+  EXPECT_EQ(made(many + "]").status, 422);
+  // One that is refused does not keep the others from being made.
+  json::object first = call("/x", now() + 1h), other = call("/y", now() + 1h);
+  first["idempotencyKey"] = other["idempotencyKey"] = "same";
+  const Answer mixed = made("[" + json::serialize(first) + "," + json::serialize(other) + "]");
+  EXPECT_EQ(mixed.status, 202);
+  EXPECT_EQ(mixed.body.at("calls").at(1).at("code").as_string(), "idempotency_key_reused");
+  EXPECT_EQ(ask(client, "GET", calls() + "?limit=200").body.at("serviceCalls").as_array().size(), 6U);
+}
+
+TEST_F(ServiceCalls, AreListedPageByPageWhileOthersCome) {
+  Server server(options(data_.path()));
+  auto client = server.client();
+  for (int i = 0; i < 6; ++i) submit(client, call("/c" + std::to_string(i), now() + 1h * (6 - i)));
+  const auto names = [&](std::string query) {
+    std::string all, cursor;
+    for (int page = 0; page < 5; ++page) {
+      const Answer answer =
+          ask(client, "GET", calls() + "?limit=2&" + query + (cursor.empty() ? "" : "&cursor=" + cursor));
+      for (const auto& each : answer.body.at("serviceCalls").as_array())
+        all += std::string(each.at("name").as_string()).back();
+      cursor = answer.text("nextCursor");
+      if (cursor.empty()) break;
+      if (page == 0) submit(client, call("/new", now() + 20h));
+    }
+    return all;
+  };
+  std::string all = names("status=Scheduled");  // newest first; those of one millisecond in any order
+  std::ranges::sort(all);
+  EXPECT_EQ(all, "012345");
+  EXPECT_EQ(names("dueFrom=" + to_iso(now()) + "&dueUntil=" + to_iso(now() + 9h)), "543210")
+      << "the earliest first";
+  EXPECT_EQ(ask(client, "GET", calls() + "?cursor=x").status, 422);
+  EXPECT_EQ(ask(client, "GET", calls() + "?name=%ff").status, 422);
+  EXPECT_EQ(ask(client, "POST", calls() + "/%ff/cancel", "{}").status, 404);
+}
+
+TEST_F(ServiceCalls, ShowNoSecrets) {
+  Server server(options(data_.path()));
+  auto client = server.client();
+  json::object body = call("/a?api_key=s3cret&n=1");
+  body["name"] = "secretive";
+  body["requestSpec"].as_object()["headers"] = {
+      {"Authorization", "Bearer s3cret"}, {"X-Session-Id", "s3cret"}, {"X-A", "b"}};
+  body["requestSpec"].as_object()["body"] = "s3cret";
+  body["requestSpec"].as_object()["probe"] = {{"url", sink_.url() + "/p?token=s3cret"},
+                                              {"headers", {{"Cookie", "s3cret"}}}};
+  const Answer made = ask(client, "POST", calls(), json::serialize(body));
+  const Answer done = ended(client, made.text("serviceCallId"));
+  EXPECT_EQ(done.text("status"), "Succeeded");
+  const Answer list = ask(client, "GET", calls());
+  for (const Answer* answer : {&made, &done, &list})
+    EXPECT_EQ(json::serialize(answer->body).find("s3cret"), std::string::npos)
+        << json::serialize(answer->body);
+  EXPECT_EQ(seen("/a?api_key=s3cret&n=1"), 1) << "the other side is told";
+  const auto& spec = done.body.at("requestSpec");
+  EXPECT_EQ(spec.at("url").as_string(), sink_.url() + "/a?api_key=[redacted]&n=1");
+  EXPECT_EQ(spec.at("headers").at("X-A").as_string(), "b");
+  EXPECT_TRUE(server.process().err().find("s3cret") == std::string::npos);
+}
+
+TEST_F(ServiceCalls, AreOfOneTenantEach) {
+  const auto token =
+      baton({"token", "create", "--role", "operator", "--tenant", "acme", "--data", data_.path(), "--json"});
+  const std::string secret(json::parse(token.out).at("token").as_string());
+  Server server(options(data_.path()));
+  auto client = http::Client(server.url(), secret);
+  const std::string id = submit(client, call("/a", now() + 1h));
+  EXPECT_EQ(ask(client, "GET", calls("-") + "/" + id).text("tenantId"), "acme") << "- is the token's tenant";
+  for (const std::string& path : {std::string(), "/" + id})
+    EXPECT_EQ(ask(client, "GET", calls("other") + path).status, 403);
+  EXPECT_EQ(ask(client, "POST", calls("other"), json::serialize(call("/b"))).status, 403);
+  EXPECT_EQ(ask(client, "POST", calls("other") + "/" + id + "/cancel", "{}").status, 403);
+  const Ran listed = baton({"call", "list", "--server", server.url(), "--token", secret});
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  EXPECT_NE(listed.out.find(id), std::string::npos) << listed.out;
+}
+
+TEST_F(ServiceCalls, HaveACommandForEachThing) {
+  Server server(options(data_.path()));
+  const auto call_ = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "call");
+    arguments.insert(arguments.end(), {"--server", server.url()});
+    return baton(std::move(arguments));
+  };
+  const Ran made = call_({"submit", sink_.url() + "/cli", "-d", "hello", "-H", "X-A: b", "--tag", "t", "--in",
+                          "1h", "--key", "k"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const std::string id = made.out.substr(0, made.out.find(' '));
+  EXPECT_EQ(call_({"submit", sink_.url() + "/cli", "-d", "hello", "-H", "X-A: b", "--tag", "t", "--in", "1h",
+                   "--key", "k"})
+                .out.substr(0, 36),
+            id);
+  EXPECT_NE(call_({"list", "--tag", "t"}).out.find(id), std::string::npos);
+  EXPECT_EQ(call_({"reschedule", id, "--in", "0"}).code, 0);
+  const Ran watched = call_({"watch", id});
+  EXPECT_EQ(watched.code, 0) << watched.err;
+  EXPECT_NE(watched.out.find("Succeeded"), std::string::npos) << watched.out;
+  EXPECT_EQ(seen("/cli"), 1);
+  const Ran bad = call_({"submit", sink_.url() + "/bad"});
+  EXPECT_EQ(call_({"watch", bad.out.substr(0, 36)}).code, 1) << "it has failed";
+  EXPECT_NE(call_({"show", bad.out.substr(0, 36)}).out.find("HttpError"), std::string::npos);
+  EXPECT_EQ(call_({"repeat", id}).code, 0);
+  const Ran later = call_({"submit", sink_.url() + "/never", "--in", "2h"});
+  EXPECT_EQ(call_({"cancel", later.out.substr(0, 36), "--reason", "no"}).code, 0);
+  EXPECT_EQ(call_({"cancel", later.out.substr(0, 36)}).code, 1);
+  const auto file = data_.path() / "calls.ndjson";
+  std::string lines;
+  for (int i = 0; i < 1'500; ++i) lines += json::serialize(call("/many", now() + 1h)) + "\n";
+  std::ofstream(file) << lines;
+  const Ran many = call_({"submit-all", file});
+  EXPECT_EQ(many.code, 0) << many.err;
+  EXPECT_NE(many.err.find("1500 submitted"), std::string::npos) << many.err;
+  EXPECT_EQ(call_({"submit", "ftp://x"}).code, 1);
+  EXPECT_EQ(call_({"submit", sink_.url(), "--in", "soon"}).code, 2);
+}
+
+TEST_F(ServiceCalls, AreWhatTheirEventsComeTo) {
+  {
     Server server(options(data_.path()));
     auto client = server.client();
-    if (kill == kills) {
-      int unknown = 0, succeeded = 0;
-      for (const std::string& id : ids) {
-        const Answer done = ended(client, id);
-        const std::string all = types(done);
-        EXPECT_EQ(all.find("ExecutionStarted"), all.rfind("ExecutionStarted")) << all;
-        succeeded += done.text("status") == "Succeeded";
-        unknown += kind(done) == "OutcomeUnknown";
-        const std::scoped_lock lock(mutex_);
-        EXPECT_LE(seen_[paths[id]], 1) << paths[id];
-        if (done.text("status") == "Succeeded") {
-          EXPECT_EQ(seen_[paths[id]], 1);
-        }
-      }
-      EXPECT_EQ(succeeded + unknown, static_cast<int>(ids.size()));
-      EXPECT_GT(succeeded, 0);
-      EXPECT_LE(unknown, kills * 64);  // no more than had a place
-      return;
+    for (const char* path : {"/a", "/bad", "/c"}) {
+      json::object body = call(path);
+      body["tags"] = json::array{"t"};
+      ended(client, submit(client, body));
     }
-    json::array wanted;
-    for (int i = 0; i < waves; ++i) wanted.push_back(call("/w" + std::to_string(++n), now() + Duration{i * 2}));
-    const Answer made = ask(client, "POST", calls() + ":batch", json::serialize(json::object{{"calls", wanted}}));
-    ASSERT_EQ(made.status, 202) << json::serialize(made.body);
-    int first = n - waves;
-    for (const auto& each : made.body.at("calls").as_array()) {
-      ids.emplace_back(each.at("serviceCallId").as_string());
-      paths[ids.back()] = "/w" + std::to_string(++first);
-    }
-    // Whenever it dies is right: no outcome depends on how far it has come.
-    std::this_thread::sleep_for(std::chrono::milliseconds{20 + 15 * kill});
-    server.process().signal(SIGKILL);
   }
+  const auto check = [&] { return baton({"check", "--replay", "--data", data_.path()}); };
+  const Ran right = check();
+  EXPECT_EQ(right.code, 0) << right.err;
+  EXPECT_NE(right.out.find("3 service calls, 12 events"), std::string::npos) << right.out;
+  auto sql = runbook_contract::open_sql(runbook_contract::Kind::sqlite, (data_.path() / "baton.db").string());
+  const auto breaks = [&](const std::string& statement, const std::string& told) {
+    sql->exec("BEGIN");
+    sql->exec(statement);
+    sql->exec("COMMIT");
+    const Ran found = check();
+    EXPECT_EQ(found.code, 1) << statement;
+    EXPECT_NE(found.err.find(told), std::string::npos) << found.err;
+  };
+  breaks("UPDATE service_calls SET name='other' WHERE name='call /a'", "is not what its events come to");
+  breaks("DELETE FROM service_calls WHERE name='other'", "no row");
+  breaks(
+      "DELETE FROM service_call_requests WHERE service_call_id=(SELECT min(service_call_id) FROM "
+      "service_calls)",
+      "its request is missing");
+  breaks(
+      "DELETE FROM service_call_tags WHERE service_call_id=(SELECT max(service_call_id) FROM service_calls)",
+      "not found by its tag");
+  breaks(
+      "DELETE FROM service_call_events WHERE service_call_id=(SELECT max(service_call_id) FROM "
+      "service_calls)",
+      "no events");
 }
 
 }  // namespace

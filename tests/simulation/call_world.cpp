@@ -1,5 +1,7 @@
 #include "tests/simulation/call_world.hpp"
 
+#include <algorithm>
+
 #include "core/call/call.hpp"
 
 namespace baton::simulation {
@@ -9,8 +11,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int places_max = 3;
+constexpr std::size_t places_max = 5, per_origin_max = 3;
+constexpr Duration timeout{5'000};  // of each call
 const Time begin_of_time = *from_iso("2027-01-15T09:00:00Z");
+const Time end_of_trouble = begin_of_time + 15min;
 
 class Listener final : public Waiter {
  public:
@@ -21,10 +25,76 @@ class Listener final : public Waiter {
   std::function<void(Reply)> then_;
 };
 
+// So that the network knows what it carries.
+void name_request(NewCall& call) {
+  call.request.url = call.origin + "/" + call.key.id.value;
+  if (call.request.probe)
+    call.request.probe = Json{"{\"url\":\"http://probe:80/" + call.key.id.value + "\"}"};
+}
+
+bool has(const OptionalJson& meta, std::string_view word) { return meta && meta->text.contains(word); }
+
 }  // namespace
+
+// The store as it is read by whoever makes the calls.
+class CallWorld::StoredCalls final : public CallReads {
+ public:
+  explicit StoredCalls(const support::MemoryDatabase& database) : database_(database) {}
+
+  Result<std::optional<call::Call>> service_call(const CallKey& key) override {
+    const auto it = database_.calls.find(key);
+    return it == database_.calls.end() ? std::nullopt : std::optional{it->second};
+  }
+  Result<std::optional<call::Request>> call_request(const CallKey& key) override {
+    const auto it = database_.call_requests.find(key);
+    return it == database_.call_requests.end() ? std::nullopt : std::optional{it->second};
+  }
+  Result<std::vector<CallKey>> running_calls(const CallKey& after, std::size_t limit) override {
+    std::vector<CallKey> found;
+    for (const auto& [key, row] : database_.calls)
+      if (row.status == call::Status::running && key > after && found.size() < limit) found.push_back(key);
+    return found;
+  }
+  Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) override {
+    std::set<call::Due> all;
+    for (const auto& [key, row] : database_.calls)
+      if (row.status == call::Status::scheduled && call::Lane{row.tenant_id, row.origin} == wanted.lane)
+        all.insert({row.due_at, row.service_call_id});
+    std::vector<call::Due> found;
+    for (auto it = all.upper_bound(wanted.after); it != all.end() && it->at <= wanted.until; ++it)
+      if (found.size() < wanted.limit) found.push_back(*it);
+    return found;
+  }
+  Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after, Time until) override {
+    std::map<call::Lane, Time> found;
+    for (const auto& [key, row] : database_.calls) {
+      if (row.status != call::Status::scheduled || row.due_at <= after || row.due_at > until) continue;
+      const auto lane = found.try_emplace({row.tenant_id, row.origin}, row.due_at).first;
+      lane->second = std::min(lane->second, row.due_at);
+    }
+    return std::vector<std::pair<call::Lane, Time>>(found.begin(), found.end());
+  }
+  // Of no use here.
+  Result<std::vector<call::EventRow>> call_events(const CallKey&) override {
+    return std::vector<call::EventRow>{};
+  }
+  Result<std::vector<call::Call>> calls(const CallFilter&, const std::optional<call::Due>&,
+                                        std::size_t) override {
+    return std::vector<call::Call>{};
+  }
+  Result<std::vector<CallKey>> call_keys(const CallKey&, std::size_t) override {
+    return std::vector<CallKey>{};
+  }
+  Result<bool> has_tag(const CallKey&, const std::string&) override { return false; }
+  Result<std::int64_t> count_call_tags() override { return 0; }
+
+ private:
+  const support::MemoryDatabase& database_;
+};
 
 CallWorld::CallWorld(std::uint64_t seed) : random_(seed ^ 0xca11), time_(begin_of_time) {
   clock_.at = time_;
+  stored_ = std::make_unique<StoredCalls>(database_);
   start();
 }
 CallWorld::~CallWorld() = default;
@@ -40,32 +110,43 @@ void CallWorld::after(Duration delay, std::function<void()> act) {
 }
 void CallWorld::if_alive(Duration delay, std::function<void()> act) {
   after(delay, [this, life = life_, act = std::move(act)] {
-    if (life == life_ && writer_) act();
+    if (life == life_ && dispatch_) act();
   });
 }
 
 void CallWorld::run() {
-  for (int i = 0; i < 40; ++i) after(Duration{random_.between(0, 600'000)}, [this] { client(); });
-  for (std::int64_t i = random_.between(0, 6); i > 0; --i) after(Duration{random_.between(0, 700'000)}, [this] { die(); });
-  constexpr int steps_max = 20'000;
-  for (int step = 0; step < steps_max; ++step) {
-    if (future_.empty()) {
-      if (calm_ && all_over()) break;
-      calm_ = true;
-      after(1min, [] {});
-    }
+  for (int i = 0; i < 30; ++i) after(Duration{random_.between(0, 600'000)}, [this] { client(); });
+  for (std::int64_t i = random_.between(0, 6); i > 0; --i)
+    after(Duration{random_.between(0, 700'000)}, [this] { die(); });
+  constexpr int steps_max = 40'000;
+  for (int steps = 0; !(calm_ && all_over()); ++steps) {
+    expect(steps < steps_max, "every call ends", {});
+    if (future_.empty()) after(1s, [] {});
     const auto next = future_.begin();
     const Duration passed = next->first.first - time_;
     time_ = next->first.first;
     clock_.at += passed;
-    if (!calm_ && random_.chance(0.01)) clock_.at += Duration{random_.between(-20'000, 60'000)};  // somebody sets it
+    calm_ = time_ > end_of_trouble;
+    if (!calm_ && random_.chance(0.003))
+      clock_.at += Duration{random_.between(-20'000, 60'000)};  // somebody sets it
     const auto act = std::move(next->second);
     future_.erase(next);
     act();
-    pump();
-    expect(step + 1 < steps_max, "every call ends", {});
+    step();
+    check_places();
   }
   check_all();
+}
+
+void CallWorld::step() {
+  if (!dispatch_) return;
+  if (random_.chance(0.8)) tell_scheduled();
+  if (!dispatch_) return;
+  const Duration wait = dispatch_->step(clock_.at, time_ - begin_of_time);
+  const Time at = time_ + std::max(wait, Duration{1});
+  if (wake_at_ && *wake_at_ > time_ && *wake_at_ <= at) return;
+  wake_at_ = at;
+  after(at - time_, [] {});
 }
 
 // --- the server
@@ -74,42 +155,44 @@ void CallWorld::start() {
   store_ = std::make_unique<support::MemoryStore>(database_, [this] {
     using enum support::CommitFault;
     if (calm_) return none;
-    return random_.chance(0.02) ? fail_before : random_.chance(0.02) ? unknown_applied : random_.chance(0.02) ? unknown_lost : none;
+    return random_.chance(0.02)   ? fail_before
+           : random_.chance(0.02) ? unknown_applied
+           : random_.chance(0.02) ? unknown_lost
+                                  : none;
   });
   engine::WriterOptions options;
-  options.calls_scheduled = [this](std::vector<DueCall> calls) { std::ranges::move(calls, std::back_inserter(told_)); };
+  options.calls_scheduled = [this](std::vector<DueCall> calls) {
+    std::ranges::move(calls, std::back_inserter(told_));
+  };
   writer_ = std::make_unique<engine::Writer>(*store_, clock_, options);
   (void)writer_->open();
-  agenda_ = std::make_unique<call::Agenda>(2);
-  places_.clear();
   told_.clear();
-  std::map<call::Lane, Time> lanes;
-  std::vector<CallKey> running;
-  for (const auto& [key, row] : database_.calls) {
-    if (row.status == call::Status::running) running.push_back(key);
-    if (row.status != call::Status::scheduled) continue;
-    const auto lane = lanes.try_emplace({row.tenant_id, row.origin}, row.due_at).first;
-    lane->second = std::min(lane->second, row.due_at);
-  }
-  for (const auto& [lane, first] : lanes) agenda_->add_lane(lane, first);
-  for (const CallKey& key : running) end(key, false, call::outcome_unknown);
+  wake_at_.reset();
+  caller::DispatchOptions dispatch;
+  dispatch.places_max = places_max;
+  dispatch.per_origin_max = per_origin_max;
+  dispatch.window = 2;
+  dispatch.starts_max = 3;
+  dispatch.outcomes_max = 3;
+  dispatch.name = "life-" + std::to_string(life_);
+  dispatch_ = std::make_unique<caller::Dispatch>(static_cast<caller::Outside&>(*this), metrics_, dispatch);
 }
 
 void CallWorld::die() {
-  if (!writer_) return;
+  if (!dispatch_) return;
   ++life_;
   ++restarts_;
+  dispatch_.reset();
   writer_.reset();
   store_.reset();
-  agenda_.reset();
   for (const auto& [key, row] : database_.calls)
     if (row.status == call::Status::running) in_doubt_.insert(key);
-  after(Duration{random_.between(10, 60'000)}, [this] {
-    if (!writer_) start();
+  after(Duration{random_.between(10, 30'000)}, [this] {
+    if (!dispatch_) start();
   });
 }
 
-void CallWorld::ask(Command command, Then then) {
+void CallWorld::tell_engine(Command command, Then then) {
   if (!writer_) return;
   std::vector<engine::Item> items;
   items.push_back({std::move(command), std::make_shared<Listener>(std::move(then))});
@@ -125,135 +208,160 @@ void CallWorld::ask(Command command, Then then) {
 
 void CallWorld::client() {
   const auto what = random_.below(10);
-  if (what < 6 || submitted_.empty()) return submit();
-  if (what < 8) return change();
-  meddle();
+  if (what < 1)  // many at once
+    for (int i = 0; i < 8; ++i) submit(clock_.at + 2s);
+  else if (what < 6 || submitted_.empty())
+    submit(clock_.at + Duration{random_.between(-5'000, 250'000)});
+  else if (what < 8)
+    change(submitted_[random_.below(submitted_.size())].key);
+  else
+    meddle();
 }
 
-void CallWorld::submit() {
+void CallWorld::submit(Time due) {
   NewCall wanted;
-  wanted.key = {Tenant{"tenant-" + std::to_string(random_.below(3))}, call::CallId{"call-" + std::to_string(10'000 + ++next_id_)}};
+  wanted.key = {Tenant{"tenant-" + std::to_string(random_.below(3))},
+                call::CallId{"call-" + std::to_string(10'000 + ++next_id_)}};
   wanted.name = "n";
   wanted.origin = "http://host-" + std::to_string(random_.below(3)) + ":80";
   wanted.request_spec = Json{"{}"};
   wanted.request.method = "GET";
-  wanted.due_at = clock_.at + Duration{random_.between(-5'000, 300'000)};
+  wanted.request.timeout_ms = timeout.count();
+  if (random_.chance(0.5)) wanted.request.probe = Json{};
+  name_request(wanted);
+  wanted.due_at = due;
   if (random_.chance(0.3)) wanted.idempotency_key = "key-" + std::to_string(next_id_);
   wanted.request_hash = "hash";
   submitted_.push_back(wanted);
-  ask(SubmitCalls{{wanted}}, [this, wanted](const Reply& reply) {
+  tell_engine(SubmitCalls{{wanted}}, [this, wanted](const Reply& reply) {
     if (const auto* made = std::get_if<CallsReply>(&reply); made && wanted.idempotency_key)
       acknowledged_.try_emplace({wanted.key.tenant, *wanted.idempotency_key},
-                                std::get<CallReply>(made->calls.at(0)).call.service_call_id);
+                                made->calls.at(0)->call.service_call_id);
   });
 }
 
-void CallWorld::change() {
-  const NewCall& chosen = submitted_[random_.below(submitted_.size())];
-  ChangeCall command{.key = chosen.key, .by = "ada"};
-  command.what = random_.chance(0.5) ? ChangeCall::What::cancel : ChangeCall::What::reschedule;
+void CallWorld::change(const CallKey& key) {
+  ChangeCall command{.key = key, .by = "ada"};
+  command.what = random_.chance(0.3) ? ChangeCall::What::cancel : ChangeCall::What::reschedule;
   command.due_at = clock_.at + Duration{random_.between(-5'000, 200'000)};
-  ask(std::move(command));
+  tell_engine(std::move(command));
 }
 
 void CallWorld::meddle() {
   const NewCall& chosen = submitted_[random_.below(submitted_.size())];
-  if (random_.chance(0.4)) {  // a client that heard no answer asks again, and his call has another id now
+  const auto it = database_.calls.find(chosen.key);
+  const auto what = random_.below(3);
+  if (what == 0 &&
+      chosen.idempotency_key) {  // a client that heard no answer asks again, and his call has another id now
     NewCall again = chosen;
     again.key.id = call::CallId{"call-" + std::to_string(10'000 + ++next_id_)};
-    if (!again.idempotency_key) return;
-    ask(SubmitCalls{{again}}, [this, again](const Reply& reply) {
+    name_request(again);
+    tell_engine(SubmitCalls{{again}}, [this, again](const Reply& reply) {
       const auto* made = std::get_if<CallsReply>(&reply);
       if (!made) return;
-      const auto& is = std::get<CallReply>(made->calls.at(0)).call.service_call_id;
-      const auto [it, first] = acknowledged_.try_emplace({again.key.tenant, *again.idempotency_key}, is);
-      expect(it->second == is, "one key is one call", again.key);
+      const auto& is = made->calls.at(0)->call.service_call_id;
+      const auto known = acknowledged_.try_emplace({again.key.tenant, *again.idempotency_key}, is).first;
+      expect(known->second == is, "one key is one call", again.key);
     });
+  } else if (it == database_.calls.end()) {
     return;
+  } else if (what == 1 &&
+             it->second.status != call::Status::running) {  // a late word, perhaps the second one
+    tell_engine(EndCalls{{CallOutcome{chosen.key, random_.chance(0.5), Json{"{}"}, "meddler"}}});
+  } else if (it->second.status != call::Status::scheduled || it->second.due_at > clock_.at) {
+    tell_engine(StartCalls{"meddler", {chosen.key}}, [this, chosen](const Reply& reply) {
+      const auto* started = std::get_if<StartedReply>(&reply);
+      expect(!started || started->started.empty(), "a call is started once, and not before its time",
+             chosen.key);
+    });
   }
-  if (random_.chance(0.5)) return end(chosen.key, random_.chance(0.5), "Timeout");  // a late word, perhaps the second one
-  // A start that must be refused, or is in time by chance.
-  const auto it = database_.calls.find(chosen.key);
-  if (it == database_.calls.end() || (it->second.status == call::Status::scheduled && it->second.due_at <= clock_.at)) return;
-  begin("meddler-" + std::to_string(++next_token_), {{{chosen.key.tenant, chosen.origin}, {chosen.due_at.value(), chosen.key.id}}});
 }
 
-// --- who makes the calls
+// --- what the Dispatch wants
 
-void CallWorld::pump() {
-  if (!writer_) return;
-  for (DueCall& each : std::exchange(told_, {})) agenda_->add(each.lane, std::move(each.due));
-  while (const auto wanted = agenda_->refill(clock_.at + 1s)) {
-    std::set<call::Due> found;
-    for (const auto& [key, row] : database_.calls)
-      if (row.status == call::Status::scheduled && call::Lane{row.tenant_id, row.origin} == wanted->lane)
-        if (const call::Due due{row.due_at, row.service_call_id}; due > wanted->after) found.insert(due);
-    std::vector<call::Due> page(found.begin(), found.end());
-    if (page.size() > wanted->limit) page.resize(wanted->limit);
-    agenda_->refilled(*wanted, page);
+void CallWorld::ask(caller::Ticket ticket, Command command) {
+  // Somebody thinks better of it at the last moment, or a little later; or sets the clock back.
+  if (const auto* start = std::get_if<StartCalls>(&command); start && !calm_) {
+    if (random_.chance(0.2))
+      if_alive(Duration{random_.between(0, 100)}, [this, key = start->keys.front()] { change(key); });
+    if (random_.chance(0.02)) clock_.at -= Duration{random_.between(1, 5'000)};
   }
-  const auto taken = agenda_->take(clock_.at, 3, [&](const std::string& origin) {
-    if (places_[origin] >= places_max) return false;
-    ++places_[origin];
-    return true;
-  });
-  if (!taken.empty()) begin("start-" + std::to_string(++next_token_), taken);
-  // The near future: somebody looks then.
-  if (const auto due = agenda_ ? agenda_->next_due() : std::nullopt; due && future_.empty())
-    after(std::max(Duration{1}, *due - clock_.at), [] {});
-}
-
-void CallWorld::begin(const std::string& token, const std::vector<std::pair<call::Lane, call::Due>>& calls) {
-  const bool meddles = token.starts_with("meddler");
-  StartCalls command{.started_by = token, .keys = {}};
-  for (const auto& [lane, due] : calls) command.keys.push_back({lane.tenant, due.id});
-  ask(std::move(command), [this, token, calls, meddles, life = life_](const Reply& reply) {
-    if (life != life_) return;
-    if (std::holds_alternative<Refused>(reply)) {  // it may have happened: the same is asked again
-      if (!meddles) if_alive(Duration{100}, [this, token, calls] { begin(token, calls); });
-      return;
-    }
-    std::map<CallKey, call::Call> started;
-    for (const auto& each : std::get<StartedReply>(reply).started) started.emplace(each.call.key(), each.call);
-    for (const auto& [lane, due] : calls) {
-      const auto it = started.find({lane.tenant, due.id});
-      if (it == started.end() && !meddles) --places_[lane.origin];
-      if (it == started.end()) continue;
-      // The server may die between the start and the first byte.
-      if_alive(Duration{random_.between(0, 3)}, [this, row = it->second] { send(row); });
-      started.erase(it);
-    }
+  if_alive(Duration{random_.between(0, 8)}, [this, ticket, command = std::move(command)] {
+    const auto life = life_;
+    tell_engine(command, [this, ticket, life](Reply reply) {
+      if (life != life_) return;
+      if_alive(Duration{random_.between(0, 8)}, [this, ticket, reply = std::move(reply)] {
+        tell_scheduled();  // of a commit those who wait hear first
+        dispatch_->answered(ticket, reply);
+      });
+    });
   });
 }
 
-void CallWorld::send(const call::Call& row) {
-  const CallKey key = row.key();
+void CallWorld::tell_scheduled() {
+  for (; !told_.empty(); told_.pop_front()) dispatch_->scheduled(told_.front());
+}
+
+Result<CallReads*> CallWorld::reads() {
+  if (!calm_ && random_.chance(0.03)) return fail(Code::unavailable, "the store does not answer");
+  return stored_.get();
+}
+
+void CallWorld::send(caller::Ticket ticket, const call::Lane& lane, OutgoingRequest request) {
+  const CallKey key{lane.tenant, call::CallId{request.url.substr(request.url.rfind('/') + 1)}};
+  if (lane.origin == "http://probe:80") return answer_probe(ticket, key);
+  const call::Call& row = database_.calls.at(key);
+  expect(row.status == call::Status::running, "a call is sent when its start is stored", key);
   expect(row.due_at <= row.started_at.value_or(Time{}), "a call is not made before its time", key);
-  expect(++seen_[key] == 1, "a call is sent once", key);
-  if_alive(Duration{random_.between(1, 5'000)}, [this, key, origin = row.origin] {
-    --places_[origin];
-    end(key, random_.chance(0.8), "HttpError");
+  if (random_.chance(0.05)) {  // nobody listens
+    return if_alive(1ms, [this, ticket] { end(ticket, {.kind = OutgoingResult::Kind::network_error}); });
+  }
+  // What has left the machine arrives, whatever becomes of the server; but not later than the call's timeout.
+  const bool has_left = random_.chance(0.5);
+  const Duration way{random_.between(0, has_left ? timeout.count() : 2)};
+  const auto arrive = [this, key] { expect(++seen_[key] == 1, "a call is sent once", key); };
+  if (has_left)
+    after(way, arrive);
+  else
+    if_alive(way, arrive);
+  if_alive(way + Duration{random_.between(1, 1'000)}, [this, ticket] {
+    const auto what = random_.below(10);
+    OutgoingResult result{.kind = OutgoingResult::Kind::answered, .may_have_left = true, .status = 200};
+    if (what == 0) result.kind = OutgoingResult::Kind::http_error, result.status = 500;
+    if (what == 1) result.kind = OutgoingResult::Kind::timeout, result.status = 0;
+    end(ticket, result);
   });
 }
 
-void CallWorld::end(const CallKey& key, bool succeeded, std::string_view kind, int tries) {
-  CallOutcome outcome{.key = key, .succeeded = succeeded, .causation_id = "end"};
-  outcome.meta = succeeded ? Json{"{}"} : call::error_meta(kind, "");
-  const bool meddles = kind == "Timeout";
-  // Whoever meddles ends only what has ended: what runs is not his.
-  const auto row = database_.calls.find(key);
-  if (meddles && (row == database_.calls.end() || row->second.status == call::Status::running)) return;
-  ask(EndCalls{{outcome}}, [this, key, succeeded, kind = std::string(kind), tries, life = life_](const Reply& reply) {
-    if (life == life_ && std::holds_alternative<Refused>(reply) && tries < 100)
-      if_alive(Duration{100}, [this, key, succeeded, kind, tries] { end(key, succeeded, kind, tries + 1); });
-  });
+void CallWorld::answer_probe(caller::Ticket ticket, const CallKey& key) {
+  expect(in_doubt_.contains(key), "only what was under way is probed", key);
+  OutgoingResult result{.kind = OutgoingResult::Kind::http_error, .may_have_left = true, .status = 404};
+  if (seen_.contains(key)) result.kind = OutgoingResult::Kind::answered, result.status = 200;
+  if (random_.chance(0.2)) {
+    result.kind = OutgoingResult::Kind::http_error, result.status = 500;
+    probed_in_vain_.insert(key);
+  }
+  if_alive(Duration{random_.between(1, 1'000)}, [this, ticket, result] { end(ticket, result); });
 }
+
+void CallWorld::end(caller::Ticket ticket, const OutgoingResult& result) { dispatch_->ended(ticket, result); }
 
 // --- what holds
 
 bool CallWorld::all_over() const {
-  if (!writer_) return false;
-  return std::ranges::all_of(database_.calls, [](const auto& entry) { return is_terminal(entry.second.status); });
+  if (!dispatch_) return false;
+  return std::ranges::all_of(database_.calls,
+                             [](const auto& entry) { return is_terminal(entry.second.status); });
+}
+
+void CallWorld::check_places() const {
+  std::map<Tenant, std::size_t> by_tenant;
+  std::size_t all = 0;
+  for (const auto& [key, row] : database_.calls) {
+    if (row.status != call::Status::running || in_doubt_.contains(key)) continue;
+    expect(++all <= places_max, "no more can be in doubt than there are places", key);
+    expect(++by_tenant[key.tenant] <= (places_max + 1) / 2, "a tenant leaves places for others", key);
+  }
 }
 
 void CallWorld::check_all() const {
@@ -266,19 +374,23 @@ void CallWorld::check_all() const {
       return event.event_type == call::EventType::succeeded || event.event_type == call::EventType::failed;
     });
     expect(ends == 1, "a call ends once", key);
-    const auto it = seen_.find(key);
-    const int seen = it == seen_.end() ? 0 : it->second;
-    if (row.status == call::Status::succeeded) {
-      expect(seen == 1, "what succeeded was sent", key);
-      continue;
-    }
-    const std::string& error = row.error_meta->text;
-    if (error.find("Cancelled") != std::string::npos) expect(seen == 0, "what was cancelled was not sent", key);
-    if (error.find("OutcomeUnknown") != std::string::npos)
-      expect(in_doubt_.contains(key), "only what was under way is in doubt", key);
+    check_ended(row);
   }
   for (const auto& [key, id] : acknowledged_)
     expect(database_.calls.contains({key.first, id}), "what was acknowledged is there", {key.first, id});
+}
+
+void CallWorld::check_ended(const call::Call& row) const {
+  const CallKey key = row.key();
+  const bool seen = seen_.contains(key);
+  if (row.status == call::Status::succeeded) return expect(seen, "what succeeded was received", key);
+  if (has(row.error_meta, "Cancelled")) expect(!seen, "what was cancelled was not sent", key);
+  if (has(row.error_meta, "settledBy") && has(row.error_meta, "NetworkError"))
+    expect(!seen, "what a probe has not found was not received", key);
+  if (!has(row.error_meta, "OutcomeUnknown")) return;
+  expect(in_doubt_.contains(key), "only what was under way is in doubt", key);
+  const bool has_probe = database_.call_requests.at(key).probe.has_value();
+  expect(!has_probe || probed_in_vain_.contains(key), "what a probe can tell is not in doubt", key);
 }
 
 }  // namespace baton::simulation

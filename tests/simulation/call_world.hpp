@@ -1,7 +1,8 @@
-// A world of service calls: clients, an engine on a store that fails, somebody who makes the calls and dies, and a
-// sink that counts. The same seed gives the same run.
+// A world of service calls: clients, an engine on a store that fails, the Dispatch that makes the calls and
+// dies, a network, and a sink that counts. The same seed gives the same run.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/call/agenda.hpp"
+#include "caller/dispatch.hpp"
 #include "engine/writer.hpp"
 #include "tests/simulation/random.hpp"
 #include "tests/simulation/world.hpp"
@@ -18,10 +19,10 @@
 
 namespace baton::simulation {
 
-class CallWorld {
+class CallWorld final : caller::Outside {
  public:
   explicit CallWorld(std::uint64_t seed);
-  ~CallWorld();
+  ~CallWorld() override;
   void run();  // to the end; throws Violation
   [[nodiscard]] std::size_t calls() const { return database_.calls.size(); }
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
@@ -32,26 +33,35 @@ class CallWorld {
     [[nodiscard]] Time now() const override { return at; }
     Time at{};
   };
+  class StoredCalls;
   using Then = std::function<void(Reply)>;
 
-  void after(Duration delay, std::function<void()> act);  // whatever happens
+  void after(Duration delay, std::function<void()> act);     // whatever happens
   void if_alive(Duration delay, std::function<void()> act);  // unless the server dies before
-  void ask(Command command, Then then = [](Reply) {});
+  void tell_engine(Command command, Then then = [](const Reply&) {});
   void die();
   void start();
+  void step();
 
   // clients
   void client();
-  void submit();
-  void change();
+  void submit(Time due);
+  void change(const call::CallKey& key);
   void meddle();  // says again what was said before, or what must be refused
-  // who makes the calls
-  void pump();
-  void begin(const std::string& token, const std::vector<std::pair<call::Lane, call::Due>>& calls);
-  void send(const call::Call& call);
-  void end(const call::CallKey& key, bool succeeded, std::string_view kind, int tries = 0);
+
+  // what the Dispatch wants
+  void ask(caller::Ticket ticket, Command command) override;
+  void send(caller::Ticket ticket, const call::Lane& lane, OutgoingRequest request) override;
+  Result<CallReads*> reads() override;
+  void drop_reads() override {}
+  void tell_scheduled();
+  void answer_probe(caller::Ticket ticket, const call::CallKey& key);
+  void end(caller::Ticket ticket, const OutgoingResult& result);
+
   // what holds
+  void check_places() const;
   void check_all() const;
+  void check_ended(const call::Call& row) const;
   [[nodiscard]] bool all_over() const;
   static void expect(bool holds, const std::string& what, const call::CallKey& key);
 
@@ -60,20 +70,23 @@ class CallWorld {
   bool calm_ = false;
   std::multimap<std::pair<Time, std::uint64_t>, std::function<void()>> future_;
   Time time_{};  // of the world; the clock on the wall may be set
-  std::uint64_t next_event_ = 0, next_id_ = 0, next_token_ = 0, life_ = 0;
+  std::optional<Time> wake_at_;
+  std::uint64_t next_event_ = 0, next_id_ = 0, life_ = 0;
   std::size_t restarts_ = 0;
 
   support::MemoryDatabase database_;
+  metrics::Registry metrics_;
   std::unique_ptr<support::MemoryStore> store_;
   std::unique_ptr<engine::Writer> writer_;
-  std::unique_ptr<call::Agenda> agenda_;
-  std::vector<DueCall> told_;
-  std::map<std::string, int> places_;  // taken, by origin
+  std::unique_ptr<StoredCalls> stored_;
+  std::unique_ptr<caller::Dispatch> dispatch_;
+  std::deque<DueCall> told_;
 
   std::vector<NewCall> submitted_;
   std::map<std::pair<Tenant, std::string>, call::CallId> acknowledged_;  // by idempotency key
   std::map<call::CallKey, int> seen_;                                    // by the sink
-  std::set<call::CallKey> in_doubt_;                                     // those that ran when the server died
+  std::set<call::CallKey> in_doubt_;                                     // those that ran when a server died
+  std::set<call::CallKey> probed_in_vain_;
 };
 
 }  // namespace baton::simulation

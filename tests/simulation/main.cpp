@@ -123,6 +123,11 @@ constexpr std::array mutants{
     NamedMutant{Mutant::call_start_not_stored, "call_start_not_stored"},
     NamedMutant{Mutant::call_row_not_written, "call_row_not_written"},
     NamedMutant{Mutant::call_not_told, "call_not_told"},
+    NamedMutant{Mutant::tenant_takes_all, "tenant_takes_all"},
+    NamedMutant{Mutant::probe_not_sent, "probe_not_sent"},
+    NamedMutant{Mutant::probe_too_early, "probe_too_early"},
+    NamedMutant{Mutant::place_given_too_early, "place_given_too_early"},
+    NamedMutant{Mutant::refused_start_forgotten, "refused_start_forgotten"},
 };
 
 int find_mutants() {

@@ -1,19 +1,23 @@
 // The near future of service calls: which are due, and whose turn it is.
 //
-// What waits is in the store; here is a window over it for each lane, that is for each tenant and each origin that he
-// calls, so that neither a tenant nor a host with many calls keeps the others waiting. Tenants take turns, the lanes
-// of a tenant take turns, and within a lane the earliest is first.
+// What waits is in the store. Here are the lanes, one for each tenant and each origin that he calls, in which
+// something is due soon, and for each a window over its first calls: neither a tenant nor a host with many
+// calls keeps the others waiting, and what is due tomorrow costs nothing. Tenants take turns, the lanes of a
+// tenant take turns, and within a lane the earliest is first.
 //
-// Invariants: a lane's window holds the earliest that the store has, all of them if it is complete; whoever is given a
-// time tells (add), so nothing is missed between two looks at the store. A call may be here although it is over or was
-// put off: the start is decided elsewhere, and refuses it.
+// Invariants: each lane that has a call due by known_until() is here. A window holds the earliest of its
+// lane, and if it is complete, all that are due by known_until(). Whoever is given a time tells (add), so
+// nothing is missed between two looks at the store. A call may be here although it is over: the start is
+// decided elsewhere, and refuses it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/call/rows.hpp"
@@ -36,25 +40,32 @@ class Agenda {
  public:
   explicit Agenda(std::size_t window = 512) : window_(window) {}
 
-  // A lane that the store has, whose first call is due then; what is in it is asked for when it is needed.
-  void add_lane(const Lane& lane, Time first_due);
-  // A call has been given a time.
-  void add(const Lane& lane, Due due);
+  // Up to this time, inclusive, nothing is missing.
+  [[nodiscard]] Time known_until() const { return known_until_; }
+  // The lanes in which the store has something due after known_until() and by `until`, and when the first is.
+  void know(Time until, const std::vector<std::pair<Lane, Time>>& lanes);
+  // A call has been given a time; `was` is the one that it had before.
+  void add(const Lane& lane, Due due, std::optional<Time> was = {});
 
-  // A lane whose window is empty, though the store has more, and whose next may be due by then: ask the store for
-  // what comes after, and tell.
+  // A lane whose window is empty, though the store has more, and whose next may be due by `soon`: ask the
+  // store for what comes after, and tell.
   struct Refill {
     Lane lane;
     Due after;
+    Time until{};  // inclusive
     std::size_t limit = 0;
   };
   [[nodiscard]] std::optional<Refill> refill(Time soon) const;
   void refilled(const Refill& asked, const std::vector<Due>& found);
 
-  // Those whose time has come and for whose origin `place` finds a place, in their turn.
+  // Those whose time has come and for whose lane `place` finds a place, in their turn. An origin without a
+  // place is not asked about again before somebody says that it has one, a tenant without one not before the
+  // next call.
+  enum class Place { taken, none_for_origin, none_for_tenant };
   [[nodiscard]] std::vector<std::pair<Lane, Due>> take(Time now, std::size_t limit,
-                                                       const std::function<bool(const std::string&)>& place);
-  // When there may be something to do next, places aside.
+                                                       const std::function<Place(const Lane&)>& place);
+  void place_is_free(const std::string& origin);
+  // When there may be something to take next, unless a place is what is waited for.
   [[nodiscard]] std::optional<Time> next_due() const;
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -64,19 +75,31 @@ class Agenda {
   struct State {
     std::set<Due> window;
     bool complete = false;
-    Due last;  // up to this one the store has been asked, or there was nothing
-    Time next{};  // the time that the lane is filed under
+    Due last;              // up to this one the store has been asked, or there was nothing
+    Time next{};           // the time that the lane is filed under
+    bool is_filed = true;  // false: it is ready, or waits for a place
   };
   using Lanes = std::map<Lane, State>;
+  struct Earlier {
+    bool operator()(const Lanes::iterator& a, const Lanes::iterator& b) const {
+      return std::tie(a->second.next, a->first) < std::tie(b->second.next, b->first);
+    }
+  };
 
   void file(Lanes::iterator lane);
   void unfile(const Lanes::iterator& lane);
-  Due take_first(const Lanes::iterator& lane);
+  void forget(const Lane& lane, const Due& due);
+  void make_ready(Time now);
+  void shorten(State& state);
 
   const std::size_t window_;
+  Time known_until_ = Time{} - Duration{1};
   Lanes lanes_;
-  std::set<std::pair<Time, Lane>> by_time_;  // lanes that have something, by when it is due
-  Tenant turn_;                              // who was served last
+  std::set<Lanes::iterator, Earlier> filed_;             // by when something is to be done about them
+  std::map<Tenant, std::deque<Lanes::iterator>> ready_;  // something is due; the longest waiting first
+  std::map<Tenant, std::deque<Lanes::iterator>> held_;   // … but the tenant has no place
+  std::map<std::string, std::vector<Lanes::iterator>> blocked_;  // … but the origin has no place
+  Tenant turn_;                                                  // who was served last
   std::size_t size_ = 0;
 };
 

@@ -10,8 +10,9 @@ namespace baton::call {
 namespace {
 
 constexpr std::array<std::string_view, 4> status_words{"Scheduled", "Running", "Succeeded", "Failed"};
-constexpr std::array<std::string_view, 5> event_words{"ServiceCallSubmitted", "ServiceCallScheduled", "ExecutionStarted",
-                                                      "ExecutionSucceeded", "ExecutionFailed"};
+constexpr std::array<std::string_view, 5> event_words{"ServiceCallSubmitted", "ServiceCallScheduled",
+                                                      "ExecutionStarted", "ExecutionSucceeded",
+                                                      "ExecutionFailed"};
 
 template <class Enum, std::size_t n>
 std::optional<Enum> find(const std::array<std::string_view, n>& words, std::string_view name) {
@@ -19,7 +20,6 @@ std::optional<Enum> find(const std::array<std::string_view, n>& words, std::stri
   if (it == words.end()) return std::nullopt;
   return static_cast<Enum>(it - words.begin());
 }
-
 
 // Writes an object, field after field.
 class Writer {
@@ -88,24 +88,34 @@ std::optional<EventType> event_type(std::string_view name) { return find<EventTy
 EventType type_of(const Event& event) { return static_cast<EventType>(event.index()); }
 
 Json to_json(const Event& event) {
-  return std::visit(overloaded{
-                        [](const Submitted& e) {
-                          Writer out;
-                          out.text("name", e.name).json("requestSpec", e.request_spec.text);
-                          out.time("submittedAt", e.submitted_at).json("tags", list(e.tags)).text("origin", e.origin);
-                          if (e.repeat_of) out.text("repeatOf", *e.repeat_of);
-                          return out.done();
-                        },
-                        [](const Scheduled& e) { return Writer().time("dueAt", e.due_at).done(); },
-                        [](const Started& e) { return Writer().time("startedAt", e.started_at).done(); },
-                        [](const Succeeded& e) {
-                          return Writer().time("finishedAt", e.finished_at).json("responseMeta", e.response_meta.text).done();
-                        },
-                        [](const Failed& e) {
-                          return Writer().time("finishedAt", e.finished_at).json("errorMeta", e.error_meta.text).done();
-                        },
-                    },
-                    event);
+  return std::visit(
+      overloaded{
+          [](const Submitted& e) {
+            Writer out;
+            out.text("name", e.name).json("requestSpec", e.request_spec.text);
+            out.time("submittedAt", e.submitted_at).json("tags", list(e.tags)).text("origin", e.origin);
+            if (e.repeat_of) out.text("repeatOf", *e.repeat_of);
+            return out.done();
+          },
+          [](const Scheduled& e) {
+            Writer out;
+            out.time("dueAt", e.due_at);
+            if (!e.by.empty()) out.text("by", e.by);
+            if (!e.reason.empty()) out.text("reason", e.reason);
+            return out.done();
+          },
+          [](const Started& e) { return Writer().time("startedAt", e.started_at).done(); },
+          [](const Succeeded& e) {
+            return Writer()
+                .time("finishedAt", e.finished_at)
+                .json("responseMeta", e.response_meta.text)
+                .done();
+          },
+          [](const Failed& e) {
+            return Writer().time("finishedAt", e.finished_at).json("errorMeta", e.error_meta.text).done();
+          },
+      },
+      event);
 }
 
 std::optional<Event> read_event(EventType type, const Json& data) {
@@ -124,7 +134,13 @@ std::optional<Event> read_event(EventType type, const Json& data) {
       event = std::move(e);
       break;
     }
-    case EventType::scheduled: event = Scheduled{in.time("dueAt")}; break;
+    case EventType::scheduled: {
+      Scheduled e{.due_at = in.time("dueAt"), .by = {}, .reason = {}};
+      if (in.root.find("by")) e.by = in.text("by");
+      if (in.root.find("reason")) e.reason = in.text("reason");
+      event = std::move(e);
+      break;
+    }
     case EventType::started: event = Started{in.time("startedAt")}; break;
     case EventType::succeeded: event = Succeeded{in.time("finishedAt"), in.json("responseMeta")}; break;
     case EventType::failed: event = Failed{in.time("finishedAt"), in.json("errorMeta")}; break;
@@ -141,6 +157,7 @@ void apply(const EventRow& row, const Event& event, Call& call) {
                  [&](const Submitted& e) {
                    call.tenant_id = row.tenant_id;
                    call.service_call_id = row.service_call_id;
+                   call.correlation_id = row.correlation_id;
                    call.name = e.name;
                    call.request_spec = e.request_spec;
                    call.submitted_at = e.submitted_at;
@@ -189,13 +206,15 @@ std::optional<Call> fold(const std::vector<EventRow>& events) {
 // --- decisions
 
 Decision<Event> start(const Call& call, Time now) {
-  if (call.status != Status::scheduled && !MUTANT(call_started_twice)) return std::unexpected(Refused::not_scheduled);
+  if (call.status != Status::scheduled && !MUTANT(call_started_twice))
+    return std::unexpected(Refused::not_scheduled);
   if (call.due_at > now && !MUTANT(call_started_early)) return std::unexpected(Refused::not_due);
   return Started{now};
 }
 
 Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now) {
-  if (call.status != Status::running && !MUTANT(call_ends_twice)) return std::unexpected(Refused::not_running);
+  if (call.status != Status::running && !MUTANT(call_ends_twice))
+    return std::unexpected(Refused::not_running);
   if (succeeded) return Succeeded{now, std::move(meta)};
   return Failed{now, std::move(meta)};
 }
@@ -203,13 +222,19 @@ Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now) {
 Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason, Time now) {
   if (call.status != Status::scheduled && !(MUTANT(running_call_cancelled) && call.status == Status::running))
     return std::unexpected(Refused::not_scheduled);
-  const std::string message = "cancelled" + (by.empty() ? "" : " by " + by) + (reason.empty() ? "" : ": " + reason);
+  const std::string message =
+      "cancelled" + (by.empty() ? "" : " by " + by) + (reason.empty() ? "" : ": " + reason);
   return Failed{now, error_meta(cancelled, message)};
 }
 
-Decision<Event> reschedule(const Call& call, Time due_at) {
+Decision<Event> reschedule(const Call& call, Time due_at, const std::string& by, const std::string& reason) {
   if (call.status != Status::scheduled) return std::unexpected(Refused::not_scheduled);
-  return Scheduled{due_at};
+  return Scheduled{due_at, by, reason};
+}
+
+Decision<void> repeat(const Call& call) {
+  if (!is_terminal(call.status)) return std::unexpected(Refused::not_over);
+  return {};
 }
 
 Json error_meta(std::string_view kind, std::string_view message, std::string_view more) {

@@ -1,11 +1,11 @@
-// A service call: one HTTP request, made once, at or after its time. What may happen is decided here, on the fold of
-// its events; nothing here knows of clocks, stores or sockets.
+// A service call: one HTTP request, made once, at or after its time. What may happen is decided here, on the
+// fold of its events; nothing here knows of clocks, stores or sockets.
 //
 //   submit ─▶ Scheduled ──start──▶ Running ──▶ Succeeded | Failed
 //                 └──cancel──▶ Failed
 //
-// Invariants: a single attempt; never started before its time; what has ended never changes; each event is the
-// version after the one before.
+// Invariants: a single attempt; never started before its time; what has ended never changes; each event is
+// the version after the one before.
 #pragma once
 
 #include <optional>
@@ -30,6 +30,7 @@ struct Submitted {
 };
 struct Scheduled {  // also again, when it is rescheduled
   Time due_at{};
+  std::string by, reason;  // of a reschedule, if it was told
 };
 struct Started {
   Time started_at{};
@@ -57,14 +58,19 @@ void apply(const EventRow& row, const Event& event, Call& call);
 
 // --- decisions: what happens, or why nothing does
 
-enum class Refused { not_found, not_due, not_scheduled, not_running };
+enum class Refused { not_due, not_scheduled, not_running, not_over };
 template <class T>
 using Decision = std::expected<T, Refused>;
 
 [[nodiscard]] Decision<Event> start(const Call& call, Time now);
 [[nodiscard]] Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now);
-[[nodiscard]] Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason, Time now);
-[[nodiscard]] Decision<Event> reschedule(const Call& call, Time due_at);
+[[nodiscard]] Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason,
+                                     Time now);
+[[nodiscard]] Decision<Event> reschedule(const Call& call, Time due_at, const std::string& by,
+                                         const std::string& reason);
+
+// Whether it may be repeated: while it waits or runs, that would be the same thing done twice.
+[[nodiscard]] Decision<void> repeat(const Call& call);
 
 // {"kind": …, "message": …} and whatever else is known.
 [[nodiscard]] Json error_meta(std::string_view kind, std::string_view message, std::string_view more = {});

@@ -18,11 +18,16 @@ EventRow row(std::int64_t version, const Event& event) {
           .data = to_json(event)};
 }
 
-const Event submitted = Submitted{"charge", Json{R"({"method":"POST","url":"https://pay.example/1"})"}, noon,
-                                  {"a\"b", "z"}, "https://pay.example:443", "017f"};
+const Event submitted = Submitted{"charge",
+                                  Json{R"({"method":"POST","url":"https://pay.example/1"})"},
+                                  noon,
+                                  {"a\"b", "z"},
+                                  "https://pay.example:443",
+                                  "017f"};
 
 TEST(ServiceCall, EveryEventReadsBackAsItWasWritten) {
-  const std::vector<Event> all{submitted, Scheduled{noon}, Started{noon}, Succeeded{noon, Json{R"({"status":200})"}},
+  const std::vector<Event> all{submitted, Scheduled{noon}, Started{noon},
+                               Succeeded{noon, Json{R"({"status":200})"}},
                                Failed{noon, error_meta("Timeout", "after 30 s", R"("status":0)")}};
   for (const Event& event : all) {
     const auto read = read_event(type_of(event), to_json(event));
@@ -63,7 +68,7 @@ TEST(ServiceCall, IsStartedOnceAndNotBeforeItsTime) {
   apply(row(3, Started{noon}), Started{noon}, call);
   EXPECT_EQ(start(call, noon).error(), Refused::not_scheduled);
   EXPECT_EQ(cancel(call, "ada", "", noon).error(), Refused::not_scheduled);
-  EXPECT_EQ(reschedule(call, noon).error(), Refused::not_scheduled);
+  EXPECT_EQ(reschedule(call, noon, "", "").error(), Refused::not_scheduled);
 }
 
 TEST(ServiceCall, EndsOnce) {
@@ -77,10 +82,12 @@ TEST(ServiceCall, EndsOnce) {
 
 TEST(ServiceCall, ThatWaitsMayBeCancelledOrRescheduled) {
   Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
-  const auto later = reschedule(call, noon + std::chrono::hours{1});
+  const auto later = reschedule(call, noon + std::chrono::hours{1}, "bo", "too early");
   ASSERT_TRUE(later);
   apply(row(3, *later), *later, call);
+  EXPECT_EQ(to_json(*later).text, R"({"dueAt":"2026-03-01T13:00:00.000Z","by":"bo","reason":"too early"})");
   EXPECT_EQ(start(call, noon).error(), Refused::not_due);
+  EXPECT_EQ(repeat(call).error(), Refused::not_over);
   const auto gone = cancel(call, "ada", "not needed", noon);
   ASSERT_TRUE(gone);
   apply(row(4, *gone), *gone, call);

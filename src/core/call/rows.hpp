@@ -1,5 +1,6 @@
-// The stored shape of service calls: one struct per table, one field per column. The events are the truth; everything
-// else is made from them, but for requests, which are kept apart because events are for everybody to read.
+// The stored shape of service calls: one struct per table, one field per column. The events are the truth;
+// everything else is made from them, but for requests, which are kept apart because events are for everybody
+// to read.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +48,11 @@ struct Call {
   Json request_spec;  // without secrets and without the body
   OptionalJson response_meta;
   OptionalJson error_meta;
-  std::string tags = "[]";  // a JSON array of strings, sorted
-  std::string origin;       // scheme, host and port that it goes to
-  std::optional<std::string> repeat_of;      // the call that this one repeats
-  std::optional<std::string> started_by;     // the causation of its start
+  std::string tags = "[]";                // a JSON array of strings, sorted
+  std::string correlation_id;             // of all its events
+  std::string origin;                     // scheme, host and port that it goes to
+  std::optional<std::string> repeat_of;   // the call that this one repeats
+  std::optional<std::string> started_by;  // the causation of its start
   [[nodiscard]] CallKey key() const { return {tenant_id, service_call_id}; }
   friend bool operator==(const Call&, const Call&) = default;
 };
@@ -62,7 +64,7 @@ struct EventRow {
   std::int64_t version = 0;  // 1, 2, …
   EventType event_type{};
   Time occurred_at{};
-  std::string correlation_id;  // of the submission: the same in all events of a call
+  std::string correlation_id;  // the same in all events of a call
   std::string causation_id;    // of the command or request that led to this
   Json data;
   friend bool operator==(const EventRow&, const EventRow&) = default;
@@ -76,9 +78,11 @@ struct Request {
   std::string url;
   std::string headers = "[]";  // a JSON array of [name, value]
   std::string body;
+  std::int32_t body_is_base64 = 0;  // 1: what is sent is not text
   std::int64_t timeout_ms = 30'000;
   std::int32_t redirects_max = 0;
-  OptionalJson probe;  // {method, url, headers}: a request that tells, after a crash, whether the call was received
+  OptionalJson
+      probe;  // {method, url, headers}: a request that tells, after a crash, whether the call was received
 };
 
 // service_call_keys, key (tenant_id, idempotency_key).

@@ -1,4 +1,5 @@
-// Service calls on every store: events with optimistic concurrency, the fold beside them, and the window of a lane.
+// Service calls on every store: events with optimistic concurrency, the fold beside them, and the window of a
+// lane.
 #include "core/call/call.hpp"
 #include "store/open.hpp"
 #include "tests/contract/store/fixture.hpp"
@@ -19,14 +20,18 @@ class CallStoreContract : public testing::TestWithParam<Kind> {
     return {of.tenant, of.id, version, type_of(what), at(version), of.id.value, "cause", to_json(what)};
   }
   // Two events and what they come to.
-  static Writes submitted(int n, Time due, const std::string& origin = "http://a:80", const std::string& tenant = "acme",
-                          const std::vector<std::string>& tags = {}) {
+  static Writes submitted(int n, Time due, const std::string& origin = "http://a:80",
+                          const std::string& tenant = "acme", const std::vector<std::string>& tags = {}) {
     const CallKey of = key(n, tenant);
     Writes w;
-    w.events_new = {event(of, 1, Submitted{"call " + std::to_string(n), Json{R"({"url":"http://a/"})"}, at(1), tags, origin, {}}),
-                    event(of, 2, Scheduled{due})};
+    w.events_new = {
+        event(
+            of, 1,
+            Submitted{"call " + std::to_string(n), Json{R"({"url":"http://a/"})"}, at(1), tags, origin, {}}),
+        event(of, 2, Scheduled{due})};
     w.calls_new = {*fold(w.events_new)};
-    w.requests_new = {{of.tenant, of.id, "POST", "http://a/", R"([["A","b"]])", "hällo", 500, 2, Json{R"({"url":"http://p/"})"}}};
+    w.requests_new = {{of.tenant, of.id, "POST", "http://a/", R"([["A","b"]])", "hällo", 1, 500, 2,
+                       Json{R"({"url":"http://p/"})"}}};
     for (const std::string& tag : tags) w.tags_new.push_back({of.tenant, tag, of.id});
     return w;
   }
@@ -43,17 +48,20 @@ class CallStoreContract : public testing::TestWithParam<Kind> {
   std::unique_ptr<Store> store = database.store();
   std::int64_t last_commit_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(On, CallStoreContract, testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(On, CallStoreContract, testing::Values(Kind::memory, Kind::sqlite, Kind::postgres),
+                         name_of);
 
 TEST_P(CallStoreContract, WhatIsWrittenIsLoaded) {
   Writes w = submitted(1, at(5));
   w.keys_new = {{Tenant{"acme"}, "k", key(1).id, "hash"}};
   commit(w);
-  const auto loaded = store->load(call::LoadRequest{{key(1), key(1), key(2)}, {key(1)}, {{Tenant{"acme"}, "k"}}}).value();
+  const auto loaded =
+      store->load(call::LoadRequest{{key(1), key(1), key(2)}, {key(1)}, {{Tenant{"acme"}, "k"}}}).value();
   ASSERT_EQ(loaded.calls.size(), 1U);
   EXPECT_EQ(loaded.calls[0], w.calls_new[0]);
   ASSERT_EQ(loaded.requests.size(), 1U);
   EXPECT_EQ(loaded.requests[0].body, "hällo");
+  EXPECT_EQ(loaded.requests[0].body_is_base64, 1);
   EXPECT_EQ(loaded.requests[0].probe, w.requests_new[0].probe);
   ASSERT_EQ(loaded.idempotency_keys.size(), 1U);
   EXPECT_EQ(loaded.idempotency_keys[0].request_hash, "hash");
@@ -78,13 +86,18 @@ TEST_P(CallStoreContract, ACallIsTheFoldOfItsStoredEvents) {
   commit(submitted(1, at(5), "http://a:80", "acme", {"x", "y"}));
   auto call = store->load(call::LoadRequest{{key(1)}, {}, {}}).value().calls.at(0);
   Writes w;
-  w.events_new = {event(key(1), 3, Started{at(6)}), event(key(1), 4, Failed{at(7), error_meta("Timeout", "too \"slow\" ü")})};
+  w.events_new = {event(key(1), 3, Started{at(6)}),
+                  event(key(1), 4, Failed{at(7), error_meta("Timeout", "too \"slow\" ü")})};
   for (const EventRow& row : w.events_new) apply(row, *read_event(row.event_type, row.data), call);
   w.calls_changed = {call};
   commit(w);
   auto reads = store::make_reads(database.url()).value();
   EXPECT_EQ(*fold(reads->call_events(key(1)).value()), *reads->service_call(key(1)).value());
-  EXPECT_EQ(reads->all_calls({}, 10).value().size(), 1U);
+  EXPECT_EQ(reads->call_keys({}, 10).value(), std::vector{key(1)});
+  EXPECT_EQ(reads->call_keys(key(1), 10).value(), std::vector<CallKey>{});
+  EXPECT_TRUE(reads->has_tag(key(1), "x").value());
+  EXPECT_FALSE(reads->has_tag(key(1), "z").value());
+  EXPECT_EQ(reads->count_call_tags().value(), 2);
 }
 
 TEST_P(CallStoreContract, ALaneIsReadInTheOrderOfTime) {
@@ -95,33 +108,49 @@ TEST_P(CallStoreContract, ALaneIsReadInTheOrderOfTime) {
   commit(submitted(4, at(5), "http://b:80"));
   commit(submitted(5, at(1), "http://a:80", "zeta"));
   auto reads = store::make_reads(database.url()).value();
-  const Lane a{Tenant{"acme"}, "http://a:80"}, b{Tenant{"acme"}, "http://b:80"}, z{Tenant{"zeta"}, "http://a:80"};
-  EXPECT_EQ(reads->next_lane({}).value(), (std::pair{a, at(10)}));
-  EXPECT_EQ(reads->next_lane(a).value(), (std::pair{b, at(5)}));
-  EXPECT_EQ(reads->next_lane(b).value(), (std::pair{z, at(1)}));
-  EXPECT_EQ(reads->next_lane(z).value(), std::nullopt);
-  EXPECT_EQ(reads->due_calls(a, {}, 2).value(), (std::vector<Due>{{at(10), key(2).id}, {at(20), key(3).id}}));
-  EXPECT_EQ(reads->due_calls(a, {at(20), key(3).id}, 2).value(), (std::vector<Due>{{at(30), key(1).id}}));
+  const Lane a{Tenant{"acme"}, "http://a:80"}, b{Tenant{"acme"}, "http://b:80"},
+      z{Tenant{"zeta"}, "http://a:80"};
+  const auto lanes_due = [&](Time after, Time until) {
+    const auto found = reads->lanes_due(after, until).value();
+    return std::map(found.begin(), found.end());
+  };
+  using Lanes = std::map<Lane, Time>;
+  const Time never = Time{} - Duration{1};
+  EXPECT_EQ(lanes_due(never, at(30)), (Lanes{{a, at(10)}, {b, at(5)}, {z, at(1)}}));
+  EXPECT_EQ(lanes_due(never, at(5)), (Lanes{{b, at(5)}, {z, at(1)}}));
+  EXPECT_EQ(lanes_due(at(10), at(30)), (Lanes{{a, at(20)}}));
+  const auto due = [&](const Due& after, Time until, std::size_t limit) {
+    return reads->due_calls({a, after, until, limit}).value();
+  };
+  EXPECT_EQ(due({}, at(30), 2), (std::vector<Due>{{at(10), key(2).id}, {at(20), key(3).id}}));
+  EXPECT_EQ(due({at(20), key(3).id}, at(30), 2), (std::vector<Due>{{at(30), key(1).id}}));
+  EXPECT_EQ(due({at(20), key(3).id}, at(29), 2), std::vector<Due>{});
 }
 
 TEST_P(CallStoreContract, ListsAreFilteredNewestFirst) {
   if (GetParam() == Kind::memory) return;
-  for (int n = 1; n <= 5; ++n) commit(submitted(n, at(n * 10), "http://a:80", "acme", n % 2 == 0 ? std::vector<std::string>{"even", "t"} : std::vector<std::string>{"t"}));
+  for (int n = 1; n <= 5; ++n)
+    commit(submitted(n, at(n * 10), "http://a:80", "acme",
+                     n % 2 == 0 ? std::vector<std::string>{"even", "t"} : std::vector<std::string>{"t"}));
   auto reads = store::make_reads(database.url()).value();
-  const auto ids = [&](CallFilter filter, const std::string& before = "", std::size_t limit = 10) {
+  const auto ids = [&](CallFilter filter, const std::optional<Due>& last = {}, std::size_t limit = 10) {
     filter.tenant = Tenant{"acme"};
     std::string text;
-    for (const Call& each : reads->calls(filter, before, limit).value()) text += each.service_call_id.value.back();
+    for (const Call& each : reads->calls(filter, last, limit).value())
+      text += each.service_call_id.value.back();
     return text;
   };
   EXPECT_EQ(ids({}), "54321");
-  EXPECT_EQ(ids({}, key(4).id.value, 2), "32");
+  EXPECT_EQ(ids({}, Due{at(40), key(4).id}, 2), "32");
   EXPECT_EQ(ids({.tags = {"even"}}), "42");
   EXPECT_EQ(ids({.tags = {"even", "t"}}), "42");
   EXPECT_EQ(ids({.tags = {"even", "odd"}}), "");
   EXPECT_EQ(ids({.name = "call 3"}), "3");
   EXPECT_EQ(ids({.status = Status::running}), "");
-  EXPECT_EQ(ids({.status = Status::scheduled, .due_from = at(20), .due_until = at(40)}), "32");
+  EXPECT_EQ(ids({.status = Status::scheduled, .due_from = at(20), .due_until = at(40)}), "23");
+  EXPECT_EQ(ids({.due_from = at(20)}, {}, 2), "23") << "of a range of time the earliest is first";
+  EXPECT_EQ(ids({.due_from = at(20)}, Due{at(30), key(3).id}, 2), "45");
+  EXPECT_EQ(ids({.tags = {"even"}, .due_until = at(40)}), "2");
 }
 
 }  // namespace

@@ -1,0 +1,175 @@
+// Who makes the service calls that are due, as a machine that is driven step by step: it is told what
+// happened, and says what is to be done. It has no thread, no clock and no socket, so the simulator drives
+// the very same one.
+//
+//   due ─▶ (a place is free) ─▶ StartCalls is stored ─▶ sent ─▶ answered ─▶ EndCalls is stored
+//                              └───────────── in its place ─────────────────┘
+//
+// Invariants: a call is sent only after its start is durable, and once; there are places_max places, so no
+// more can be in doubt after a crash. A tenant has no more places than are free: whatever his calls do, there
+// is one for the next.
+//
+// It remembers nothing that matters: what waits and what was started is in the store. What an earlier server
+// had started and not ended is not sent again; it is settled by the probe that its request declares, or it
+// ends as OutcomeUnknown.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/metrics.hpp"
+#include "caller/outcome.hpp"
+#include "core/call/agenda.hpp"
+#include "ports/call_reads.hpp"
+#include "ports/caller.hpp"
+#include "ports/commands.hpp"
+
+namespace baton::caller {
+
+using Ticket = std::uint64_t;
+
+// Carries out what a Dispatch wants, and tells it what came of it, not before the call that wants it has
+// returned.
+class Outside {
+ public:
+  virtual ~Outside() = default;
+  virtual void ask(Ticket ticket, Command command) = 0;  // then Dispatch::answered()
+  virtual void send(Ticket ticket, const call::Lane& lane,
+                    OutgoingRequest request) = 0;  // then Dispatch::ended()
+  // A connection to read with, the same until it is dropped because a read has failed.
+  [[nodiscard]] virtual Result<CallReads*> reads() = 0;
+  virtual void drop_reads() = 0;
+};
+
+struct DispatchOptions {
+  std::size_t places_max = 1'024;   // calls that are begun and not stored as ended
+  std::size_t per_origin_max = 64;  // of these, on their way to one origin
+  std::size_t window = 512;         // of a lane's calls that are known in memory
+  std::size_t starts_max = 128;     // calls in one command: others wait for it
+  std::size_t outcomes_max = 200;   // outcomes in one command
+  Duration look_ahead{2'000};       // what is due so soon is known
+  Duration retry_after{50};         // when the engine or the store cannot listen; doubles up to a second
+  Duration patience{10'000};        // for calls that are under way when all ends
+  std::string name = "server";      // of this process among all that ever were
+  std::function<void(const std::string&)> log;
+};
+
+class Dispatch {
+ public:
+  // All of them must outlive this object.
+  Dispatch(Outside& outside, metrics::Registry& metrics, DispatchOptions options);
+
+  // --- what happened
+  void scheduled(DueCall call);
+  void answered(Ticket ticket, Reply reply);
+  void ended(Ticket ticket, const OutgoingResult& result);
+
+  // Does what there is to do, by the clock on the wall and by one that is never set. Answers how long nothing
+  // more is to be done, unless something happens before.
+  [[nodiscard]] Duration step(Time now, Duration uptime);
+
+  void begin_no_more() { begins_ = false; }
+  // Of what was begun here all is stored as ended: it can be left without putting anything in doubt.
+  [[nodiscard]] bool idle() const {
+    return under_way_.empty() && asked_.empty() && outcomes_.empty() && refused_.empty() && retries_.empty();
+  }
+  [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
+  // The engine takes nothing more: nothing can be stored.
+  [[nodiscard]] bool engine_is_gone() const { return engine_is_gone_; }
+
+ private:
+  struct Started {  // a StartCalls
+    std::string token;
+    std::vector<std::pair<call::Lane, call::Due>> calls;
+  };
+  struct Ended {  // an EndCalls
+    std::vector<CallOutcome> outcomes;
+  };
+  struct Asked {
+    std::variant<Started, Ended> what;
+    Duration delay{};  // before the next try
+  };
+  struct UnderWay {
+    call::CallKey key;
+    call::Lane lane;
+    std::string causation_id;
+    bool is_probe = false;
+  };
+  struct Probe {
+    call::CallKey key;
+    call::Lane lane;
+    Duration not_before{};  // of uptime: the other side may still be at work on the call
+    OutgoingRequest request;
+  };
+
+  [[nodiscard]] Result<> begin_what_is_due(Time now, Duration uptime);
+  // what an earlier server left
+  [[nodiscard]] Result<> take_left_over(CallReads& reads, Duration uptime);
+  [[nodiscard]] Result<std::optional<Probe>> probe_for(CallReads& reads, const call::CallKey& key,
+                                                       Duration uptime);
+  void send_probes(Duration uptime);
+  // what is due
+  [[nodiscard]] Result<> look_ahead(CallReads& reads, Time now);
+  [[nodiscard]] bool start_due(Time now);
+  void begin(Started& asked, StartedReply& reply);
+  // what has ended
+  void end(const call::CallKey& key, const std::string& causation_id, Outcome outcome);
+  void store_outcomes();
+  // asking the engine
+  void ask(Asked asked);
+  void ask_again(Duration uptime);
+  void refused(Asked asked, const Refused& why);
+  void divide(Asked asked, const std::string& why);
+  void give_up(const Started& start, const std::string& why);
+  void give_up(const Ended& end, const std::string& why);
+  // places
+  [[nodiscard]] call::Agenda::Place take_place(const call::Lane& lane);
+  void leave_origin(const std::string& origin);
+  void leave_place(const Tenant& tenant);
+  void free_place(const call::Lane& lane);
+  void close(const call::CallKey& key);
+  void say(const std::string& what) const {
+    if (options_.log) options_.log(what);
+  }
+
+  Outside& outside_;
+  const DispatchOptions options_;
+  call::Agenda agenda_;
+
+  bool has_begun_ = false, begins_ = true, engine_is_gone_ = false;
+  Ticket next_ticket_ = 0;
+  Time now_{};
+  std::set<call::CallKey> open_;  // begun and not stored as ended, by whomever
+  std::set<call::CallKey>
+      in_place_;           // of these, those that have answered and keep their place until it is stored
+  std::size_t taken_ = 0;  // places
+  std::map<Tenant, std::size_t> taken_by_;
+  std::map<std::string, std::size_t> under_way_to_;  // by origin
+  std::map<Ticket, Asked> asked_;
+  std::map<Ticket, UnderWay> under_way_;
+  std::vector<Probe> probes_;          // that wait for their time or for a place
+  std::vector<CallOutcome> outcomes_;  // to be stored
+  std::size_t ends_asked_ = 0;
+  std::vector<Asked> refused_;              // since the last step
+  std::multimap<Duration, Asked> retries_;  // by when
+  Duration read_delay_{};                   // after a read that failed
+  Duration read_not_before_{};
+
+  struct Metrics {
+    explicit Metrics(metrics::Registry& of) : registry(of) {}
+    void count(std::string_view kind);
+    metrics::Registry& registry;
+    metrics::Gauge& running =
+        registry.gauge("baton_service_calls_running", "Service calls that are begun and not stored as ended");
+    metrics::Histogram& lag = registry.histogram("baton_service_call_lag_seconds",
+                                                 "From when a service call is due to when it is sent");
+    std::map<std::string_view, metrics::Counter*> by_kind;
+  } metrics_;
+};
+
+}  // namespace baton::caller

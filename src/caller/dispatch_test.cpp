@@ -1,0 +1,171 @@
+// What the simulator does not come across: an engine that refuses one of many for good, and the end of a
+// server. The rest is in tests/simulation/call_world.cpp.
+#include "caller/dispatch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/call/call.hpp"
+
+namespace baton::caller {
+namespace {
+
+const Time noon = *from_iso("2026-03-01T12:00:00Z");
+
+// Remembers what is wanted, and has nothing stored.
+class World : public Outside, public CallReads {
+ public:
+  void ask(Ticket ticket, Command command) override { asked.emplace_back(ticket, std::move(command)); }
+  void send(Ticket ticket, const call::Lane&, OutgoingRequest request) override {
+    sent.emplace_back(ticket, std::move(request));
+  }
+  Result<CallReads*> reads() override {
+    if (is_away) return fail(Code::unavailable, "away");
+    return this;
+  }
+  void drop_reads() override { ++dropped; }
+
+  Result<std::optional<call::Call>> service_call(const call::CallKey&) override { return std::nullopt; }
+  Result<std::vector<call::EventRow>> call_events(const call::CallKey&) override {
+    return std::vector<call::EventRow>{};
+  }
+  Result<std::vector<call::Call>> calls(const CallFilter&, const std::optional<call::Due>&,
+                                        std::size_t) override {
+    return std::vector<call::Call>{};
+  }
+  Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill&) override {
+    return std::vector<call::Due>{};
+  }
+  Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time, Time) override {
+    return std::vector<std::pair<call::Lane, Time>>{};
+  }
+  Result<std::vector<call::CallKey>> running_calls(const call::CallKey&, std::size_t) override {
+    return std::vector<call::CallKey>{};
+  }
+  Result<std::optional<call::Request>> call_request(const call::CallKey&) override { return std::nullopt; }
+  Result<std::vector<call::CallKey>> call_keys(const call::CallKey&, std::size_t) override {
+    return std::vector<call::CallKey>{};
+  }
+  Result<bool> has_tag(const call::CallKey&, const std::string&) override { return false; }
+  Result<std::int64_t> count_call_tags() override { return 0; }
+
+  std::vector<std::pair<Ticket, Command>> asked;
+  std::vector<std::pair<Ticket, OutgoingRequest>> sent;
+  bool is_away = false;
+  int dropped = 0;
+};
+
+class DispatchTest : public testing::Test {
+ protected:
+  static call::CallKey key(int n) { return {Tenant{"t"}, call::CallId{"call-" + std::to_string(n)}}; }
+  void due(int n) { dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {noon, key(n).id}, {}}); }
+  Duration step(int uptime = 0) { return dispatch_.step(noon, Duration{uptime}); }
+  // What was asked for since the last look.
+  template <class C>
+  std::vector<std::pair<Ticket, C>> take() {
+    std::vector<std::pair<Ticket, C>> all;
+    for (auto& [ticket, command] : std::exchange(world_.asked, {}))
+      all.emplace_back(ticket, std::get<C>(command));
+    return all;
+  }
+  static StartedReply started(const StartCalls& command) {
+    StartedReply reply;
+    for (const call::CallKey& each : command.keys) {
+      call::Call row;
+      row.tenant_id = each.tenant, row.service_call_id = each.id, row.due_at = noon;
+      call::Request request;
+      request.method = "GET", request.url = "http://a/" + each.id.value;
+      reply.started.push_back({row, request});
+    }
+    return reply;
+  }
+
+  World world_;
+  metrics::Registry metrics_;
+  std::vector<std::string> log_;
+  Dispatch dispatch_{world_, metrics_, [this] {
+                       DispatchOptions options;
+                       options.log = [this](const std::string& line) { log_.push_back(line); };
+                       return options;
+                     }()};
+};
+
+TEST_F(DispatchTest, OneThatTheStoreDoesNotWantDoesNotKeepTheOthersBack) {
+  (void)step();
+  for (int n = 1; n <= 8; ++n) due(n);
+  (void)step();
+  std::set<std::string> tokens;
+  for (int round = 1; round < 10; ++round) {
+    const auto commands = take<StartCalls>();
+    if (commands.empty()) break;
+    for (const auto& [ticket, command] : commands) {
+      tokens.insert(command.started_by);
+      if (std::ranges::find(command.keys, key(5)) != command.keys.end())
+        dispatch_.answered(ticket, Refused{Refusal::invalid_input, "unreadable", {}});
+      else
+        dispatch_.answered(ticket, started(command));
+    }
+    (void)step(round);
+  }
+  EXPECT_EQ(world_.sent.size(), 7U);
+  EXPECT_EQ(tokens.size(), 1U) << "it may have been stored: what is asked again has the same token";
+  ASSERT_EQ(log_.size(), 1U);
+  EXPECT_NE(log_[0].find("call-5 cannot be started: unreadable"), std::string::npos) << log_[0];
+}
+
+TEST_F(DispatchTest, WhatMayPassIsAskedForAgainWithTheSameToken) {
+  (void)step();
+  due(1);
+  (void)step();
+  const auto first = take<StartCalls>();
+  ASSERT_EQ(first.size(), 1U);
+  dispatch_.answered(first[0].first, Refused{Refusal::store_unavailable, "away", {}});
+  EXPECT_EQ(step(10), Duration{50});
+  EXPECT_TRUE(world_.asked.empty());
+  (void)step(60);
+  const auto again = take<StartCalls>();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].second.started_by, first[0].second.started_by);
+}
+
+TEST_F(DispatchTest, AtTheEndWhatHasNotLeftHasFailedAndTheRestIsLeftToTheNext) {
+  (void)step();
+  due(1), due(2);
+  (void)step();
+  const auto commands = take<StartCalls>();
+  dispatch_.answered(commands[0].first, started(commands[0].second));
+  ASSERT_EQ(world_.sent.size(), 2U);
+  EXPECT_FALSE(dispatch_.idle());
+  dispatch_.begin_no_more();
+  due(3);
+  dispatch_.ended(world_.sent[0].first, {.kind = OutgoingResult::Kind::stopped, .may_have_left = true});
+  dispatch_.ended(world_.sent[1].first, {.kind = OutgoingResult::Kind::stopped, .message = "stopping"});
+  (void)step();
+  const auto ends = take<EndCalls>();
+  ASSERT_EQ(ends.size(), 1U);
+  ASSERT_EQ(ends[0].second.outcomes.size(), 1U);
+  EXPECT_EQ(ends[0].second.outcomes[0].key, key(2));
+  EXPECT_NE(ends[0].second.outcomes[0].meta.text.find(R"("requestMayHaveLeft":false)"), std::string::npos);
+  dispatch_.answered(ends[0].first, CallsReply{});
+  EXPECT_TRUE(dispatch_.idle());
+}
+
+TEST_F(DispatchTest, AReadThatFailsIsTriedAgainOnAnotherConnection) {
+  world_.is_away = true;
+  EXPECT_EQ(step(0), Duration{50});
+  EXPECT_EQ(world_.dropped, 1);
+  EXPECT_EQ(step(20), Duration{30}) << "not yet";
+  EXPECT_EQ(world_.dropped, 1);
+  EXPECT_EQ(step(50), Duration{100});
+  EXPECT_EQ(world_.dropped, 2);
+  world_.is_away = false;
+  EXPECT_EQ(step(150), Duration{1'000});
+}
+
+TEST_F(DispatchTest, TheEndOfTimeIsFarAway) {
+  (void)step();
+  dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {*from_iso("9999-12-31T23:59:59.999Z"), key(1).id}, {}});
+  EXPECT_EQ(step(1), Duration{1'000});
+}
+
+}  // namespace
+}  // namespace baton::caller

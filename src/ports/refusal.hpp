@@ -1,0 +1,45 @@
+// Why something that was asked for is not done.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton {
+
+enum class Refusal {
+  workflow_not_found,
+  job_not_found,
+  task_not_found,
+  invalid_input,
+  idempotency_key_reused,
+  version_exists,  // this version was published with another text
+  stale_result,    // of an earlier lease or attempt
+  job_ended,       // nothing can be done to it any more
+  node_not_found,
+  job_not_failed,  // only a failed one can be retried
+  not_waiting,     // the node does not wait for an approval
+  not_dead,        // the task was not given up
+  runbook_not_found,
+  batch_not_found,
+  phase_not_found,
+  member_not_found,
+  step_not_found,
+  call_not_found,
+  runbook_unreadable,  // its stored text cannot be read
+  not_possible,        // the batch, member, step or call is not in a state that allows it
+  runbook_replaced,    // the scheduler's: another version is active by now
+  overloaded,          // the inbox is full
+  stopping,            // the server is shutting down
+  store_unavailable,
+  store_full,
+};
+[[nodiscard]] std::string_view name(Refusal refusal);
+
+struct Refused {
+  Refusal refusal{};
+  std::string message;
+  std::vector<std::string> details;
+};
+
+}  // namespace baton
