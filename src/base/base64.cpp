@@ -25,9 +25,7 @@ std::optional<std::string> decode(std::string_view text, std::string_view digits
   return out;
 }
 
-}  // namespace
-
-std::string base64url(std::string_view bytes) {
+std::string encode(std::string_view bytes, std::string_view digits) {
   std::string out;
   std::uint32_t bits = 0;
   int held = 0;
@@ -36,10 +34,20 @@ std::string base64url(std::string_view bytes) {
     held += 8;
     while (held >= 6) {
       held -= 6;
-      out += url_digits[(bits >> static_cast<unsigned>(held)) & 63U];
+      out += digits[(bits >> static_cast<unsigned>(held)) & 63U];
     }
   }
-  if (held > 0) out += url_digits[(bits << static_cast<unsigned>(6 - held)) & 63U];
+  if (held > 0) out += digits[(bits << static_cast<unsigned>(6 - held)) & 63U];
+  return out;
+}
+
+}  // namespace
+
+std::string base64url(std::string_view bytes) { return encode(bytes, url_digits); }
+
+std::string base64(std::string_view bytes) {
+  std::string out = encode(bytes, usual_digits);
+  out.append((4 - out.size() % 4) % 4, '=');
   return out;
 }
 

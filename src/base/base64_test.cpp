@@ -19,6 +19,8 @@ TEST(Base64, OfTheUsualSortIsPadded) {
   EXPECT_EQ(from_base64("Zm8="), "fo");
   EXPECT_EQ(from_base64("Zm9v"), "foo");
   EXPECT_EQ(from_base64("AP/+"), "\0\xff\xfe"s);
+  for (const char* bytes : {"", "f", "fo", "foo", "foob"}) EXPECT_EQ(from_base64(base64(bytes)), bytes);
+  EXPECT_EQ(base64("fo"), "Zm8=");
   for (const char* text : {"Zg", "Zg=", "Z===", "Zm9v\n", "Zm 9", "Zm9_", "=Zm9"})
     EXPECT_EQ(from_base64(text), std::nullopt) << text;
 }

@@ -65,6 +65,7 @@ enum class Mutant {
   call_key_ignored,        // a repeated submit makes a second call
   agenda_forgets_rest,     // of many calls only the first are made
   tenant_takes_all,        // one tenant has all places
+  tenant_takes_origin,     // … or all those of an origin
   probe_not_sent,          // what was under way is in doubt though it declares a probe
   probe_too_early,         // … or asked about while the other side is at work
   place_given_too_early,   // more are in doubt than there are places

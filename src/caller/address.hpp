@@ -19,8 +19,8 @@ struct Address {
   // An IPv4 address that is written as an IPv6 one (::ffff:1.2.3.4) is the IPv4 address: the kernel connects
   // to that.
   [[nodiscard]] Address plain() const;
-  // The IPv4 address that a translator or a tunnel would send the packets to: 6to4, Teredo, NAT64, and the
-  // old "compatible" form.
+  // The IPv4 address that a translator or a tunnel would send the packets to: 6to4, Teredo, NAT64, ISATAP, SIIT, and
+  // the old "compatible" form.
   [[nodiscard]] std::optional<Address> embedded() const;
 
   bool operator==(const Address&) const = default;

@@ -1,5 +1,11 @@
 #include "caller/connection.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
@@ -104,6 +110,11 @@ asio::awaitable<IoResult> Connection::read_some() {
   }
   buffer.commit(done.bytes);
   co_return done;
+}
+
+void Connection::limit_delivery(Duration time) {
+  const auto millis = static_cast<unsigned>(std::clamp<std::int64_t>(time.count(), 1, 24 * 3'600'000));
+  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &millis, sizeof millis);
 }
 
 void Connection::close() {

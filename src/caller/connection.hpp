@@ -46,6 +46,8 @@ class Connection {
   [[nodiscard]] bool is_secure() const { return tls_.has_value(); }
 
   asio::awaitable<IoResult> write(std::string_view head, std::string_view body);
+  // What the other side has not acknowledged by then is thrown away, also when this process is gone.
+  void limit_delivery(Duration time);
   asio::awaitable<IoResult> read_some();  // into the buffer
   // What is under way ends with an error.
   void close();

@@ -14,7 +14,7 @@ using Place = call::Agenda::Place;
 namespace {
 
 constexpr Duration retry_after_max{1'000};
-constexpr Duration retry_wrong_after{30'000};   // what the store does not want, somebody may repair
+constexpr Duration probe_margin{1'000};         // for what is on its way
 constexpr Duration look_at_clock_after{1'000};  // the clock on the wall may be set while nothing happens
 constexpr std::size_t ends_asked_max = 2;  // more would only wait in the inbox; meanwhile the next one grows
 
@@ -50,12 +50,13 @@ void Dispatch::Metrics::count(std::string_view kind) {
 // --- a step
 
 Duration Dispatch::step(Time now, Duration uptime) {
-  now_ = now;
   ask_again(uptime);
   Duration wait = look_at_clock_after;
   if (begins_ && uptime >= read_not_before_) {
     const auto done = begin_what_is_due(now, uptime);
     if (!done) outside_.drop_reads();
+    if (!done && done.error().message != read_trouble_) say("service calls: " + done.error().message);
+    read_trouble_ = done ? "" : done.error().message;
     read_delay_ = done ? Duration{} : std::clamp(read_delay_ * 2, options_.retry_after, retry_after_max);
     read_not_before_ = uptime + read_delay_;
   }
@@ -72,8 +73,14 @@ Result<> Dispatch::begin_what_is_due(Time now, Duration uptime) {
   TRY_ASSIGN(CallReads* const reads, outside_.reads());
   if (!has_begun_) TRY(take_left_over(*reads, uptime));
   send_probes(uptime);
-  do TRY(look_ahead(*reads, now));
-  while (start_due(now));  // windows may have become empty
+  TRY(look_ahead(*reads, now));
+  // Windows become empty, and are filled a few at a time, so that many lanes hold nobody up.
+  constexpr int turns_max = 64;
+  for (int turn = 0; turn < turns_max; ++turn) {
+    const bool has_begun_some = start_due(now);
+    TRY_ASSIGN(const bool has_filled_some, fill_some(*reads, now));
+    if (!has_begun_some && !has_filled_some) break;
+  }
   return {};
 }
 
@@ -90,8 +97,11 @@ Result<> Dispatch::take_left_over(CallReads& reads, Duration uptime) {
   }
   std::vector<std::optional<Probe>> probes;
   for (const CallKey& key : keys) {
-    TRY_ASSIGN(auto probe, probe_for(reads, key, uptime));
-    probes.push_back(std::move(probe));
+    auto probe = probe_for(reads, key, uptime);
+    if (!probe && probe.error().code != Code::invalid) return std::unexpected(probe.error());
+    if (!probe)
+      say("the request of service call " + key.id.value + " cannot be read: " + probe.error().message);
+    probes.push_back(probe ? *std::move(probe) : std::nullopt);
   }
   if (!keys.empty())
     say(std::to_string(keys.size()) + " service calls were under way when the server stopped");
@@ -113,20 +123,25 @@ Result<std::optional<Dispatch::Probe>> Dispatch::probe_for(CallReads& reads, con
   auto probe = request && !MUTANT(probe_not_sent) ? probe_of(*request) : std::nullopt;
   const auto origin = probe ? origin_of(probe->url) : Result<std::string>{fail(Code::invalid, "")};
   if (!origin) return std::nullopt;
-  return Probe{key, {key.tenant, *origin}, uptime + Duration{request->timeout_ms}, *std::move(probe)};
+  return Probe{
+      key, {key.tenant, *origin}, uptime + Duration{request->timeout_ms} + probe_margin, *std::move(probe)};
 }
 
 // What had left when the earlier server ended may arrive until its own timeout is over: who asks before that
 // is told of a call that was not received, and yet will be. Clocks on walls are not trusted with this.
 void Dispatch::send_probes(Duration uptime) {
-  std::erase_if(probes_, [&](Probe& probe) {
+  std::vector<Probe> waiting;
+  for (Probe& probe : std::exchange(probes_, {})) {
     const bool is_early = probe.not_before > uptime && !MUTANT(probe_too_early);
-    if (is_early || take_place(probe.lane) != Place::taken) return false;
+    if (is_early || take_place(probe.lane) != Place::taken) {
+      waiting.push_back(std::move(probe));
+      continue;
+    }
     const Ticket ticket = ++next_ticket_;
     under_way_[ticket] = {probe.key, probe.lane, options_.name, true};
     outside_.send(ticket, probe.lane, std::move(probe.request));
-    return true;
-  });
+  }
+  probes_ = std::move(waiting);
 }
 
 // --- what is due
@@ -140,11 +155,21 @@ Result<> Dispatch::look_ahead(CallReads& reads, Time now) {
     TRY_ASSIGN(const auto lanes, reads.lanes_due(agenda_.known_until(), until));
     agenda_.know(until, lanes);
   }
-  while (const auto wanted = agenda_.refill(soon)) {
-    TRY_ASSIGN(const auto found, reads.due_calls(*wanted));
-    agenda_.refilled(*wanted, found);
-  }
   return {};
+}
+
+Result<bool> Dispatch::fill_some(CallReads& reads, Time now) {
+  constexpr int lanes_max = 64;
+  int filled = 0;
+  for (; filled < lanes_max; ++filled) {
+    const auto wanted = agenda_.refill(now + options_.look_ahead);
+    if (!wanted) break;
+    auto found = reads.due_calls(*wanted);
+    if (!found && found.error().code != Code::invalid) return std::unexpected(found.error());
+    if (!found) say("service calls to " + wanted->lane.origin + " cannot be read: " + found.error().message);
+    agenda_.refilled(*wanted, found.value_or(std::vector<call::Due>{}));
+  }
+  return filled > 0;
 }
 
 // True: some were taken, and there may be more.
@@ -156,7 +181,7 @@ bool Dispatch::start_due(Time now) {
   // One that is begun already was told of late.
   std::erase_if(start.calls, [&](const auto& each) {
     const bool is_new = open_.insert(key_of(each)).second;
-    if (!is_new) free_place(each.first);
+    if (!is_new) leave_origin(each.first), leave_place(each.first.tenant);
     return !is_new;
   });
   start.token = options_.name + "-" + std::to_string(++next_ticket_);
@@ -164,19 +189,18 @@ bool Dispatch::start_due(Time now) {
   return true;
 }
 
-void Dispatch::begin(Started& asked, StartedReply& reply) {
+void Dispatch::begin(Started& asked, StartedReply& reply, Time now) {
   std::map<CallKey, StartedReply::Started*> started;
   for (StartedReply::Started& each : reply.started) started.emplace(each.call.key(), &each);
   for (auto& [lane, due] : asked.calls) {
     CallKey key{lane.tenant, due.id};
     const auto it = started.find(key);
     if (it == started.end()) {  // it was cancelled, put off, or made already
-      open_.erase(key);
-      free_place(lane);
+      leave({lane, due});
       continue;
     }
     const auto& [row, request] = *it->second;
-    metrics_.lag.observe(now_ - row.due_at);
+    metrics_.lag.observe(now - row.due_at);
     const Ticket ticket = ++next_ticket_;
     under_way_[ticket] = {std::move(key), lane, asked.token, false};
     outside_.send(ticket, lane, outgoing(request));
@@ -194,7 +218,7 @@ void Dispatch::ended(Ticket ticket, const OutgoingResult& result) {
   const UnderWay& was = node.mapped();
   // We are stopping and it may have been received: it is for the next server to settle.
   if (result.kind == OutgoingResult::Kind::stopped && (result.may_have_left || was.is_probe)) return;
-  leave_origin(was.lane.origin);
+  leave_origin(was.lane);
   if (MUTANT(place_given_too_early))
     leave_place(was.lane.tenant);
   else
@@ -236,7 +260,7 @@ void Dispatch::ask(Asked asked) {
   outside_.ask(ticket, std::move(command));
 }
 
-void Dispatch::answered(Ticket ticket, Reply reply) {
+void Dispatch::answered(Ticket ticket, Reply reply, Time now) {
   auto node = asked_.extract(ticket);
   ENSURE(!node.empty());
   Asked& asked = node.mapped();
@@ -244,15 +268,23 @@ void Dispatch::answered(Ticket ticket, Reply reply) {
   if (end) --ends_asked_;
   if (const auto* why = std::get_if<Refused>(&reply)) return refused(std::move(asked), *why);
   if (auto* started = std::get_if<StartedReply>(&reply))
-    return begin(std::get<Started>(asked.what), *started);
-  for (const CallOutcome& each : end->outcomes) close(each.key);
+    return begin(std::get<Started>(asked.what), *started, now);
+  const auto& ends = std::get<CallsReply>(reply).calls;
+  for (std::size_t i = 0; i < end->outcomes.size(); ++i) {
+    const CallKey& key = end->outcomes[i].key;
+    if (i < ends.size() && !ends[i]) say("service call " + key.id.value + ": " + ends[i].error().message);
+    close(key);
+  }
 }
 
 // It may have happened all the same. Whatever was asked is asked again, with the same token, until it is
 // answered: nobody else remembers it.
 void Dispatch::refused(Asked asked, const Refused& why) {
+  const auto* start = std::get_if<Started>(&asked.what);
   if (why.refusal == Refusal::stopping) {
     engine_is_gone_ = true;
+  } else if (start && why.refusal == Refusal::overloaded && !begins_) {
+    for (const auto& each : start->calls) leave(each);  // the engine did not even look at it
   } else if (may_pass(why.refusal)) {
     asked.delay = std::clamp(asked.delay * 2, options_.retry_after, retry_after_max);
     refused_.push_back(std::move(asked));
@@ -279,18 +311,21 @@ void Dispatch::divide(Asked asked, const std::string& why) {
   refused_.push_back(std::move(rest));
 }
 
-// Its row cannot be worked with. Somebody may repair it; the next server looks again.
+// Its row cannot be worked with. It waits; when it is given another time, or by the next server, it is tried
+// again.
 void Dispatch::give_up(const Started& start, const std::string& why) {
   const auto& one = start.calls.front();
-  say("service call " + one.second.id.value + " cannot be started: " + why);
-  open_.erase(key_of(one));
-  free_place(one.first);
+  say("service call " + one.second.id.value + " of " + one.first.tenant.value + " cannot be started: " + why);
+  leave(one);
 }
 
+// How it ended is not forgotten: somebody may repair what is wrong.
 void Dispatch::give_up(const Ended& end, const std::string& why) {
-  const CallOutcome& one = end.outcomes.front();
-  say("the outcome of service call " + one.key.id.value + " cannot be stored: " + why);
-  close(one.key);
+  constexpr Duration again_after{30'000};
+  const CallKey& key = end.outcomes.front().key;
+  say("the outcome of service call " + key.id.value + " of " + key.tenant.value +
+      " cannot be stored: " + why);
+  refused_.push_back({end, again_after});
 }
 
 void Dispatch::ask_again(Duration uptime) {
@@ -301,34 +336,51 @@ void Dispatch::ask_again(Duration uptime) {
 
 // --- places
 
+namespace {
+
+template <class Counts, class Key>
+std::size_t count_of(const Counts& counts, const Key& key) {
+  const auto it = counts.find(key);
+  return it == counts.end() ? 0 : it->second;
+}
+
+template <class Counts, class Key>
+void count_down(Counts& counts, const Key& key) {
+  const auto it = counts.find(key);
+  ENSURE(it != counts.end());
+  if (--it->second == 0) counts.erase(it);
+}
+
+}  // namespace
+
+// All share the places, and those who call an origin share its places. Nobody has more than are free.
 Place Dispatch::take_place(const call::Lane& lane) {
-  std::size_t& of_tenant = taken_by_[lane.tenant];
-  if (of_tenant >= options_.places_max - taken_ && !MUTANT(tenant_takes_all)) return Place::none_for_tenant;
-  std::size_t& to_origin = under_way_to_[lane.origin];
-  if (to_origin >= options_.per_origin_max) return Place::none_for_origin;
-  ++of_tenant, ++to_origin, ++taken_;
+  const std::size_t free = options_.places_max - taken_;
+  if (count_of(taken_by_, lane.tenant) >= free && !MUTANT(tenant_takes_all)) return Place::none_for_tenant;
+  const std::size_t free_there = options_.per_origin_max - count_of(to_origin_, lane.origin);
+  const bool may = MUTANT(tenant_takes_origin) ? free_there > 0 : count_of(in_lane_, lane) < free_there;
+  if (!may) return Place::none_for_origin;
+  ++taken_, ++taken_by_[lane.tenant], ++to_origin_[lane.origin], ++in_lane_[lane];
   return Place::taken;
 }
 
 // It has answered, and may be asked for something else.
-void Dispatch::leave_origin(const std::string& origin) {
-  const auto it = under_way_to_.find(origin);
-  ENSURE(it != under_way_to_.end());
-  if (--it->second == 0) under_way_to_.erase(it);
-  agenda_.place_is_free(origin);
+void Dispatch::leave_origin(const call::Lane& lane) {
+  count_down(to_origin_, lane.origin);
+  count_down(in_lane_, lane);
+  agenda_.place_is_free(lane.origin);
 }
 
 void Dispatch::leave_place(const Tenant& tenant) {
-  const auto it = taken_by_.find(tenant);
-  ENSURE(it != taken_by_.end() && it->second > 0);
-  if (--it->second == 0) taken_by_.erase(it);
+  count_down(taken_by_, tenant);
   --taken_;
 }
 
-// What was not begun leaves both.
-void Dispatch::free_place(const call::Lane& lane) {
-  leave_origin(lane.origin);
-  leave_place(lane.tenant);
+// It was not begun.
+void Dispatch::leave(const std::pair<call::Lane, call::Due>& call) {
+  open_.erase(key_of(call));
+  leave_origin(call.first);
+  leave_place(call.first.tenant);
 }
 
 // It is stored as ended. What an earlier server left and no probe was sent for has no place.

@@ -47,15 +47,15 @@ class Outside {
 };
 
 struct DispatchOptions {
-  std::size_t places_max = 1'024;   // calls that are begun and not stored as ended
-  std::size_t per_origin_max = 64;  // of these, on their way to one origin
-  std::size_t window = 512;         // of a lane's calls that are known in memory
-  std::size_t starts_max = 128;     // calls in one command: others wait for it
-  std::size_t outcomes_max = 200;   // outcomes in one command
-  Duration look_ahead{2'000};       // what is due so soon is known
-  Duration retry_after{50};         // when the engine or the store cannot listen; doubles up to a second
-  Duration patience{10'000};        // for calls that are under way when all ends
-  std::string name = "server";      // of this process among all that ever were
+  std::size_t places_max = 1'024;    // calls that are begun and not stored as ended
+  std::size_t per_origin_max = 128;  // of these, on their way to one origin
+  std::size_t window = 512;          // of a lane's calls that are known in memory
+  std::size_t starts_max = 128;      // calls in one command: others wait for it
+  std::size_t outcomes_max = 200;    // outcomes in one command
+  Duration look_ahead{2'000};        // what is due so soon is known
+  Duration retry_after{50};          // when the engine or the store cannot listen; doubles up to a second
+  Duration patience{10'000};         // for calls that are under way when all ends
+  std::string name = "server";       // of this process among all that ever were
   std::function<void(const std::string&)> log;
 };
 
@@ -66,7 +66,7 @@ class Dispatch {
 
   // --- what happened
   void scheduled(DueCall call);
-  void answered(Ticket ticket, Reply reply);
+  void answered(Ticket ticket, Reply reply, Time now);
   void ended(Ticket ticket, const OutgoingResult& result);
 
   // Does what there is to do, by the clock on the wall and by one that is never set. Answers how long nothing
@@ -115,8 +115,9 @@ class Dispatch {
   void send_probes(Duration uptime);
   // what is due
   [[nodiscard]] Result<> look_ahead(CallReads& reads, Time now);
+  [[nodiscard]] Result<bool> fill_some(CallReads& reads, Time now);  // false: nothing is to be filled
   [[nodiscard]] bool start_due(Time now);
-  void begin(Started& asked, StartedReply& reply);
+  void begin(Started& asked, StartedReply& reply, Time now);
   // what has ended
   void end(const call::CallKey& key, const std::string& causation_id, Outcome outcome);
   void store_outcomes();
@@ -129,9 +130,9 @@ class Dispatch {
   void give_up(const Ended& end, const std::string& why);
   // places
   [[nodiscard]] call::Agenda::Place take_place(const call::Lane& lane);
-  void leave_origin(const std::string& origin);
+  void leave_origin(const call::Lane& lane);
   void leave_place(const Tenant& tenant);
-  void free_place(const call::Lane& lane);
+  void leave(const std::pair<call::Lane, call::Due>& call);
   void close(const call::CallKey& key);
   void say(const std::string& what) const {
     if (options_.log) options_.log(what);
@@ -143,13 +144,13 @@ class Dispatch {
 
   bool has_begun_ = false, begins_ = true, engine_is_gone_ = false;
   Ticket next_ticket_ = 0;
-  Time now_{};
   std::set<call::CallKey> open_;  // begun and not stored as ended, by whomever
   std::set<call::CallKey>
       in_place_;           // of these, those that have answered and keep their place until it is stored
   std::size_t taken_ = 0;  // places
   std::map<Tenant, std::size_t> taken_by_;
-  std::map<std::string, std::size_t> under_way_to_;  // by origin
+  std::map<std::string, std::size_t> to_origin_;  // … of those that have not answered
+  std::map<call::Lane, std::size_t> in_lane_;
   std::map<Ticket, Asked> asked_;
   std::map<Ticket, UnderWay> under_way_;
   std::vector<Probe> probes_;          // that wait for their time or for a place
@@ -159,6 +160,7 @@ class Dispatch {
   std::multimap<Duration, Asked> retries_;  // by when
   Duration read_delay_{};                   // after a read that failed
   Duration read_not_before_{};
+  std::string read_trouble_;  // what was last said about it
 
   struct Metrics {
     explicit Metrics(metrics::Registry& of) : registry(of) {}

@@ -46,7 +46,7 @@ class World : public Outside, public CallReads {
     return std::vector<call::CallKey>{};
   }
   Result<bool> has_tag(const call::CallKey&, const std::string&) override { return false; }
-  Result<std::int64_t> count_call_tags() override { return 0; }
+  Result<std::int64_t> count_stray_rows() override { return 0; }
 
   std::vector<std::pair<Ticket, Command>> asked;
   std::vector<std::pair<Ticket, OutgoingRequest>> sent;
@@ -100,16 +100,16 @@ TEST_F(DispatchTest, OneThatTheStoreDoesNotWantDoesNotKeepTheOthersBack) {
     for (const auto& [ticket, command] : commands) {
       tokens.insert(command.started_by);
       if (std::ranges::find(command.keys, key(5)) != command.keys.end())
-        dispatch_.answered(ticket, Refused{Refusal::invalid_input, "unreadable", {}});
+        dispatch_.answered(ticket, Refused{Refusal::invalid_input, "unreadable", {}}, noon);
       else
-        dispatch_.answered(ticket, started(command));
+        dispatch_.answered(ticket, started(command), noon);
     }
     (void)step(round);
   }
   EXPECT_EQ(world_.sent.size(), 7U);
   EXPECT_EQ(tokens.size(), 1U) << "it may have been stored: what is asked again has the same token";
   ASSERT_EQ(log_.size(), 1U);
-  EXPECT_NE(log_[0].find("call-5 cannot be started: unreadable"), std::string::npos) << log_[0];
+  EXPECT_NE(log_[0].find("call-5 of t cannot be started: unreadable"), std::string::npos) << log_[0];
 }
 
 TEST_F(DispatchTest, WhatMayPassIsAskedForAgainWithTheSameToken) {
@@ -118,7 +118,7 @@ TEST_F(DispatchTest, WhatMayPassIsAskedForAgainWithTheSameToken) {
   (void)step();
   const auto first = take<StartCalls>();
   ASSERT_EQ(first.size(), 1U);
-  dispatch_.answered(first[0].first, Refused{Refusal::store_unavailable, "away", {}});
+  dispatch_.answered(first[0].first, Refused{Refusal::store_unavailable, "away", {}}, noon);
   EXPECT_EQ(step(10), Duration{50});
   EXPECT_TRUE(world_.asked.empty());
   (void)step(60);
@@ -132,7 +132,7 @@ TEST_F(DispatchTest, AtTheEndWhatHasNotLeftHasFailedAndTheRestIsLeftToTheNext) {
   due(1), due(2);
   (void)step();
   const auto commands = take<StartCalls>();
-  dispatch_.answered(commands[0].first, started(commands[0].second));
+  dispatch_.answered(commands[0].first, started(commands[0].second), noon);
   ASSERT_EQ(world_.sent.size(), 2U);
   EXPECT_FALSE(dispatch_.idle());
   dispatch_.begin_no_more();
@@ -145,7 +145,7 @@ TEST_F(DispatchTest, AtTheEndWhatHasNotLeftHasFailedAndTheRestIsLeftToTheNext) {
   ASSERT_EQ(ends[0].second.outcomes.size(), 1U);
   EXPECT_EQ(ends[0].second.outcomes[0].key, key(2));
   EXPECT_NE(ends[0].second.outcomes[0].meta.text.find(R"("requestMayHaveLeft":false)"), std::string::npos);
-  dispatch_.answered(ends[0].first, CallsReply{});
+  dispatch_.answered(ends[0].first, CallsReply{}, noon);
   EXPECT_TRUE(dispatch_.idle());
 }
 

@@ -75,7 +75,7 @@ void Dispatcher::State::send(Ticket ticket, const call::Lane& lane, OutgoingRequ
 void Dispatcher::State::tell(Dispatch& dispatch, Mail news) const {
   for (DueCall& each : news.scheduled) dispatch.scheduled(std::move(each));
   for (auto& [ticket, result] : news.results) dispatch.ended(ticket, result);
-  for (auto& [ticket, reply] : news.answers) dispatch.answered(ticket, std::move(reply));
+  for (auto& [ticket, reply] : news.answers) dispatch.answered(ticket, std::move(reply), clock.now());
 }
 
 Result<CallReads*> Dispatcher::State::reads() {

@@ -140,7 +140,7 @@ bool Egress::allows(std::string_view host, const Address& address) const {
   };
   // Whoever owns a name may let it lead anywhere: credentials of the machine are given by their address, or
   // not.
-  if (is_in(metadata_networks())) return false;
+  if (is_in(metadata_networks()) || (is_in(own_networks()) && host != "localhost")) return false;
   return allow_.matches(host) || !(deny_.all || is_in(own_networks()));
 }
 

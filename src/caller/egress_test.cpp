@@ -72,6 +72,9 @@ TEST(Egress, OfAllThatIsDeniedWhatIsAllowedIsLeft) {
   EXPECT_FALSE(allows(egress, "10.1.9.3"));
   EXPECT_FALSE(allows(egress, "10.1.9.3", "api.example"));
   EXPECT_FALSE(allows(egress, "169.254.169.254", "api.example"));
+  EXPECT_FALSE(allows(egress, "127.0.0.1", "api.example"));
+  EXPECT_TRUE(allows(policy({"localhost"}, {}), "127.0.0.1", "localhost"));
+  EXPECT_FALSE(allows(policy({}, {}), "127.0.0.1", "localhost"));
   EXPECT_FALSE(Egress::parse(Texts{"all"}, {}));
 }
 

@@ -97,7 +97,8 @@ asio::awaitable<bool> Exchange::open() {
   if (options.egress.denies_host(url_.host)) {
     co_return broken(Kind::egress_denied, fmt::format("the egress policy refuses {}", url_.host));
   }
-  const bool is_safe = request_.method != "POST" && request_.method != "PATCH";
+  static constexpr std::string_view safe[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
+  const bool is_safe = std::ranges::find(safe, request_.method) != std::end(safe);
   connection_ = lane_.pool.take(pool_key(), url_.host, options.egress,
                                 is_safe ? options.idle_max : options.idle_max_unsafe);
   reused_ = connection_ != nullptr;
@@ -212,6 +213,7 @@ asio::awaitable<Exchange::Sent> Exchange::write() {
     broken(Kind::network_error, {});
     co_return Sent::failed;
   }
+  connection_->limit_delivery(std::chrono::duration_cast<Duration>(end_ - Steady::now()));
   const auto text = head();
   const bool left_before = result_.may_have_left;
   result_.may_have_left = true;

@@ -55,7 +55,7 @@ struct Lookups::State {
   std::map<std::string, Asked> asked;   // by host: queued or being looked up
   std::map<std::string, Queue> queues;  // by for whom it is; a host may be in more than one
   std::string turn;                     // who was served last
-  std::size_t queued = 0, threads = 0, idle = 0;
+  std::size_t queued = 0, busy = 0, threads = 0, idle = 0;
   bool closed = false;
 
   Found resolve_safely(const std::string& host) const {
@@ -68,12 +68,12 @@ struct Lookups::State {
 
   // Whose turn it is, and the name that he wants.
   std::optional<std::pair<std::string, std::string>> next() {
-    const std::size_t share = std::max<std::size_t>(threads_max / 2, 1);
     auto it = queues.upper_bound(turn);
-    for (std::size_t looks = queues.size(); looks > 0; --looks, ++it) {
+    for (std::size_t looks = queues.size(); looks > 0; --looks) {
       if (it == queues.end()) it = queues.begin();
       Queue& queue = it->second;
-      while (!queue.hosts.empty() && queue.under_way < share) {
+      // Nobody has more threads than are free for others.
+      while (!queue.hosts.empty() && queue.under_way < std::max<std::size_t>(threads_max - busy, 1)) {
         std::string host = std::move(queue.hosts.front());
         queue.hosts.pop_front();
         --queued;
@@ -85,14 +85,17 @@ struct Lookups::State {
         }
         wanted->second.is_under_way = true;
         ++queue.under_way;
+        ++busy;
         turn = it->first;
         return std::pair{turn, std::move(host)};
       }
+      it = queue.hosts.empty() && queue.under_way == 0 ? queues.erase(it) : std::next(it);
     }
     return std::nullopt;
   }
 
   void done(const std::string& for_whom, const std::string& host, const Found& found) {
+    --busy;
     const auto queue = queues.find(for_whom);
     if (queue != queues.end() && --queue->second.under_way == 0 && queue->second.hosts.empty())
       queues.erase(queue);

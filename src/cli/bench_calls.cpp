@@ -149,7 +149,7 @@ Result<> later(Bed& bed, const Options& options) {
 Result<> measure(const Options& options) {
   Bed bed;
   TRY(bed.start(options.store, {},
-                {"--egress-allow", "127.0.0.1", "--calls-per-origin", "512", "--body-max", "64m"}));
+                {"--egress-allow", "127.0.0.1", "--calls-per-origin", "1024", "--body-max", "64m"}));
   if (options.later > 0) TRY(later(bed, options));
   if (options.idle > 0) TRY(idle(bed, options));
   if (options.calls > 0) TRY(burst(bed, options));

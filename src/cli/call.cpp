@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/base64.hpp"
 #include "base/json_document.hpp"
 #include "base/text.hpp"
 #include "base/time.hpp"
@@ -95,7 +96,9 @@ Result<std::string> submission(const Options& options) {
   std::string body = "{\"name\":" + baton::quoted(options.name.empty() ? "call" : options.name) +
                      ",\"requestSpec\":{\"method\":" + baton::quoted(method) +
                      ",\"url\":" + baton::quoted(options.url) + ",\"headers\":{" + headers + "}";
-  if (!content.empty()) body += ",\"body\":" + baton::quoted(content);
+  const bool is_text = JsonDocument::parse(baton::quoted(content)).has_value() && !content.contains('\0');
+  if (!content.empty() && is_text) body += ",\"body\":" + baton::quoted(content);
+  if (!is_text) body += ",\"bodyBase64\":" + baton::quoted(base64(content));
   if (options.timeout_ms > 0) body += ",\"timeoutMs\":" + std::to_string(options.timeout_ms);
   if (options.redirects > 0) body += ",\"redirects\":" + std::to_string(options.redirects);
   if (!options.probe.empty()) body += ",\"probe\":{\"url\":" + baton::quoted(options.probe) + "}";
@@ -121,13 +124,29 @@ int submit(const Options& options) {
 
 // --- many, from a file: {"calls": […]}, […], or a call on each line
 
+std::vector<std::string> calls_in(const std::string& text) {
+  std::vector<std::string> calls;
+  if (const auto whole = JsonDocument::parse(text)) {
+    const JsonView root = whole->root();
+    const JsonView list = root.kind() == JsonKind::object ? root.find("calls") : root;
+    if (!list || list.kind() != JsonKind::array) return {text};
+    for (const JsonView& each : list.items()) calls.push_back(each.json().text);
+    return calls;
+  }
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    if (const auto line = trimmed(rest.substr(0, end)); !line.empty()) calls.emplace_back(line);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return calls;
+}
+
 struct Count {
   std::size_t made = 0, known = 0, refused = 0;
 };
 
-// Up to a thousand calls.
-int submit_some(const Options& options, const std::string& body, Count& count) {
-  return post(options.remote, calls_target(options) + ":batch", body, [&](const Fields& answer) {
+int submit_some(const Options& options, const std::string& calls, Count& count) {
+  return post(options.remote, calls_target(options) + ":batch", "[" + calls + "]", [&](const Fields& answer) {
     for (const Fields& call : answer.items("calls")) {
       if (call.has("error")) {
         ++count.refused;
@@ -139,40 +158,31 @@ int submit_some(const Options& options, const std::string& body, Count& count) {
   });
 }
 
-// Lines that are calls, as arrays of no more than the API takes.
-std::vector<std::string> arrays_of(std::string_view lines) {
-  constexpr std::size_t at_once = 1'000;
-  std::vector<std::string> arrays;
-  std::size_t in_last = at_once;
-  while (!lines.empty()) {
-    const auto end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = trimmed(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (line.empty()) continue;
-    if (in_last++ == at_once) arrays.emplace_back(), in_last = 1;
-    arrays.back() += (arrays.back().empty() ? "[" : ",") + std::string(line);
-  }
-  for (std::string& each : arrays) each += ']';
-  return arrays;
-}
-
 int submit_all(const Options& options) {
   const auto text = read_file(options.file);
   if (!text) {
     complain(text.error().message);
     return exit_usage;
   }
-  const auto whole = JsonDocument::parse(*text);
-  const bool is_batch = whole && (whole->root().kind() != JsonKind::object || whole->root().find("calls"));
-  const auto batches = is_batch ? std::vector{*text}
-                       : whole  ? std::vector{"[" + *text + "]"}
-                                : arrays_of(*text);
+  constexpr std::size_t at_once = 1'000, bytes_at_once = 3 << 20;  // what the server takes
+  const auto calls = calls_in(*text);
   Count count;
-  int code = exit_ok;
-  for (const std::string& batch : batches)
-    if (code == exit_ok) code = submit_some(options, batch, count);
+  std::size_t begin = 0;
+  while (begin < calls.size()) {
+    std::string some = calls[begin];
+    std::size_t end = begin + 1;
+    for (; end < calls.size() && end - begin < at_once && some.size() + calls[end].size() < bytes_at_once;
+         ++end)
+      some += "," + calls[end];
+    if (const int code = submit_some(options, some, count); code != exit_ok) {
+      complain(fmt::format("calls {} to {} of the file were not submitted, nor those behind them", begin + 1,
+                           end));
+      return code;
+    }
+    begin = end;
+  }
   fmt::print(stderr, "{} submitted, {} known already, {} refused\n", count.made, count.known, count.refused);
-  return code == exit_ok && count.refused > 0 ? exit_failed : code;
+  return count.refused > 0 ? exit_failed : exit_ok;
 }
 
 int list(const Options& options) {
@@ -234,8 +244,8 @@ int reschedule(const Options& options) {
               json_object({{"dueAt", due}, {"by", options.by}, {"reason", options.reason}}), print_short);
 }
 int repeat(const Options& options) {
-  return post(options.remote, call_target(options) + "/repeat", json_object({{"dueAt", due_of(options)}}),
-              print_short);
+  return post(options.remote, call_target(options) + "/repeat",
+              json_object({{"dueAt", due_of(options)}, {"idempotencyKey", options.key}}), print_short);
 }
 
 void add_due(CLI::App& command, Options& options, const std::string& otherwise) {
@@ -302,9 +312,11 @@ void add_call(CLI::App& app, Action& chosen) {
   later->add_option("--by", options->by, "who does it; kept with the call");
   later->add_option("--reason", options->reason, "why");
   add_due(*later, *options, "");
-  add_due(*add_one(*call, chosen, options, "repeat", "Make the same request once more, as a call of its own",
-                   repeat),
-          *options, "; default at once");
+  CLI::App* again = add_one(*call, chosen, options, "repeat",
+                            "Make the same request once more, as a call of its own", repeat);
+  again->add_option("--key", options->key,
+                    "idempotency key: repeated once more with it, it is the same call");
+  add_due(*again, *options, "; default at once");
 }
 
 }  // namespace baton::cli

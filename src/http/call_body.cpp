@@ -17,14 +17,6 @@ constexpr std::size_t batch_max = 1'000;  // calls in one request
 constexpr std::size_t body_bytes_max = 1 << 20;
 constexpr Range timeout_range{1, 600'000};
 
-// A field that is misspelt would be left out, and the call made at once or without its key. That cannot be
-// undone.
-void refuse_others(JsonView object, std::initializer_list<std::string_view> known, Fields& fields) {
-  if (object.kind() != JsonKind::object) return;
-  for (const auto& [key, value] : object.members())
-    if (std::ranges::find(known, key) == known.end()) fields.wrong(key, "is not a field of this");
-}
-
 std::vector<std::pair<std::string, std::string>> read_headers(JsonView headers, Fields& fields) {
   std::vector<std::pair<std::string, std::string>> read;
   if (!headers || headers.is_null()) return read;
@@ -171,6 +163,7 @@ std::string hash_of(const NewCall& wanted, std::string_view when) {
   add(std::to_string(wanted.request.redirects_max));
   add(wanted.request.probe ? wanted.request.probe->text : "");
   for (const std::string& tag : wanted.tags) add(tag);
+  add(wanted.correlation_id);
   return sha256_hex(text);
 }
 
@@ -182,14 +175,8 @@ NewCall read_call(Call& call, JsonView object, const std::string& name, std::vec
                 fields);
   NewCall wanted;
   wanted.name = fields.required_text("name", 200);
-  wanted.due_at = read_due(object, fields);
-  std::string when = wanted.due_at ? to_iso(*wanted.due_at) : "";
-  constexpr double ten_years = 10 * 366.0 * 24 * 3600;
-  if (const auto delay = fields.number("delaySeconds", 0, ten_years)) {
-    if (wanted.due_at) fields.wrong("delaySeconds", "cannot be given together with dueAt");
-    wanted.due_at = call.services.clock.now() + Duration{static_cast<std::int64_t>(std::ceil(*delay * 1000))};
-    when = "in " + std::to_string(*delay);
-  }
+  const When when = read_when(call, object, fields);
+  wanted.due_at = when.due_at;
   wanted.tags = fields.texts("tags", 20, 100);
   std::ranges::sort(wanted.tags);
   const auto rest = std::ranges::unique(wanted.tags);
@@ -203,16 +190,8 @@ NewCall read_call(Call& call, JsonView object, const std::string& name, std::vec
     read_spec(spec, name.empty() ? "requestSpec" : name + ".requestSpec", errors, wanted);
   wanted.key = {Tenant{call.request.captures[0]}, call::CallId{call.new_id()}};
   wanted.causation_id = call.request.request_id;
-  wanted.request_hash = hash_of(wanted, when);
+  wanted.request_hash = hash_of(wanted, when.told);
   return wanted;
-}
-
-void use_header(Call& call, NewCall& wanted, std::vector<FieldError>& errors) {
-  auto header = read_key(call.request, errors);
-  if (!header) return;
-  if (wanted.idempotency_key && *wanted.idempotency_key != *header)
-    errors.push_back({"idempotencyKey", "differs from the header Idempotency-Key"});
-  wanted.idempotency_key = std::move(header);
 }
 
 // --- many at once: {"calls": […]}, […], or a call on each line
@@ -245,6 +224,12 @@ std::expected<std::vector<Item>, Response> read_items(const Request& request) {
   auto document = parse_json(request);
   if (!document) return std::unexpected(std::move(document.error()));
   const JsonView root = document->root();
+  std::vector<FieldError> errors;
+  if (root.kind() == JsonKind::object) {
+    Fields fields(root, "", errors);
+    refuse_others(root, {"calls"}, fields);
+  }
+  if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   const JsonView list = root.kind() == JsonKind::object ? root.find("calls") : root;
   if (!list || list.kind() != JsonKind::array)
     return std::unexpected(
@@ -257,10 +242,19 @@ std::expected<std::vector<Item>, Response> read_items(const Request& request) {
 
 }  // namespace
 
-std::optional<std::string> read_key(const Request& request, std::vector<FieldError>& errors) {
+void refuse_others(JsonView object, std::initializer_list<std::string_view> known, Fields& fields) {
+  if (object.kind() != JsonKind::object) return;
+  for (const auto& [key, value] : object.members())
+    if (std::ranges::find(known, key) == known.end()) fields.wrong(key, "is not a field of this");
+}
+
+std::optional<std::string> read_key(const Request& request, Fields& fields, std::vector<FieldError>& errors) {
+  auto key = fields.text("idempotencyKey", 200);
   const auto& header = request.idempotency_key;
-  if (header && !is_printable(*header, 200))
+  if (!header) return key;
+  if (!is_printable(*header, 200))
     errors.push_back({"Idempotency-Key", "must have 1 to 200 bytes and no control characters"});
+  if (key && *key != *header) fields.wrong("idempotencyKey", "differs from the header Idempotency-Key");
   return header;
 }
 
@@ -273,7 +267,22 @@ std::optional<Time> read_due(JsonView object, Fields& fields) {
   if (dot == text.npos) return due;
   const auto fraction = text.substr(dot + 1, text.find_first_not_of("0123456789", dot + 1) - dot - 1);
   const bool is_finer = fraction.size() > 3 && fraction.find_first_not_of('0', 3) != fraction.npos;
-  return is_finer ? *due + Duration{1} : *due;
+  if (!is_finer) return due;
+  const Time up = *due + Duration{1};
+  if (!from_iso(to_iso(up))) fields.wrong("dueAt", "must be in the year 9999 or before");
+  return up;
+}
+
+When read_when(const Call& call, JsonView object, Fields& fields) {
+  When when{.due_at = read_due(object, fields), .told = {}};
+  if (when.due_at) when.told = to_iso(*when.due_at);
+  constexpr double ten_years = 10 * 366.0 * 24 * 3600;
+  if (const auto delay = fields.number("delaySeconds", 0, ten_years)) {
+    if (when.due_at) fields.wrong("delaySeconds", "cannot be given together with dueAt");
+    when.due_at = call.services.clock.now() + Duration{static_cast<std::int64_t>(std::ceil(*delay * 1000))};
+    when.told = "in " + std::to_string(*delay);
+  }
+  return when;
 }
 
 std::expected<SubmitCalls, Response> read_submission(Call& call) {
@@ -282,7 +291,8 @@ std::expected<SubmitCalls, Response> read_submission(Call& call) {
   std::vector<FieldError> errors;
   SubmitCalls command;
   command.calls.push_back(read_call(call, document->root(), "", errors));
-  use_header(call, command.calls.front(), errors);
+  Fields fields(document->root(), "", errors);
+  command.calls.front().idempotency_key = read_key(call.request, fields, errors);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   return command;
 }

@@ -12,9 +12,19 @@ namespace baton::http {
 // Many at once.
 [[nodiscard]] std::expected<SubmitCalls, Response> read_batch(Call& call);
 
-// The header Idempotency-Key.
-[[nodiscard]] std::optional<std::string> read_key(const Request& request, std::vector<FieldError>& errors);
+// A field that is misspelt would be left out, and the call made at once or without its key. That cannot be
+// undone.
+void refuse_others(JsonView object, std::initializer_list<std::string_view> known, Fields& fields);
+// The header Idempotency-Key, or the field idempotencyKey.
+[[nodiscard]] std::optional<std::string> read_key(const Request& request, Fields& fields,
+                                                  std::vector<FieldError>& errors);
 // The field dueAt; none: it is not there, or wrong.
 [[nodiscard]] std::optional<Time> read_due(JsonView object, Fields& fields);
+// dueAt, or delaySeconds from now.
+struct When {
+  std::optional<Time> due_at;
+  std::string told;  // for comparisons: a delay is the same an hour later
+};
+[[nodiscard]] When read_when(const Call& call, JsonView object, Fields& fields);
 
 }  // namespace baton::http

@@ -202,12 +202,17 @@ Task<Response> show_call(Call& call) {
 
 Task<Response> cancel_call(Call& call) {
   if (auto wrong = wrong_call(call.request)) co_return *std::move(wrong);
-  auto change = read_change(call.request);
-  if (!change) co_return std::move(change.error());
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  refuse_others(document->root(), {"by", "reason"}, fields);
+  Change change = read_change(fields);
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   ChangeCall command{.key = key_of(call.request),
                      .what = ChangeCall::What::cancel,
-                     .by = std::move(change->by),
-                     .reason = std::move(change->reason),
+                     .by = std::move(change.by),
+                     .reason = std::move(change.reason),
                      .causation_id = call.request.request_id};
   const auto reply = co_await tell<CallsReply>(call, std::move(command));
   co_return answer_one(reply, 200);
@@ -219,15 +224,16 @@ Task<Response> reschedule_call(Call& call) {
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  const Change change = read_change(fields);
-  const auto due_at = read_due(document->root(), fields);
-  if (!due_at && errors.empty()) errors.push_back({"dueAt", "is required"});
+  refuse_others(document->root(), {"dueAt", "delaySeconds", "by", "reason"}, fields);
+  Change change = read_change(fields);
+  const auto due_at = read_when(call, document->root(), fields).due_at;
+  if (!due_at && errors.empty()) errors.push_back({"dueAt", "is required, or delaySeconds"});
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   ChangeCall command{.key = key_of(call.request),
                      .what = ChangeCall::What::reschedule,
                      .due_at = *due_at,
-                     .by = change.by,
-                     .reason = change.reason,
+                     .by = std::move(change.by),
+                     .reason = std::move(change.reason),
                      .causation_id = call.request.request_id};
   const auto reply = co_await tell<CallsReply>(call, std::move(command));
   co_return answer_one(reply, 200);
@@ -239,16 +245,16 @@ Task<Response> repeat_call(Call& call) {
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
+  refuse_others(document->root(), {"dueAt", "delaySeconds", "idempotencyKey"}, fields);
+  const When when = read_when(call, document->root(), fields);
   RepeatCall command{.origin = key_of(call.request),
                      .new_id = call::CallId{call.new_id()},
-                     .due_at = read_due(document->root(), fields),
-                     .idempotency_key = read_key(call.request, errors),
+                     .due_at = when.due_at,
+                     .idempotency_key = read_key(call.request, fields, errors),
                      .request_hash = {},
                      .causation_id = call.request.request_id};
-  if (command.idempotency_key)
-    command.request_hash =
-        sha256_hex("repeat " + command.origin.id.value + (command.due_at ? to_iso(*command.due_at) : ""));
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  command.request_hash = sha256_hex("repeat " + command.origin.id.value + " " + when.told);
   const auto reply = co_await tell<CallsReply>(call, std::move(command));
   co_return answer_one(reply, 202);
 }

@@ -1,20 +1,11 @@
 #include "http/get.hpp"
 
-#include <openssl/evp.h>
-
 #include <boost/url/parse.hpp>
+
+#include "base/base64.hpp"
 
 namespace baton::http {
 namespace {
-
-std::string base64(std::string_view bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // OpenSSL ends it with a NUL
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
-}
 
 template <class View>
 std::string text_of(const View& view) {

@@ -46,7 +46,7 @@ class RunbookMemoryReads : public Reads {
     return std::vector<call::CallKey>{};
   }
   Result<bool> has_tag(const call::CallKey&, const std::string&) override { return false; }
-  Result<std::int64_t> count_call_tags() override { return 0; }
+  Result<std::int64_t> count_stray_rows() override { return 0; }
 
   Result<std::vector<runbook::Runbook>> runbooks(const std::string& after, std::size_t limit) override {
     return pick(runbook_rows_.runbooks, limit, [&](const auto& row) { return row.name > after; });

@@ -38,11 +38,12 @@ class CallReads {
   [[nodiscard]] virtual Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after,
                                                                          std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<call::Request>> call_request(const call::CallKey& key) = 0;
-  // For a replay: whatever has a row, an event or a request, by key, after this one; and what tags there are.
+  // For a replay: whatever has a row, an event or a request, by key, after this one; whether a tag leads to a call; and
+  // how many tags and idempotency keys belong to none.
   [[nodiscard]] virtual Result<std::vector<call::CallKey>> call_keys(const call::CallKey& after,
                                                                      std::size_t limit) = 0;
   [[nodiscard]] virtual Result<bool> has_tag(const call::CallKey& key, const std::string& tag) = 0;
-  [[nodiscard]] virtual Result<std::int64_t> count_call_tags() = 0;
+  [[nodiscard]] virtual Result<std::int64_t> count_stray_rows() = 0;
 };
 
 }  // namespace baton

@@ -60,21 +60,21 @@ Result<> check_method(const std::string& method) {
 }
 
 constexpr std::string_view telling[] = {"cookie", "authoriz",   "authentic", "token",     "secret", "key",
-                                        "passw",  "credential", "session",   "signature", "jwt"};
+                                        "passw", "passp", "bearer", "hmac", "credential", "session",   "signature", "jwt"};
 
 }  // namespace
 
 bool is_sensitive(std::string_view name) {
   const std::string small = lower(name);
-  return small == "auth" || small == "x-auth" || small == "sig" || small == "pwd" || small == "code" ||
+  return small.ends_with("auth") || small == "otp" || small == "sig" || small == "pwd" || small == "code" ||
          std::ranges::any_of(telling, [&](std::string_view word) { return small.contains(word); });
 }
 
 std::string without_secrets(std::string_view url) {
-  const auto query = url.find('?');
+  const auto query = url.find_first_of("?#");
   if (query == url.npos) return std::string(url);
   std::string out(url.substr(0, query));
-  char separator = '?';
+  char separator = url[query];
   for (std::string_view rest = url.substr(query + 1); separator != '\0';) {
     const auto end = rest.find_first_of("&;#");
     const std::string_view parameter = rest.substr(0, end);

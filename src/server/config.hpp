@@ -38,7 +38,7 @@ struct Config {
   bool calls = true;  // off: service calls are taken, and made by nobody
   std::vector<std::string> egress_allow, egress_deny;  // where service calls may go
   std::size_t calls_max = 1'024;         // places for those under way
-  std::size_t calls_per_origin = 64;     // of these, to one scheme, host and port
+  std::size_t calls_per_origin = 128;     // of these, to one scheme, host and port
   std::size_t calls_connect_seconds = 10;
   std::size_t calls_drain_seconds = 10;  // for those under way when the server is stopped
   std::size_t calls_first_byte_seconds = 0;  // 0: only the whole has a limit

@@ -10,6 +10,12 @@ std::string keys_of(const std::string& table) {
          " WHERE (tenant_id,service_call_id)>(?1,?2) ORDER BY tenant_id,service_call_id LIMIT ?3";
 }
 
+std::string strays_of(const std::string& table) {
+  return "SELECT count(*) FROM " + table +
+         " AS k WHERE NOT EXISTS (SELECT 1 FROM service_calls AS t WHERE t.tenant_id=k.tenant_id AND"
+         " t.service_call_id=k.service_call_id)";
+}
+
 struct Statements {
   Statement one{select<call::Call>() + " WHERE tenant_id=?1 AND service_call_id=?2",
                 {Type::text, Type::text}};
@@ -42,7 +48,8 @@ struct Statements {
                  {Type::text, Type::text, Type::integer}};
   Statement tag{"SELECT 1 FROM service_call_tags WHERE tenant_id=?1 AND tag=?2 AND service_call_id=?3",
                 {Type::text, Type::text, Type::text}};
-  Statement tags{"SELECT count(*) FROM service_call_tags", {}};
+  Statement strays{"SELECT (" + strays_of("service_call_tags") + ")+(" + strays_of("service_call_keys") + ")",
+                   {}};
 };
 
 const Statements& sql() {
@@ -53,8 +60,6 @@ const Statements& sql() {
 CallKey key_at(const RowView& row, int column) {
   return {Tenant{std::string(row.text(column))}, call::CallId{std::string(row.text(column + 1))}};
 }
-
-}  // namespace
 
 // A page of a range of time is read from the index by time, one of a tag from its tags, any other from the
 // ids.
@@ -88,10 +93,27 @@ Statement calls_statement(const CallFilter& filter) {
   }
   if (filter.status) where += " AND t.status=" + parameter(Type::text);
   if (filter.name) where += " AND t.name=" + parameter(Type::text);
-  if (filter.due_from) where += " AND t.due_at>=" + parameter(Type::time);
   if (filter.due_until) where += " AND t.due_at<" + parameter(Type::time);
   s.sql = "SELECT " + names<call::Call>(Columns::all, "t.") + from + where + order + " LIMIT ?3";
   return s;
+}
+
+}  // namespace
+
+std::vector<Statement> call_read_statements() {
+  std::vector<Statement> all{sql().one, sql().request, sql().events, sql().due, sql().lanes, sql().running, sql().tag};
+  for (const bool by_tag : {false, true})
+    for (const bool by_time : {false, true})
+      for (const bool by_status : {false, true})
+        for (const bool by_name : {false, true}) {
+          CallFilter filter;
+          if (by_tag) filter.tags = {"a", "b"};
+          if (by_time) filter.due_from = filter.due_until = Time{};
+          if (by_status) filter.status = call::Status::failed;
+          if (by_name) filter.name = "n";
+          all.push_back(calls_statement(filter));
+        }
+  return all;
 }
 
 Result<std::optional<call::Call>> SqlCallReads::service_call(const CallKey& key) {
@@ -105,15 +127,16 @@ Result<std::vector<call::EventRow>> SqlCallReads::call_events(const CallKey& key
 Result<std::vector<call::Call>> SqlCallReads::calls(const CallFilter& filter,
                                                     const std::optional<call::Due>& last, std::size_t limit) {
   const Statement statement = calls_statement(filter);
-  constexpr std::string_view before_all, after_all = "~";  // ids are hexadecimal
-  std::vector<Value> values{encode(filter.tenant), filter.is_by_time() ? before_all : after_all,
-                            number(limit)};
-  if (last) values[1] = encode(last->id);
-  if (filter.is_by_time()) values.push_back(last ? last->at : Time{} - Duration{1});
+  constexpr std::string_view after_all = "~";  // ids are hexadecimal
+  std::vector<Value> values{encode(filter.tenant), after_all, number(limit)};
+  // The beginning of the range is where the first page begins.
+  const call::Due first{filter.due_from.value_or(Time{} - Duration{1}), {}};
+  const call::Due from = last ? std::max(*last, first) : first;
+  if (filter.is_by_time()) values[1] = encode(from.id), values.push_back(from.at);
+  if (last && !filter.is_by_time()) values[1] = encode(last->id);
   for (const std::string& tag : filter.tags) values.push_back(encode(tag));
   if (filter.status) values.push_back(encode(*filter.status));
   if (filter.name) values.push_back(encode(*filter.name));
-  if (filter.due_from) values.push_back(*filter.due_from);
   if (filter.due_until) values.push_back(*filter.due_until);
   return reader_.all<call::Call>(statement, std::move(values));
 }
@@ -168,8 +191,8 @@ Result<bool> SqlCallReads::has_tag(const CallKey& key, const std::string& tag) {
   return !found.empty();
 }
 
-Result<std::int64_t> SqlCallReads::count_call_tags() {
-  TRY_ASSIGN(const auto found, reader_.rows<std::int64_t>(sql().tags, {}, integer_at));
+Result<std::int64_t> SqlCallReads::count_stray_rows() {
+  TRY_ASSIGN(const auto found, reader_.rows<std::int64_t>(sql().strays, {}, integer_at));
   return found.front();
 }
 

@@ -19,10 +19,10 @@ class SqlCallReads : public SqlRunbookReads {
   Result<std::optional<call::Request>> call_request(const call::CallKey& key) override;
   Result<std::vector<call::CallKey>> call_keys(const call::CallKey& after, std::size_t limit) override;
   Result<bool> has_tag(const call::CallKey& key, const std::string& tag) override;
-  Result<std::int64_t> count_call_tags() override;
+  Result<std::int64_t> count_stray_rows() override;
 };
 
-// The statement behind CallReads::calls; here so that a test can ask the database for its plan.
-[[nodiscard]] Statement calls_statement(const CallFilter& filter);
+// What is asked often, for a test that looks at the plans; but for a replay, which reads everything.
+[[nodiscard]] std::vector<Statement> call_read_statements();
 
 }  // namespace baton::store

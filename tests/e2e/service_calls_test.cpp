@@ -95,6 +95,9 @@ TEST_F(ServiceCalls, AreCancelledRescheduledAndRepeated) {
   EXPECT_EQ(again.text("repeatOf"), later);
   EXPECT_EQ(repeat().text("serviceCallId"), again.text("serviceCallId")) << "the answer was lost, say";
   EXPECT_EQ(ended(client, again.text("serviceCallId")).text("status"), "Succeeded");
+  EXPECT_EQ(
+      ask(client, "POST", calls() + "/" + later + "/repeat", R"({"dueat":"2099-01-01T00:00:00Z"})").status,
+      422);
   EXPECT_EQ(ask(client, "POST", calls() + "/no-such-call/repeat", "{}").status, 404);
   EXPECT_EQ(ask(client, "GET", "/tenants/other/service-calls/" + later).status, 404);
   EXPECT_EQ(seen("/gone"), 0);
@@ -128,6 +131,9 @@ TEST_F(ServiceCalls, MayDifferInNothingWithTheSameKey) {
   EXPECT_EQ(with("timeoutMs", 5).text("code"), "idempotency_key_reused");
   EXPECT_EQ(with("redirects", 1).status, 409);
   EXPECT_EQ(with("body", "x").status, 409);
+  json::object traced = body;
+  traced["correlationId"] = "c";
+  EXPECT_EQ(ask(client, "POST", calls(), json::serialize(traced)).status, 409);
   EXPECT_EQ(with("method", "POST").status, 202) << "it is the same";
   // A delay is the same an hour later.
   json::object delayed{{"name", "d"},
@@ -155,6 +161,7 @@ TEST_F(ServiceCalls, ComeManyAtOnce) {
   EXPECT_NE(errors.find("line 2.requestSpec"), std::string::npos) << errors;
   EXPECT_NE(errors.find("line 3"), std::string::npos) << errors;
   EXPECT_EQ(made("[]").status, 422);
+  EXPECT_EQ(made("{\"dueAt\":\"2099-01-01T00:00:00Z\",\"calls\":[" + one + "]}").status, 422);
   EXPECT_EQ(made("[" + one + "]", "application/json", {{"Idempotency-Key", "k"}}).status, 422);
   std::string many = "[" + one;
   for (int i = 0; i < 1'000; ++i) many += "," + one;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t places_max = 5, per_origin_max = 3;
 constexpr Duration timeout{5'000};  // of each call
 const Time begin_of_time = *from_iso("2027-01-15T09:00:00Z");
-const Time end_of_trouble = begin_of_time + 15min;
+const Time end_of_trouble = begin_of_time + 13min;
 
 class Listener final : public Waiter {
  public:
@@ -39,23 +39,27 @@ bool has(const OptionalJson& meta, std::string_view word) { return meta && meta-
 // The store as it is read by whoever makes the calls.
 class CallWorld::StoredCalls final : public CallReads {
  public:
-  explicit StoredCalls(const support::MemoryDatabase& database) : database_(database) {}
+  StoredCalls(const support::MemoryDatabase& database, std::function<bool()> fails)
+      : database_(database), fails_(std::move(fails)) {}
 
   Result<std::optional<call::Call>> service_call(const CallKey& key) override {
     const auto it = database_.calls.find(key);
     return it == database_.calls.end() ? std::nullopt : std::optional{it->second};
   }
   Result<std::optional<call::Request>> call_request(const CallKey& key) override {
+    if (fails_()) return away();
     const auto it = database_.call_requests.find(key);
     return it == database_.call_requests.end() ? std::nullopt : std::optional{it->second};
   }
   Result<std::vector<CallKey>> running_calls(const CallKey& after, std::size_t limit) override {
+    if (fails_()) return away();
     std::vector<CallKey> found;
     for (const auto& [key, row] : database_.calls)
       if (row.status == call::Status::running && key > after && found.size() < limit) found.push_back(key);
     return found;
   }
   Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) override {
+    if (fails_()) return away();
     std::set<call::Due> all;
     for (const auto& [key, row] : database_.calls)
       if (row.status == call::Status::scheduled && call::Lane{row.tenant_id, row.origin} == wanted.lane)
@@ -66,6 +70,7 @@ class CallWorld::StoredCalls final : public CallReads {
     return found;
   }
   Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after, Time until) override {
+    if (fails_()) return away();
     std::map<call::Lane, Time> found;
     for (const auto& [key, row] : database_.calls) {
       if (row.status != call::Status::scheduled || row.due_at <= after || row.due_at > until) continue;
@@ -86,15 +91,17 @@ class CallWorld::StoredCalls final : public CallReads {
     return std::vector<CallKey>{};
   }
   Result<bool> has_tag(const CallKey&, const std::string&) override { return false; }
-  Result<std::int64_t> count_call_tags() override { return 0; }
+  Result<std::int64_t> count_stray_rows() override { return 0; }
 
  private:
+  static std::unexpected<Error> away() { return fail(Code::unavailable, "the store does not answer"); }
   const support::MemoryDatabase& database_;
+  const std::function<bool()> fails_;
 };
 
 CallWorld::CallWorld(std::uint64_t seed) : random_(seed ^ 0xca11), time_(begin_of_time) {
   clock_.at = time_;
-  stored_ = std::make_unique<StoredCalls>(database_);
+  stored_ = std::make_unique<StoredCalls>(database_, [this] { return !calm_ && random_.chance(0.03); });
   start();
 }
 CallWorld::~CallWorld() = default;
@@ -117,7 +124,7 @@ void CallWorld::if_alive(Duration delay, std::function<void()> act) {
 void CallWorld::run() {
   for (int i = 0; i < 30; ++i) after(Duration{random_.between(0, 600'000)}, [this] { client(); });
   for (std::int64_t i = random_.between(0, 6); i > 0; --i)
-    after(Duration{random_.between(0, 700'000)}, [this] { die(); });
+    after(Duration{random_.between(0, 700'000)}, [this] { random_.chance(0.3) ? stop() : die(); });
   constexpr int steps_max = 40'000;
   for (int steps = 0; !(calm_ && all_over()); ++steps) {
     expect(steps < steps_max, "every call ends", {});
@@ -134,6 +141,7 @@ void CallWorld::run() {
     act();
     step();
     check_places();
+    check_nothing_waits();
   }
   check_all();
 }
@@ -178,8 +186,21 @@ void CallWorld::start() {
   dispatch_ = std::make_unique<caller::Dispatch>(static_cast<caller::Outside&>(*this), metrics_, dispatch);
 }
 
+// In order: what is idle can be left without any doubt.
+void CallWorld::stop() {
+  if (!dispatch_) return;
+  dispatch_->begin_no_more();
+  if_alive(3s, [this] {
+    for (const auto& [key, row] : database_.calls)
+      expect(!dispatch_->idle() || row.status != call::Status::running || in_doubt_.contains(key),
+             "a server that is idle has nothing under way", key);
+    die();
+  });
+}
+
 void CallWorld::die() {
   if (!dispatch_) return;
+  on_the_wire_.clear();
   ++life_;
   ++restarts_;
   dispatch_.reset();
@@ -265,6 +286,11 @@ void CallWorld::meddle() {
     });
   } else if (it == database_.calls.end()) {
     return;
+  } else if (what == 0 && is_terminal(it->second.status) && !is_repeated(chosen.key)) {  // once more, as a call of its own
+    RepeatCall again{.origin = chosen.key, .new_id = {}, .due_at = clock_.at + 1s};
+    again.new_id = call::CallId{"call-" + std::to_string(10'000 + ++next_id_)};
+    repeats_[{chosen.key.tenant, again.new_id}] = chosen.key;
+    tell_engine(std::move(again));
   } else if (what == 1 &&
              it->second.status != call::Status::running) {  // a late word, perhaps the second one
     tell_engine(EndCalls{{CallOutcome{chosen.key, random_.chance(0.5), Json{"{}"}, "meddler"}}});
@@ -292,7 +318,7 @@ void CallWorld::ask(caller::Ticket ticket, Command command) {
       if (life != life_) return;
       if_alive(Duration{random_.between(0, 8)}, [this, ticket, reply = std::move(reply)] {
         tell_scheduled();  // of a commit those who wait hear first
-        dispatch_->answered(ticket, reply);
+        dispatch_->answered(ticket, reply, clock_.at);
       });
     });
   });
@@ -308,7 +334,9 @@ Result<CallReads*> CallWorld::reads() {
 }
 
 void CallWorld::send(caller::Ticket ticket, const call::Lane& lane, OutgoingRequest request) {
-  const CallKey key{lane.tenant, call::CallId{request.url.substr(request.url.rfind('/') + 1)}};
+  on_the_wire_[ticket] = lane;
+  check_wire(lane);
+  const CallKey key = key_of(lane, request);
   if (lane.origin == "http://probe:80") return answer_probe(ticket, key);
   const call::Call& row = database_.calls.at(key);
   expect(row.status == call::Status::running, "a call is sent when its start is stored", key);
@@ -344,9 +372,26 @@ void CallWorld::answer_probe(caller::Ticket ticket, const CallKey& key) {
   if_alive(Duration{random_.between(1, 1'000)}, [this, ticket, result] { end(ticket, result); });
 }
 
-void CallWorld::end(caller::Ticket ticket, const OutgoingResult& result) { dispatch_->ended(ticket, result); }
+void CallWorld::end(caller::Ticket ticket, const OutgoingResult& result) {
+  on_the_wire_.erase(ticket);
+  dispatch_->ended(ticket, result);
+}
+
+// A request names its call; that of a repeated one names the first, so the one that runs is meant.
+CallKey CallWorld::key_of(const call::Lane& lane, const OutgoingRequest& request) const {
+  const CallKey named{lane.tenant, call::CallId{request.url.substr(request.url.rfind('/') + 1)}};
+  for (const auto& [again, first] : repeats_)
+    if (const auto it = database_.calls.find(again);
+        first == named && it != database_.calls.end() && it->second.status == call::Status::running)
+      return again;
+  return named;
+}
 
 // --- what holds
+
+bool CallWorld::is_repeated(const CallKey& key) const {
+  return std::ranges::any_of(repeats_, [&](const auto& each) { return each.second == key; });
+}
 
 bool CallWorld::all_over() const {
   if (!dispatch_) return false;
@@ -362,6 +407,24 @@ void CallWorld::check_places() const {
     expect(++all <= places_max, "no more can be in doubt than there are places", key);
     expect(++by_tenant[key.tenant] <= (places_max + 1) / 2, "a tenant leaves places for others", key);
   }
+}
+
+void CallWorld::check_wire(const call::Lane& lane) const {
+  const auto of = [&](auto same) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(on_the_wire_, [&](const auto& each) { return same(each.second); }));
+  };
+  expect(of([&](const call::Lane& each) { return each.origin == lane.origin; }) <= per_origin_max,
+         "an origin is not asked for more than it is to bear", {lane.tenant, {}});
+  expect(of([&](const call::Lane& each) { return each == lane; }) <= (per_origin_max + 1) / 2,
+         "a tenant leaves places of an origin for others", {lane.tenant, {}});
+}
+
+// When there is no trouble any more and nothing is under way, nothing that is due waits.
+void CallWorld::check_nothing_waits() const {
+  if (time_ < end_of_trouble + 2min || !dispatch_ || !on_the_wire_.empty()) return;
+  for (const auto& [key, row] : database_.calls)
+    expect(row.status != call::Status::scheduled || row.due_at + 5s > clock_.at, "what is due is made", key);
 }
 
 void CallWorld::check_all() const {

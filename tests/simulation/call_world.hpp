@@ -40,6 +40,7 @@ class CallWorld final : caller::Outside {
   void if_alive(Duration delay, std::function<void()> act);  // unless the server dies before
   void tell_engine(Command command, Then then = [](const Reply&) {});
   void die();
+  void stop();
   void start();
   void step();
 
@@ -57,11 +58,15 @@ class CallWorld final : caller::Outside {
   void tell_scheduled();
   void answer_probe(caller::Ticket ticket, const call::CallKey& key);
   void end(caller::Ticket ticket, const OutgoingResult& result);
+  [[nodiscard]] call::CallKey key_of(const call::Lane& lane, const OutgoingRequest& request) const;
 
   // what holds
   void check_places() const;
+  void check_wire(const call::Lane& lane) const;
+  void check_nothing_waits() const;
   void check_all() const;
   void check_ended(const call::Call& row) const;
+  [[nodiscard]] bool is_repeated(const call::CallKey& key) const;
   [[nodiscard]] bool all_over() const;
   static void expect(bool holds, const std::string& what, const call::CallKey& key);
 
@@ -81,6 +86,9 @@ class CallWorld final : caller::Outside {
   std::unique_ptr<StoredCalls> stored_;
   std::unique_ptr<caller::Dispatch> dispatch_;
   std::deque<DueCall> told_;
+
+  std::map<caller::Ticket, call::Lane> on_the_wire_;
+  std::map<call::CallKey, call::CallKey> repeats_;  // a call, and the one that it repeats
 
   std::vector<NewCall> submitted_;
   std::map<std::pair<Tenant, std::string>, call::CallId> acknowledged_;  // by idempotency key

@@ -124,6 +124,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::call_row_not_written, "call_row_not_written"},
     NamedMutant{Mutant::call_not_told, "call_not_told"},
     NamedMutant{Mutant::tenant_takes_all, "tenant_takes_all"},
+    NamedMutant{Mutant::tenant_takes_origin, "tenant_takes_origin"},
     NamedMutant{Mutant::probe_not_sent, "probe_not_sent"},
     NamedMutant{Mutant::probe_too_early, "probe_too_early"},
     NamedMutant{Mutant::place_given_too_early, "place_given_too_early"},

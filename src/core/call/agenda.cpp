@@ -8,6 +8,23 @@
 
 namespace baton::call {
 
+namespace {
+
+// Whose turn it is after this one.
+template <class Queues>
+auto next_turn(Queues& queues, const Tenant& last) {
+  const auto next = queues.upper_bound(last);
+  return next == queues.end() ? queues.begin() : next;
+}
+
+}  // namespace
+
+// With many lanes each has a smaller window, so that all of them together stay small.
+std::size_t Agenda::window() const {
+  constexpr std::size_t together = 65'536, least = 16;
+  return std::min(window_, std::max(least, together / (lanes_.size() + 1)));
+}
+
 // A lane is filed by the time of its first call; one that has to be asked for by the time up to which it was
 // asked.
 void Agenda::file(Lanes::iterator lane) {
@@ -16,14 +33,15 @@ void Agenda::file(Lanes::iterator lane) {
     lanes_.erase(lane);
     return;
   }
-  state.next = state.window.empty() ? state.last.at : state.window.begin()->at;
-  state.is_filed = true;
-  filed_.insert(lane);
+  const bool is_hungry = state.window.empty();
+  state.next = is_hungry ? state.last.at : state.window.begin()->at;
+  state.where = is_hungry ? Where::hungry : Where::filed;
+  (is_hungry ? hungry_ : filed_).insert(lane);
 }
 
-// One that is ready or blocked stays so: whether something is due is looked at when its turn comes.
 void Agenda::unfile(const Lanes::iterator& lane) {
-  if (lane->second.is_filed) filed_.erase(lane);
+  if (lane->second.where == Where::filed) filed_.erase(lane);
+  if (lane->second.where == Where::hungry) hungry_.erase(lane);
 }
 
 void Agenda::know(Time until, const std::vector<std::pair<Lane, Time>>& lanes) {
@@ -31,11 +49,10 @@ void Agenda::know(Time until, const std::vector<std::pair<Lane, Time>>& lanes) {
     const auto [it, is_new] = lanes_.try_emplace(lane);
     State& state = it->second;
     if (!is_new && !state.complete) continue;  // what comes after its window is asked for anyway
-    const bool is_filed = state.is_filed;
-    if (!is_new) unfile(it);
+    unfile(it);
     state.complete = false;
     state.last = {first_due, CallId{}};  // ids are not empty, so the first one comes after this
-    if (is_filed) file(it);
+    if (is_new || state.where != Where::queued) file(it);
   }
   known_until_ = std::max(known_until_, until);
 }
@@ -46,7 +63,7 @@ void Agenda::forget(const Lane& lane, const Due& due) {
   unfile(it);
   it->second.window.erase(due);
   --size_;
-  if (it->second.is_filed) file(it);
+  if (it->second.where != Where::queued) file(it);
 }
 
 void Agenda::add(const Lane& lane, Due due, std::optional<Time> was) {
@@ -54,19 +71,17 @@ void Agenda::add(const Lane& lane, Due due, std::optional<Time> was) {
   if (due.at > known_until_) return;  // it is found in the store when its time is near
   const auto [it, is_new] = lanes_.try_emplace(lane);
   State& state = it->second;
-  if (is_new)
-    state.complete = true;  // nobody has told of this lane, so the store has nothing else of it
-  else
-    unfile(it);
+  if (is_new) state.complete = true;  // nobody has told of this lane, so the store has nothing else of it
+  unfile(it);
   // Later than what is known of the store: it is found there.
   if (state.complete || due <= state.last) size_ += state.window.insert(std::move(due)).second;
   shorten(state);
-  if (state.is_filed) file(it);
+  if (is_new || state.where != Where::queued) file(it);
 }
 
 // The latest are left to the store.
 void Agenda::shorten(State& state) {
-  while (state.window.size() > window_) {
+  while (state.window.size() > window()) {
     state.window.erase(std::prev(state.window.end()));
     --size_;
     state.complete = false;
@@ -74,36 +89,39 @@ void Agenda::shorten(State& state) {
   }
 }
 
-std::optional<Agenda::Refill> Agenda::refill(Time soon) const {
-  for (const auto& lane : filed_) {
-    const State& state = lane->second;
-    if (state.next > soon) break;
-    if (state.window.empty()) return Refill{lane->first, state.last, known_until_, window_};
+std::optional<Agenda::Refill> Agenda::refill(Time soon) {
+  while (!hungry_.empty() && (*hungry_.begin())->second.next <= soon) {
+    const auto lane = *hungry_.begin();
+    unfile(lane);
+    lane->second.where = Where::queued;
+    asking_[lane->first.tenant].push_back(lane);
   }
-  return std::nullopt;
+  if (asking_.empty()) return std::nullopt;
+  const auto lane = next_turn(asking_, asking_turn_)->second.front();
+  return Refill{lane->first, lane->second.last, known_until_, window()};
 }
 
 void Agenda::refilled(const Refill& asked, const std::vector<Due>& found) {
-  const auto it = lanes_.find(asked.lane);
-  if (it == lanes_.end()) return;
-  unfile(it);
-  State& state = it->second;
+  const auto turn = next_turn(asking_, asking_turn_);
+  const auto lane = turn->second.front();
+  turn->second.pop_front();
+  asking_turn_ = turn->first;
+  if (turn->second.empty()) asking_.erase(turn);
+  State& state = lane->second;
   for (const Due& due : found) size_ += state.window.insert(due).second;
   if (!found.empty()) state.last = std::max(state.last, found.back());
   state.complete = found.size() < asked.limit || MUTANT(agenda_forgets_rest);
-  if (state.is_filed) file(it);
+  file(lane);
 }
 
 void Agenda::make_ready(Time now) {
+  ready_.merge(held_);
   for (auto& [tenant, lanes] : std::exchange(held_, {}))
     std::ranges::move(lanes, std::back_inserter(ready_[tenant]));
-  for (auto it = filed_.begin(); it != filed_.end();) {
-    const auto lane = *it;
-    if (lane->second.next > now && !MUTANT(call_started_early)) break;
-    ++it;
-    if (lane->second.window.empty()) continue;  // to be asked for
+  while (!filed_.empty() && ((*filed_.begin())->second.next <= now || MUTANT(call_started_early))) {
+    const auto lane = *filed_.begin();
     unfile(lane);
-    lane->second.is_filed = false;
+    lane->second.where = Where::queued;
     ready_[lane->first.tenant].push_back(lane);
   }
 }
@@ -152,9 +170,14 @@ void Agenda::place_is_free(const std::string& origin) {
 }
 
 std::optional<Time> Agenda::next_due() const {
-  if (!ready_.empty()) return Time{};
-  if (filed_.empty()) return std::nullopt;
-  return (*filed_.begin())->second.next;
+  if (!ready_.empty() || !asking_.empty()) return Time{};
+  std::optional<Time> next;
+  for (const auto* lanes : {&filed_, &hungry_}) {
+    if (lanes->empty()) continue;
+    const Time first = (*lanes->begin())->second.next;
+    next = next ? std::min(*next, first) : first;
+  }
+  return next;
 }
 
 }  // namespace baton::call

@@ -48,14 +48,15 @@ class Agenda {
   void add(const Lane& lane, Due due, std::optional<Time> was = {});
 
   // A lane whose window is empty, though the store has more, and whose next may be due by `soon`: ask the
-  // store for what comes after, and tell.
+  // store for what comes after, and tell, before the next is asked for. Here too tenants
+  // take turns.
   struct Refill {
     Lane lane;
     Due after;
     Time until{};  // inclusive
     std::size_t limit = 0;
   };
-  [[nodiscard]] std::optional<Refill> refill(Time soon) const;
+  [[nodiscard]] std::optional<Refill> refill(Time soon);
   void refilled(const Refill& asked, const std::vector<Due>& found);
 
   // Those whose time has come and for whose lane `place` finds a place, in their turn. An origin without a
@@ -72,12 +73,15 @@ class Agenda {
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
 
  private:
+  // Where a lane is: it waits for its time, with calls in its window or without; or it is in a queue, which
+  // it leaves only at its turn: whether there still is something to do is looked at then.
+  enum class Where { filed, hungry, queued };
   struct State {
     std::set<Due> window;
     bool complete = false;
-    Due last;              // up to this one the store has been asked, or there was nothing
-    Time next{};           // the time that the lane is filed under
-    bool is_filed = true;  // false: it is ready, or waits for a place
+    Due last;     // up to this one the store has been asked, or there was nothing
+    Time next{};  // the time that the lane is filed under
+    Where where = Where::queued;
   };
   using Lanes = std::map<Lane, State>;
   struct Earlier {
@@ -86,20 +90,25 @@ class Agenda {
     }
   };
 
+  using Queues = std::map<Tenant, std::deque<Lanes::iterator>>;
+
   void file(Lanes::iterator lane);
   void unfile(const Lanes::iterator& lane);
   void forget(const Lane& lane, const Due& due);
   void make_ready(Time now);
   void shorten(State& state);
+  [[nodiscard]] std::size_t window() const;
 
   const std::size_t window_;
   Time known_until_ = Time{} - Duration{1};
   Lanes lanes_;
-  std::set<Lanes::iterator, Earlier> filed_;             // by when something is to be done about them
-  std::map<Tenant, std::deque<Lanes::iterator>> ready_;  // something is due; the longest waiting first
-  std::map<Tenant, std::deque<Lanes::iterator>> held_;   // … but the tenant has no place
+  std::set<Lanes::iterator, Earlier> filed_;   // by when their first is due
+  std::set<Lanes::iterator, Earlier> hungry_;  // nothing in their windows: by when something may be due
+  Queues asking_;                              // the store is to be asked
+  Queues ready_;                               // something is due; the longest waiting first
+  Queues held_;                                // … but the tenant has no place
   std::map<std::string, std::vector<Lanes::iterator>> blocked_;  // … but the origin has no place
-  Tenant turn_;                                                  // who was served last
+  Tenant turn_, asking_turn_;                                    // who was served last
   std::size_t size_ = 0;
 };
 
