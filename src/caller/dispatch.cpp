@@ -25,12 +25,12 @@ bool may_pass(Refusal refusal) {
 
 CallKey key_of(const std::pair<call::Lane, call::Due>& each) { return {each.first.tenant, each.second.id}; }
 
-// The second half of it.
+// What is behind the first n.
 template <class T>
-std::vector<T> cut_in_half(std::vector<T>& all) {
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::vector<T> rest(std::make_move_iterator(middle), std::make_move_iterator(all.end()));
-  all.erase(middle, all.end());
+std::vector<T> cut_off(std::vector<T>& all, std::size_t n) {
+  const auto from = all.begin() + static_cast<std::ptrdiff_t>(n);
+  std::vector<T> rest(std::make_move_iterator(from), std::make_move_iterator(all.end()));
+  all.erase(from, all.end());
   return rest;
 }
 
@@ -74,8 +74,9 @@ Result<> Dispatch::begin_what_is_due(Time now, Duration uptime) {
   if (!has_begun_) TRY(take_left_over(*reads, uptime));
   send_probes(uptime);
   TRY(look_ahead(*reads, now));
-  // Windows become empty, and are filled a few at a time, so that many lanes hold nobody up.
-  constexpr int turns_max = 64;
+  // Windows become empty, and are filled a few at a time, so that many lanes hold nobody up: what has ended
+  // meanwhile is looked at in between.
+  constexpr int turns_max = 4;
   for (int turn = 0; turn < turns_max; ++turn) {
     const bool has_begun_some = start_due(now);
     TRY_ASSIGN(const bool has_filled_some, fill_some(*reads, now));
@@ -227,17 +228,16 @@ void Dispatch::ended(Ticket ticket, const OutgoingResult& result) {
 }
 
 void Dispatch::end(const CallKey& key, const std::string& causation_id, Outcome outcome) {
-  metrics_.count(outcome.kind);
-  outcomes_.push_back({key, outcome.succeeded, std::move(outcome.meta), causation_id});
+  outcomes_.outcomes.push_back({key, outcome.succeeded, std::move(outcome.meta), causation_id});
+  outcomes_.kinds.push_back(outcome.kind);
 }
 
 void Dispatch::store_outcomes() {
-  while (!outcomes_.empty() && ends_asked_ < ends_asked_max) {
-    const std::size_t n = std::min(outcomes_.size(), options_.outcomes_max);
-    const auto last = outcomes_.begin() + static_cast<std::ptrdiff_t>(n);
-    Ended end{{std::make_move_iterator(outcomes_.begin()), std::make_move_iterator(last)}};
-    outcomes_.erase(outcomes_.begin(), last);
-    ask({std::move(end), {}});
+  while (!outcomes_.outcomes.empty() && ends_asked_ < ends_asked_max) {
+    const std::size_t n = std::min(outcomes_.outcomes.size(), options_.outcomes_max);
+    Ended first = std::move(outcomes_);
+    outcomes_ = {cut_off(first.outcomes, n), cut_off(first.kinds, n)};
+    ask({std::move(first), {}});
   }
 }
 
@@ -267,12 +267,14 @@ void Dispatch::answered(Ticket ticket, Reply reply, Time now) {
   const auto* end = std::get_if<Ended>(&asked.what);
   if (end) --ends_asked_;
   if (const auto* why = std::get_if<Refused>(&reply)) return refused(std::move(asked), *why);
+  engine_trouble_.clear();
   if (auto* started = std::get_if<StartedReply>(&reply))
     return begin(std::get<Started>(asked.what), *started, now);
   const auto& ends = std::get<CallsReply>(reply).calls;
   for (std::size_t i = 0; i < end->outcomes.size(); ++i) {
     const CallKey& key = end->outcomes[i].key;
     if (i < ends.size() && !ends[i]) say("service call " + key.id.value + ": " + ends[i].error().message);
+    metrics_.count(end->kinds[i]);
     close(key);
   }
 }
@@ -286,6 +288,8 @@ void Dispatch::refused(Asked asked, const Refused& why) {
   } else if (start && why.refusal == Refusal::overloaded && !begins_) {
     for (const auto& each : start->calls) leave(each);  // the engine did not even look at it
   } else if (may_pass(why.refusal)) {
+    if (why.message != engine_trouble_) say("service calls cannot be stored at the moment: " + why.message);
+    engine_trouble_ = why.message;
     asked.delay = std::clamp(asked.delay * 2, options_.retry_after, retry_after_max);
     refused_.push_back(std::move(asked));
   } else {
@@ -298,11 +302,14 @@ void Dispatch::divide(Asked asked, const std::string& why) {
   asked.delay = {};
   Asked rest = asked;
   const bool is_one = std::visit(overloaded{[&](Started& start) {
-                                              std::get<Started>(rest.what).calls = cut_in_half(start.calls);
+                                              auto& other = std::get<Started>(rest.what);
+                                              other.calls = cut_off(start.calls, start.calls.size() / 2);
                                               return start.calls.empty();
                                             },
                                             [&](Ended& end) {
-                                              std::get<Ended>(rest.what).outcomes = cut_in_half(end.outcomes);
+                                              auto& other = std::get<Ended>(rest.what);
+                                              const std::size_t half = end.outcomes.size() / 2;
+                                              other = {cut_off(end.outcomes, half), cut_off(end.kinds, half)};
                                               return end.outcomes.empty();
                                             }},
                                  asked.what);

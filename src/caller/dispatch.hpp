@@ -5,9 +5,9 @@
 //   due ─▶ (a place is free) ─▶ StartCalls is stored ─▶ sent ─▶ answered ─▶ EndCalls is stored
 //                              └───────────── in its place ─────────────────┘
 //
-// Invariants: a call is sent only after its start is durable, and once; there are places_max places, so no
-// more can be in doubt after a crash. A tenant has no more places than are free: whatever his calls do, there
-// is one for the next.
+// Invariants: a call is sent only after its start is durable, and once; there are places_max places, so a
+// crash puts no more in doubt. A tenant has no more places than are free, in all and at an origin, so that
+// there is one for the next.
 //
 // It remembers nothing that matters: what waits and what was started is in the store. What an earlier server
 // had started and not ended is not sent again; it is settled by the probe that its request declares, or it
@@ -76,9 +76,11 @@ class Dispatch {
   void begin_no_more() { begins_ = false; }
   // Of what was begun here all is stored as ended: it can be left without putting anything in doubt.
   [[nodiscard]] bool idle() const {
-    return under_way_.empty() && asked_.empty() && outcomes_.empty() && refused_.empty() && retries_.empty();
+    return under_way_.empty() && asked_.empty() && outcomes_.outcomes.empty() && refused_.empty() &&
+           retries_.empty();
   }
-  [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
+  // Begun and not stored as ended, by whomever.
+  [[nodiscard]] std::size_t open() const { return open_.size(); }
   // The engine takes nothing more: nothing can be stored.
   [[nodiscard]] bool engine_is_gone() const { return engine_is_gone_; }
 
@@ -89,6 +91,7 @@ class Dispatch {
   };
   struct Ended {  // an EndCalls
     std::vector<CallOutcome> outcomes;
+    std::vector<std::string_view> kinds;  // of each, for who counts
   };
   struct Asked {
     std::variant<Started, Ended> what;
@@ -153,14 +156,14 @@ class Dispatch {
   std::map<call::Lane, std::size_t> in_lane_;
   std::map<Ticket, Asked> asked_;
   std::map<Ticket, UnderWay> under_way_;
-  std::vector<Probe> probes_;          // that wait for their time or for a place
-  std::vector<CallOutcome> outcomes_;  // to be stored
+  std::vector<Probe> probes_;  // that wait for their time or for a place
+  Ended outcomes_;             // to be stored
   std::size_t ends_asked_ = 0;
   std::vector<Asked> refused_;              // since the last step
   std::multimap<Duration, Asked> retries_;  // by when
   Duration read_delay_{};                   // after a read that failed
   Duration read_not_before_{};
-  std::string read_trouble_;  // what was last said about it
+  std::string read_trouble_, engine_trouble_;  // what was last said of them
 
   struct Metrics {
     explicit Metrics(metrics::Registry& of) : registry(of) {}

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/call/call.hpp"
+#include "tests/support/without_calls.hpp"
 
 namespace baton::caller {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 const Time noon = *from_iso("2026-03-01T12:00:00Z");
 
 // Remembers what is wanted, and has nothing stored.
-class World : public Outside, public CallReads {
+class World : public Outside, public support::WithoutCalls<> {
  public:
   void ask(Ticket ticket, Command command) override { asked.emplace_back(ticket, std::move(command)); }
   void send(Ticket ticket, const call::Lane&, OutgoingRequest request) override {
@@ -23,30 +24,6 @@ class World : public Outside, public CallReads {
     return this;
   }
   void drop_reads() override { ++dropped; }
-
-  Result<std::optional<call::Call>> service_call(const call::CallKey&) override { return std::nullopt; }
-  Result<std::vector<call::EventRow>> call_events(const call::CallKey&) override {
-    return std::vector<call::EventRow>{};
-  }
-  Result<std::vector<call::Call>> calls(const CallFilter&, const std::optional<call::Due>&,
-                                        std::size_t) override {
-    return std::vector<call::Call>{};
-  }
-  Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill&) override {
-    return std::vector<call::Due>{};
-  }
-  Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time, Time) override {
-    return std::vector<std::pair<call::Lane, Time>>{};
-  }
-  Result<std::vector<call::CallKey>> running_calls(const call::CallKey&, std::size_t) override {
-    return std::vector<call::CallKey>{};
-  }
-  Result<std::optional<call::Request>> call_request(const call::CallKey&) override { return std::nullopt; }
-  Result<std::vector<call::CallKey>> call_keys(const call::CallKey&, std::size_t) override {
-    return std::vector<call::CallKey>{};
-  }
-  Result<bool> has_tag(const call::CallKey&, const std::string&) override { return false; }
-  Result<std::int64_t> count_stray_rows() override { return 0; }
 
   std::vector<std::pair<Ticket, Command>> asked;
   std::vector<std::pair<Ticket, OutgoingRequest>> sent;

@@ -102,12 +102,14 @@ void Dispatcher::State::run() {
     tell(dispatch, std::move(news));
     Duration wait = dispatch.step(clock.now(), uptime());
     if (give_up_at) {
-      if (dispatch.idle() || dispatch.engine_is_gone()) return;
-      if (uptime() >= *give_up_at) {
-        if (is_caller_stopped) return;
-        if (options.log)
-          options.log(std::to_string(dispatch.under_way()) +
+      const bool is_over = dispatch.idle() || dispatch.engine_is_gone();
+      if (is_over || (uptime() >= *give_up_at && is_caller_stopped)) {
+        if (dispatch.open() > 0 && options.log)
+          options.log(std::to_string(dispatch.open()) +
                       " service calls are still under way and are left to the next server");
+        return;
+      }
+      if (uptime() >= *give_up_at) {
         caller.stop();  // what has not left is known to have failed, and that is still stored
         is_caller_stopped = true;
         give_up_at = uptime() + patience_at_the_end;

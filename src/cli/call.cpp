@@ -10,7 +10,6 @@
 #include "base/base64.hpp"
 #include "base/json_document.hpp"
 #include "base/text.hpp"
-#include "base/time.hpp"
 #include "cli/exchange.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
@@ -23,8 +22,9 @@ namespace {
 
 struct Options {
   RemoteOptions remote;
-  std::string id, url, name, method, body, in, due_at, due_from, due_until, probe, key, by, reason, status,
-      cursor, file;
+  std::optional<std::string> body;
+  std::string id, url, name, method, in, due_at, due_from, due_until, probe, key, by, reason, status, cursor,
+      file;
   std::vector<std::string> headers, tags;
   int timeout_ms = 0, redirects = 0, limit = 50;
 };
@@ -38,10 +38,12 @@ std::string call_target(const Options& options) {
   return calls_target(options) + "/" + http::percent_encode(options.id);
 }
 
-std::string due_of(const Options& options) {
+// "dueAt":… or "delaySeconds":…, with a comma before; a delay is not made a time here, because a repeated
+// request must say the same.
+std::string when_of(const Options& options) {
+  if (!options.due_at.empty()) return ",\"dueAt\":" + baton::quoted(options.due_at);
   const auto delay = workflow::read_span(options.in);
-  if (!delay) return options.due_at;
-  return to_iso(std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()) + *delay);
+  return delay ? fmt::format(",\"delaySeconds\":{}", static_cast<double>(delay->count()) / 1000) : "";
 }
 
 std::string reason_of(const Fields& call) {
@@ -75,37 +77,52 @@ void print_call(const Fields& call) {
 
 // What is sent, as it is or, like with curl, from @FILE.
 Result<std::string> body_of(const Options& options) {
-  if (!options.body.starts_with('@')) return options.body;
-  return read_file(options.body.substr(1));
+  const std::string text = options.body.value_or("");
+  if (text.starts_with('@')) return read_file(text.substr(1));
+  if (!is_utf8(text))
+    return fail(Code::invalid, "the body is not UTF-8; put it into a file and say -d @FILE");
+  return text;
+}
+
+// {"A":"1","B":"2, 3"}: one that comes twice is one, with a comma between.
+Result<std::string> headers_of(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const std::string& header : options.headers) {
+    const auto colon = header.find(':');
+    if (colon == std::string::npos || colon == 0) return fail(Code::invalid, "a header is NAME:VALUE");
+    const std::string name = header.substr(0, colon),
+                      value(trimmed(std::string_view(header).substr(colon + 1)));
+    const auto same =
+        std::ranges::find_if(headers, [&](const auto& each) { return lower(each.first) == lower(name); });
+    if (same == headers.end())
+      headers.emplace_back(name, value);
+    else
+      same->second += ", " + value;
+  }
+  std::string text;
+  for (const auto& [name, value] : headers)
+    text += (text.empty() ? "" : ",") + baton::quoted(name) + ":" + baton::quoted(value);
+  return "{" + text + "}";
 }
 
 // What to submit; what is wrong with it otherwise.
 Result<std::string> submission(const Options& options) {
   TRY_ASSIGN(const std::string content, body_of(options));
-  std::string headers;
-  for (const std::string& header : options.headers) {
-    const auto colon = header.find(':');
-    if (colon == std::string::npos || colon == 0) return fail(Code::invalid, "a header is NAME:VALUE");
-    const auto value = header.find_first_not_of(' ', colon + 1);
-    headers += (headers.empty() ? "" : ",") + baton::quoted(header.substr(0, colon)) + ":" +
-               baton::quoted(value == std::string::npos ? "" : header.substr(value));
-  }
-  std::string method = options.method.empty() ? (content.empty() ? "GET" : "POST") : options.method;
+  TRY_ASSIGN(const std::string headers, headers_of(options));
+  std::string method = options.method.empty() ? (options.body ? "POST" : "GET") : options.method;
   std::ranges::transform(method, method.begin(),
                          [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   std::string body = "{\"name\":" + baton::quoted(options.name.empty() ? "call" : options.name) +
                      ",\"requestSpec\":{\"method\":" + baton::quoted(method) +
-                     ",\"url\":" + baton::quoted(options.url) + ",\"headers\":{" + headers + "}";
-  const bool is_text = JsonDocument::parse(baton::quoted(content)).has_value() && !content.contains('\0');
+                     ",\"url\":" + baton::quoted(options.url) + ",\"headers\":" + headers;
+  const bool is_text = is_utf8(content) && !content.contains('\0');
   if (!content.empty() && is_text) body += ",\"body\":" + baton::quoted(content);
   if (!is_text) body += ",\"bodyBase64\":" + baton::quoted(base64(content));
   if (options.timeout_ms > 0) body += ",\"timeoutMs\":" + std::to_string(options.timeout_ms);
   if (options.redirects > 0) body += ",\"redirects\":" + std::to_string(options.redirects);
   if (!options.probe.empty()) body += ",\"probe\":{\"url\":" + baton::quoted(options.probe) + "}";
   body += "}";
-  if (!options.due_at.empty()) body += ",\"dueAt\":" + baton::quoted(options.due_at);
-  if (const auto delay = workflow::read_span(options.in))  // not a time: a repeated submit must say the same
-    body += fmt::format(",\"delaySeconds\":{}", static_cast<double>(delay->count()) / 1000);
+  body += when_of(options);
   if (!options.tags.empty()) body += ",\"tags\":" + json_array(options.tags);
   if (!options.key.empty()) body += ",\"idempotencyKey\":" + baton::quoted(options.key);
   return body + "}";
@@ -145,8 +162,8 @@ struct Count {
   std::size_t made = 0, known = 0, refused = 0;
 };
 
-int submit_some(const Options& options, const std::string& calls, Count& count) {
-  return post(options.remote, calls_target(options) + ":batch", "[" + calls + "]", [&](const Fields& answer) {
+int submit_some(const RemoteOptions& remote, const Options& options, const std::string& calls, Count& count) {
+  return post(remote, calls_target(options) + ":batch", "[" + calls + "]", [&](const Fields& answer) {
     for (const Fields& call : answer.items("calls")) {
       if (call.has("error")) {
         ++count.refused;
@@ -166,6 +183,8 @@ int submit_all(const Options& options) {
   }
   constexpr std::size_t at_once = 1'000, bytes_at_once = 3 << 20;  // what the server takes
   const auto calls = calls_in(*text);
+  RemoteOptions in_words = options.remote;  // answers are counted, not shown
+  in_words.as_json = false;
   Count count;
   std::size_t begin = 0;
   while (begin < calls.size()) {
@@ -174,14 +193,18 @@ int submit_all(const Options& options) {
     for (; end < calls.size() && end - begin < at_once && some.size() + calls[end].size() < bytes_at_once;
          ++end)
       some += "," + calls[end];
-    if (const int code = submit_some(options, some, count); code != exit_ok) {
+    if (const int code = submit_some(in_words, options, some, count); code != exit_ok) {
       complain(fmt::format("calls {} to {} of the file were not submitted, nor those behind them", begin + 1,
                            end));
       return code;
     }
     begin = end;
   }
-  fmt::print(stderr, "{} submitted, {} known already, {} refused\n", count.made, count.known, count.refused);
+  if (options.remote.as_json)
+    print_json(
+        fmt::format(R"({{"submitted":{},"known":{},"refused":{}}})", count.made, count.known, count.refused));
+  else
+    fmt::print("{} submitted, {} known already, {} refused\n", count.made, count.known, count.refused);
   return count.refused > 0 ? exit_failed : exit_ok;
 }
 
@@ -205,22 +228,21 @@ int list(const Options& options) {
 
 int show(const Options& options) { return get(options.remote, call_target(options), print_call); }
 
+// Through restarts of the server too: that is when people watch.
 int watch(const Options& options) {
+  Remote remote(options.remote);
   std::string last;
   while (true) {
-    bool over = false, failed = false;
-    const int code = get(options.remote, call_target(options), [&](const Fields& call) {
-      const std::string status = call.text("status");
-      failed = status == "Failed";
-      over = failed || status == "Succeeded";
-      if (over) return print_call(call);
-      if (status != last)
-        fmt::print("{} {}, due {}\n", call.text("serviceCallId"), status, call.text("dueAt"));
-      std::fflush(stdout);
-      last = status;
-    });
-    if (code != 0) return code;
-    if (over) return failed ? exit_failed : exit_ok;
+    const auto answer = remote.get(call_target(options));
+    if (answer && !answer->ok() && answer->status < 500) return refuse(options.remote, *answer);
+    std::string status = "no answer from the server yet";
+    if (answer && answer->ok()) status = Fields(answer->body).text("status");
+    if (status == "Succeeded" || status == "Failed") {
+      const int code = tell(options.remote, answer, print_call);
+      return code != exit_ok ? code : status == "Failed" ? exit_failed : exit_ok;
+    }
+    if (status != last) fmt::print(stderr, "{} {}\n", options.id, status);
+    last = status;
     std::this_thread::sleep_for(std::chrono::milliseconds{250});  // the API has nothing to wait on for a call
   }
 }
@@ -234,18 +256,24 @@ int cancel(const Options& options) {
   return post(options.remote, call_target(options) + "/cancel",
               json_object({{"by", options.by}, {"reason", options.reason}}), print_short);
 }
+// {"a":1} and ,"b":2 are {"a":1,"b":2}.
+std::string joined(const std::string& object, const std::string& more) {
+  if (object == "{}") return more.empty() ? object : "{" + more.substr(1) + "}";
+  return object.substr(0, object.size() - 1) + more + "}";
+}
+
 int reschedule(const Options& options) {
-  const std::string due = due_of(options);
-  if (due.empty()) {
+  const std::string when = when_of(options);
+  if (when.empty()) {
     complain("say when: --due TIME or --in SPAN");
     return exit_usage;
   }
   return post(options.remote, call_target(options) + "/reschedule",
-              json_object({{"dueAt", due}, {"by", options.by}, {"reason", options.reason}}), print_short);
+              joined(json_object({{"by", options.by}, {"reason", options.reason}}), when), print_short);
 }
 int repeat(const Options& options) {
   return post(options.remote, call_target(options) + "/repeat",
-              json_object({{"dueAt", due_of(options)}, {"idempotencyKey", options.key}}), print_short);
+              joined(json_object({{"idempotencyKey", options.key}}), when_of(options)), print_short);
 }
 
 void add_due(CLI::App& command, Options& options, const std::string& otherwise) {

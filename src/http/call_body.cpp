@@ -31,6 +31,8 @@ std::vector<std::pair<std::string, std::string>> read_headers(JsonView headers, 
     }
     read.emplace_back(key, value.string());
   }
+  // Their order means nothing, and whoever submits again may have another one.
+  std::ranges::stable_sort(read, {}, [](const auto& header) { return lower(header.first); });
   return read;
 }
 
@@ -44,7 +46,7 @@ std::string as_json(const std::vector<std::pair<std::string, std::string>>& head
 Json shown_headers(const OutgoingRequest& request) {
   std::map<std::string, std::string> headers;  // of those that come twice, in whatever case, both
   for (const auto& [key, value] : request.headers) {
-    const std::string_view seen = is_sensitive(key) ? redacted : value;
+    const std::string seen = is_sensitive(key) ? std::string(redacted) : without_secrets(value);
     const auto [it, is_new] = headers.try_emplace(key, seen);
     if (!is_new) it->second.append(", ").append(seen);
   }
@@ -72,6 +74,7 @@ std::string read_body(JsonView spec, Fields& fields) {
   if (encoded) {
     auto bytes = from_base64(*encoded);
     if (!bytes) fields.wrong("bodyBase64", "is not base64 with padding");
+    if (bytes && bytes->size() > body_bytes_max) fields.wrong("bodyBase64", "is larger than 1 MiB");
     return std::move(bytes).value_or("");
   }
   if (!body || body.is_null()) return {};
@@ -248,13 +251,13 @@ void refuse_others(JsonView object, std::initializer_list<std::string_view> know
     if (std::ranges::find(known, key) == known.end()) fields.wrong(key, "is not a field of this");
 }
 
-std::optional<std::string> read_key(const Request& request, Fields& fields, std::vector<FieldError>& errors) {
-  auto key = fields.text("idempotencyKey", 200);
+std::optional<std::string> use_header(const Request& request, std::optional<std::string> key,
+                                      std::vector<FieldError>& errors) {
   const auto& header = request.idempotency_key;
   if (!header) return key;
   if (!is_printable(*header, 200))
     errors.push_back({"Idempotency-Key", "must have 1 to 200 bytes and no control characters"});
-  if (key && *key != *header) fields.wrong("idempotencyKey", "differs from the header Idempotency-Key");
+  if (key && *key != *header) errors.push_back({"idempotencyKey", "differs from the header Idempotency-Key"});
   return header;
 }
 
@@ -274,6 +277,9 @@ std::optional<Time> read_due(JsonView object, Fields& fields) {
 }
 
 When read_when(const Call& call, JsonView object, Fields& fields) {
+  for (const char* key : {"dueAt", "delaySeconds"})
+    if (const auto value = object.find(key); value && value.is_null())
+      fields.wrong(key, "is null; leave it out for a call that is made at once");
   When when{.due_at = read_due(object, fields), .told = {}};
   if (when.due_at) when.told = to_iso(*when.due_at);
   constexpr double ten_years = 10 * 366.0 * 24 * 3600;
@@ -291,8 +297,8 @@ std::expected<SubmitCalls, Response> read_submission(Call& call) {
   std::vector<FieldError> errors;
   SubmitCalls command;
   command.calls.push_back(read_call(call, document->root(), "", errors));
-  Fields fields(document->root(), "", errors);
-  command.calls.front().idempotency_key = read_key(call.request, fields, errors);
+  NewCall& wanted = command.calls.front();
+  wanted.idempotency_key = use_header(call.request, std::move(wanted.idempotency_key), errors);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   return command;
 }

@@ -15,9 +15,9 @@ namespace baton::http {
 // A field that is misspelt would be left out, and the call made at once or without its key. That cannot be
 // undone.
 void refuse_others(JsonView object, std::initializer_list<std::string_view> known, Fields& fields);
-// The header Idempotency-Key, or the field idempotencyKey.
-[[nodiscard]] std::optional<std::string> read_key(const Request& request, Fields& fields,
-                                                  std::vector<FieldError>& errors);
+// The header Idempotency-Key, or else the key of the body.
+[[nodiscard]] std::optional<std::string> use_header(const Request& request, std::optional<std::string> key,
+                                                    std::vector<FieldError>& errors);
 // The field dueAt; none: it is not there, or wrong.
 [[nodiscard]] std::optional<Time> read_due(JsonView object, Fields& fields);
 // dueAt, or delaySeconds from now.

@@ -250,7 +250,7 @@ Task<Response> repeat_call(Call& call) {
   RepeatCall command{.origin = key_of(call.request),
                      .new_id = call::CallId{call.new_id()},
                      .due_at = when.due_at,
-                     .idempotency_key = read_key(call.request, fields, errors),
+                     .idempotency_key = use_header(call.request, fields.text("idempotencyKey", 200), errors),
                      .request_hash = {},
                      .causation_id = call.request.request_id};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);

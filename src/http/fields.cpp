@@ -97,7 +97,7 @@ std::optional<Time> Fields::time(std::string_view key) {
   const auto value = expect(key, JsonKind::string);
   if (!value) return std::nullopt;
   const auto time = from_iso(value.string());
-  if (!time) wrong(key, "must be an instant as 2026-01-31T08:00:00Z");
+  if (!time) wrong(key, "must be an instant as 2026-01-31T08:00:00Z, from 1970 to 9999");
   return time;
 }
 

@@ -10,6 +10,7 @@
 #include "ports/commands.hpp"
 #include "ports/data_source.hpp"
 #include "ports/reads.hpp"
+#include "tests/support/without_calls.hpp"
 
 namespace baton::http {
 
@@ -24,29 +25,10 @@ struct RunbookRows {
   std::vector<workflow::LogLine> logs;
 };
 
-class RunbookMemoryReads : public Reads {
+// Service calls are tested on a real store.
+class RunbookMemoryReads : public support::WithoutCalls<Reads> {
  public:
   RunbookMemoryReads(RunbookRows& rows, std::mutex& mutex) : runbook_rows_(rows), mutex_(mutex) {}
-
-  // Service calls are tested on a real store.
-  Result<std::optional<call::Call>> service_call(const call::CallKey&) override { return std::nullopt; }
-  Result<std::vector<call::EventRow>> call_events(const call::CallKey&) override { return std::vector<call::EventRow>{}; }
-  Result<std::vector<call::Call>> calls(const CallFilter&, const std::optional<call::Due>&, std::size_t) override {
-    return std::vector<call::Call>{};
-  }
-  Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill&) override { return std::vector<call::Due>{}; }
-  Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time, Time) override {
-    return std::vector<std::pair<call::Lane, Time>>{};
-  }
-  Result<std::vector<call::CallKey>> running_calls(const call::CallKey&, std::size_t) override {
-    return std::vector<call::CallKey>{};
-  }
-  Result<std::optional<call::Request>> call_request(const call::CallKey&) override { return std::nullopt; }
-  Result<std::vector<call::CallKey>> call_keys(const call::CallKey&, std::size_t) override {
-    return std::vector<call::CallKey>{};
-  }
-  Result<bool> has_tag(const call::CallKey&, const std::string&) override { return false; }
-  Result<std::int64_t> count_stray_rows() override { return 0; }
 
   Result<std::vector<runbook::Runbook>> runbooks(const std::string& after, std::size_t limit) override {
     return pick(runbook_rows_.runbooks, limit, [&](const auto& row) { return row.name > after; });

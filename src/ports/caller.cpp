@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 
 #include "base/text.hpp"
@@ -59,28 +60,61 @@ Result<> check_method(const std::string& method) {
   return {};
 }
 
-constexpr std::string_view telling[] = {"cookie", "authoriz",   "authentic", "token",     "secret", "key",
-                                        "passw", "passp", "bearer", "hmac", "credential", "session",   "signature", "jwt"};
+constexpr std::string_view telling[] = {"cookie",     "authoriz", "authentic", "token",  "secret",
+                                        "key",        "passw",    "passp",     "bearer", "hmac",
+                                        "credential", "session",  "signature", "jwt"};
 
 }  // namespace
 
 bool is_sensitive(std::string_view name) {
+  constexpr std::string_view endings[] = {"auth", "otp", "sig", "pin", "pwd"};
   const std::string small = lower(name);
-  return small.ends_with("auth") || small == "otp" || small == "sig" || small == "pwd" || small == "code" ||
+  return small == "code" ||
+         std::ranges::any_of(endings, [&](std::string_view word) { return small.ends_with(word); }) ||
          std::ranges::any_of(telling, [&](std::string_view word) { return small.contains(word); });
 }
 
-std::string without_secrets(std::string_view url) {
+namespace {
+
+// %6b is k, in whatever name it hides.
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* at = text.data() + i + 1;
+    const bool is_code =
+        text[i] == '%' && i + 2 < text.size() && std::from_chars(at, at + 2, byte, 16).ptr == at + 2;
+    out += is_code ? static_cast<char>(byte) : text[i];
+    if (is_code) i += 2;
+  }
+  return out;
+}
+
+// user:password@ of a URL.
+std::string without_user(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme == url.npos) return std::string(url);
+  const auto begin = scheme + 3;
+  const auto end = std::min(url.find_first_of("/?#", begin), url.size());
+  const auto at = url.substr(0, end).rfind('@');
+  if (at == url.npos || at < begin) return std::string(url);
+  return std::string(url.substr(0, begin)).append(redacted).append(url.substr(at));
+}
+
+}  // namespace
+
+std::string without_secrets(std::string_view text) {
+  const std::string url = without_user(text);
   const auto query = url.find_first_of("?#");
-  if (query == url.npos) return std::string(url);
-  std::string out(url.substr(0, query));
+  if (query == url.npos) return url;
+  std::string out = url.substr(0, query);
   char separator = url[query];
-  for (std::string_view rest = url.substr(query + 1); separator != '\0';) {
+  for (std::string_view rest = std::string_view(url).substr(query + 1); separator != '\0';) {
     const auto end = rest.find_first_of("&;#");
     const std::string_view parameter = rest.substr(0, end);
     const auto equals = parameter.find('=');
     out += separator;
-    if (equals != parameter.npos && is_sensitive(parameter.substr(0, equals)))
+    if (equals != parameter.npos && is_sensitive(decoded(parameter.substr(0, equals))))
       out.append(parameter.substr(0, equals + 1)).append(redacted);
     else
       out += parameter;

@@ -93,6 +93,9 @@ TEST(Secrets, AreLeftOutOfUrls) {
             "https://a.example/x?api_key=[redacted]&n=1&token=[redacted]#f");
   EXPECT_EQ(without_secrets("https://a.example/?X-Amz-Signature=00&sig=1&sign=2;pwd=3"),
             "https://a.example/?X-Amz-Signature=[redacted]&sig=[redacted]&sign=2;pwd=[redacted]");
+  EXPECT_EQ(without_secrets("https://a.example/cb#access_token=t"), "https://a.example/cb#access_token=[redacted]");
+  EXPECT_EQ(without_secrets("https://u:p@a.example/x@y"), "https://[redacted]@a.example/x@y");
+  EXPECT_EQ(without_secrets("https://a.example/?to%6ben=t"), "https://a.example/?to%6ben=[redacted]");
   EXPECT_EQ(without_secrets("https://a.example/?token&key="), "https://a.example/?token&key=[redacted]");
 }
 

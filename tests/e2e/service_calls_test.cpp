@@ -65,6 +65,10 @@ TEST_F(ServiceCalls, ThatCannotBeMadeAreRefusedAtOnce) {
       422);
   EXPECT_EQ(status(R"({"url":"http://a.example/","bodyBase64":"a"})"), 422);
   EXPECT_EQ(status(R"({})"), 422);
+  EXPECT_EQ(
+      ask(client, "POST", calls(), R"({"name":"x","dueAt":null,"requestSpec":{"url":"http://a.example/"}})")
+          .status,
+      422);
   EXPECT_EQ(status(R"("http://a.example/")"), 422);
   EXPECT_EQ(ask(client, "POST", calls(), "[]").status, 422);
   EXPECT_EQ(ask(client, "GET", calls()).body.at("serviceCalls").as_array().size(), 0U);
@@ -135,6 +139,14 @@ TEST_F(ServiceCalls, MayDifferInNothingWithTheSameKey) {
   traced["correlationId"] = "c";
   EXPECT_EQ(ask(client, "POST", calls(), json::serialize(traced)).status, 409);
   EXPECT_EQ(with("method", "POST").status, 202) << "it is the same";
+  const auto with_headers = [&](const std::string& headers) {
+    return ask(
+        client, "POST", calls(),
+        R"({"name":"h","idempotencyKey":"h","dueAt":"2099-01-01T00:00:00Z","requestSpec":{"url":"http://a.example/","headers":)" +
+            headers + "}}");
+  };
+  EXPECT_EQ(with_headers(R"({"A":"1","B":"2"})").text("serviceCallId"),
+            with_headers(R"({"B":"2","A":"1"})").text("serviceCallId"));
   // A delay is the same an hour later.
   json::object delayed{{"name", "d"},
                        {"delaySeconds", 3600},
@@ -267,7 +279,11 @@ TEST_F(ServiceCalls, HaveACommandForEachThing) {
   const Ran bad = call_({"submit", sink_.url() + "/bad"});
   EXPECT_EQ(call_({"watch", bad.out.substr(0, 36)}).code, 1) << "it has failed";
   EXPECT_NE(call_({"show", bad.out.substr(0, 36)}).out.find("HttpError"), std::string::npos);
+  EXPECT_EQ(json::parse(call_({"watch", id, "--json"}).out).at("status").as_string(), "Succeeded")
+      << "once, then it ends";
   EXPECT_EQ(call_({"repeat", id}).code, 0);
+  const auto repeat = [&] { return call_({"repeat", id, "--key", "r", "--in", "1h"}).out.substr(0, 36); };
+  EXPECT_EQ(repeat(), repeat());
   const Ran later = call_({"submit", sink_.url() + "/never", "--in", "2h"});
   EXPECT_EQ(call_({"cancel", later.out.substr(0, 36), "--reason", "no"}).code, 0);
   EXPECT_EQ(call_({"cancel", later.out.substr(0, 36)}).code, 1);
@@ -277,9 +293,40 @@ TEST_F(ServiceCalls, HaveACommandForEachThing) {
   std::ofstream(file) << lines;
   const Ran many = call_({"submit-all", file});
   EXPECT_EQ(many.code, 0) << many.err;
-  EXPECT_NE(many.err.find("1500 submitted"), std::string::npos) << many.err;
+  EXPECT_NE(many.out.find("1500 submitted"), std::string::npos) << many.out;
+  json::object keyed = call("/keyed", now() + 1h);
+  keyed["idempotencyKey"] = "one";
+  std::ofstream(file) << json::serialize(json::array{keyed});
+  EXPECT_EQ(call_({"submit-all", file}).code, 0);
+  keyed["name"] = "another";
+  std::ofstream(file) << json::serialize(json::array{keyed});
+  const Ran refused = call_({"submit-all", file, "--json"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(json::parse(refused.out).at("refused").as_int64(), 1) << refused.out;
   EXPECT_EQ(call_({"submit", "ftp://x"}).code, 1);
   EXPECT_EQ(call_({"submit", sink_.url(), "--in", "soon"}).code, 2);
+}
+
+TEST_F(ServiceCalls, CarryAnyBytes) {
+  std::string got, head;
+  FakeServer sink([&](const FakeServer::Request& request) -> FakeServer::Reply {
+    got = request.body, head = request.head;
+    return {};
+  });
+  Server server(options(data_.path()));
+  const auto sent = [&](const std::string& bytes) {
+    std::ofstream(data_.path() / "bytes", std::ios::binary) << bytes;
+    const Ran made = baton({"call", "submit", sink.url(), "-d", "@" + (data_.path() / "bytes").string(), "-H",
+                            "X: a", "-H", "x: b", "--server", server.url()});
+    EXPECT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(baton({"call", "watch", made.out.substr(0, 36), "--server", server.url()}).code, 0);
+    return got;
+  };
+  using namespace std::string_literals;
+  for (const std::string& bytes : {"gr\xc3\xbc\xc3\x9f"s, "\x89PNG\r\n\x1a\n"s, "a\0\xff"s, ""s})
+    EXPECT_EQ(sent(bytes), bytes);
+  EXPECT_TRUE(head.starts_with("POST ")) << head;
+  EXPECT_NE(head.find("X: a, b"), std::string::npos) << head;
 }
 
 TEST_F(ServiceCalls, AreWhatTheirEventsComeTo) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/call/call.hpp"
+#include "tests/support/without_calls.hpp"
 
 namespace baton::simulation {
 
@@ -37,7 +38,7 @@ bool has(const OptionalJson& meta, std::string_view word) { return meta && meta-
 }  // namespace
 
 // The store as it is read by whoever makes the calls.
-class CallWorld::StoredCalls final : public CallReads {
+class CallWorld::StoredCalls final : public support::WithoutCalls<> {
  public:
   StoredCalls(const support::MemoryDatabase& database, std::function<bool()> fails)
       : database_(database), fails_(std::move(fails)) {}
@@ -79,19 +80,6 @@ class CallWorld::StoredCalls final : public CallReads {
     }
     return std::vector<std::pair<call::Lane, Time>>(found.begin(), found.end());
   }
-  // Of no use here.
-  Result<std::vector<call::EventRow>> call_events(const CallKey&) override {
-    return std::vector<call::EventRow>{};
-  }
-  Result<std::vector<call::Call>> calls(const CallFilter&, const std::optional<call::Due>&,
-                                        std::size_t) override {
-    return std::vector<call::Call>{};
-  }
-  Result<std::vector<CallKey>> call_keys(const CallKey&, std::size_t) override {
-    return std::vector<CallKey>{};
-  }
-  Result<bool> has_tag(const CallKey&, const std::string&) override { return false; }
-  Result<std::int64_t> count_stray_rows() override { return 0; }
 
  private:
   static std::unexpected<Error> away() { return fail(Code::unavailable, "the store does not answer"); }
