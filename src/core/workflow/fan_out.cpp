@@ -115,12 +115,17 @@ std::expected<Expansion, std::string> Decision::source_of(NodeIndex i) {
   return run_.expansions[i] = {std::make_shared<const json::value>(*std::move(items)), run_.values};
 }
 
+// A fan-out has no attempts of its own. Its retry_base says, from when it is begun again by the retry of a job until all
+// its children were walked over, that those that have failed are to be done again.
+constexpr std::int32_t children_are_retried = 1;
+
 void Decision::begin_fan_out(NodeIndex i) {
   Slot& slot = run_.at(i);
   if (is_paused()) return;       // stays READY
   if (slot.state.items_total) {  // it has run before, and the job is retried: its children go on
     set_status(slot, NodeStatus::running);
     start_job();
+    slot.state.retry_base = children_are_retried;
     return begin_sweep(slot);
   }
   const auto source = source_of(i);
@@ -186,12 +191,14 @@ void Decision::begin_sweep(Slot& fan_out) {
   fan_out.changed = true;
 }
 
-// A child whose fan-out goes on: what was parked by a pause, or ended by the end of a job that is retried.
+// A child whose fan-out goes on: what was parked by a pause, or ended by the end of a job that is retried. A walk after a
+// pause leaves alone what has failed: it is nobody's wish that it be done again.
 void Decision::revive(NodeRef ref) {
   Slot& child = run_.at(ref);
   const NodeStatus status = child.state.status;
   const bool parked = status == NodeStatus::ready && !child.state.timer_due;
   const bool retried = status == NodeStatus::failed &&
+                       run_.at(ref.node).state.retry_base == children_are_retried &&
                        (run_.node(ref).on_item_failure == Consequence::fail || child.state.dead_at);
   if (retried) {
     NodeState& parent = run_.at(ref.node).state;
@@ -231,6 +238,7 @@ void Decision::sweep(NodeIndex i) {
   if (until < state.items_created) return;
   state.sweep_next.reset();
   state.timer_due.reset();
+  state.retry_base = 0;
   if (state.status == NodeStatus::running) item_ended(i);
 }
 

@@ -394,5 +394,26 @@ TEST(FanIn, WhatItGatheredIsThereForTheExpressionsBehindIt) {
   EXPECT_EQ(m.params("publish"), R"({"all":{"results":["a","b"],"count":2,"failed":0}})");
 }
 
+TEST(FanOut, APauseDoesNotDoAgainWhatHasFailed) {
+  Machine::Options options{.input = R"({"list":[0,1]})"};
+  options.policy.deliveries_max = 1;
+  Machine m(
+      "  start: {type: start, next: split}\n"
+      "  split: {type: fan_out, source: '{{ inputs.list }}', on_item_failure: continue, max_parallel: 1,\n"
+      "          task: {handler: work, queue: q}, next: merge}\n"
+      "  merge: {type: fan_in, next: end}\n  end: {type: end}\n",
+      options);
+  ASSERT_TRUE(m.give("split_0"));
+  m.tick("split_0");  // its worker was not heard of again, and there is no other try
+  ASSERT_EQ(m.state("split_0").status, NodeStatus::failed);
+  ASSERT_TRUE(m.state("split_0").dead_at);
+  ASSERT_TRUE(pause(m.run, "", "", m.policy, m.now, m.journal));
+  ASSERT_TRUE(resume(m.run, "", "", m.policy, m.now, m.journal));
+  m.chunks();
+  EXPECT_EQ(m.state("split_0").status, NodeStatus::failed);
+  EXPECT_EQ(m.state("split").items_done, 1);
+  EXPECT_EQ(m.dispatched(), std::vector<std::string>{"split_1"});
+}
+
 }  // namespace
 }  // namespace baton::workflow
