@@ -136,7 +136,6 @@ void ServiceCallsCrash::survive_kills(const std::string& store, int kills) {
 TEST_F(ServiceCallsCrash, FiftyKills) { survive_kills(sqlite(), 50); }
 
 TEST_F(ServiceCallsCrash, KillsOnPostgres) {
-  if (!support::PostgresServer::available()) GTEST_SKIP();
   support::PostgresServer postgres;
   survive_kills(postgres.create_database("calls"), 12);
 }
@@ -222,7 +221,6 @@ TEST_F(ServiceCallsCrash, AStopDoesNotWaitForEver) {
 }
 
 TEST_F(ServiceCallsCrash, PostgresIsRestartedUnderneath) {
-  if (!support::PostgresServer::available()) GTEST_SKIP();
   support::PostgresServer postgres;
   Server server(on(postgres.create_database("calls")));
   auto client = server.client();

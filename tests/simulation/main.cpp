@@ -25,33 +25,31 @@ struct Totals {
   std::size_t seeds = 0, steps = 0, jobs = 0, batches = 0, calls = 0, restarts = 0;
 };
 
-std::string run_calls(std::uint64_t seed, Totals& totals) {
-  CallWorld world(seed);
-  std::string broken;
+// The broken invariant, or nothing.
+template <class AnyWorld>
+std::string run(AnyWorld& world) {
   try {
     world.run();
   } catch (const Violation& violation) {
-    broken = violation.what;
+    return violation.what;
   } catch (const BrokenInvariant& invariant) {
-    broken = "an ENSURE failed: " + invariant.what;
+    return "an ENSURE failed: " + invariant.what;
   }
+  return {};
+}
+
+std::string run_calls(std::uint64_t seed, Totals& totals) {
+  CallWorld world(seed);
+  const std::string broken = run(world);
   totals.calls += world.calls();
   totals.restarts += world.restarts();
   return broken;
 }
 
-// The broken invariant, or nothing.
 std::string run_seed(std::uint64_t seed, Totals& totals, bool trace = false) {
   World world(seed);
   world.trace(trace);
-  std::string broken;
-  try {
-    world.run();
-  } catch (const Violation& violation) {
-    broken = violation.what;
-  } catch (const BrokenInvariant& invariant) {
-    broken = "an ENSURE failed: " + invariant.what;
-  }
+  const std::string broken = run(world);
   ++totals.seeds;
   totals.steps += world.steps();
   totals.jobs += world.jobs();
