@@ -193,7 +193,8 @@ NewCall read_call(Call& call, JsonView object, const std::string& name, std::vec
     read_spec(spec, name.empty() ? "requestSpec" : name + ".requestSpec", errors, wanted);
   wanted.key = {Tenant{call.request.captures[0]}, call::CallId{call.new_id()}};
   wanted.causation_id = call.request.request_id;
-  wanted.request_hash = hash_of(wanted, when.told);
+  if (wanted.idempotency_key || call.request.idempotency_key)
+    wanted.request_hash = hash_of(wanted, when.told);
   return wanted;
 }
 
