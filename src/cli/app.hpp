@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 
 namespace CLI {
 class App;

@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli/input.hpp"
-#include "cli/output.hpp"
-#include "cli/progress.hpp"
-#include "cli/token_text.hpp"
+#include "cli/commands/input.hpp"
+#include "cli/commands/token_text.hpp"
+#include "cli/terminal/output.hpp"
+#include "cli/terminal/progress.hpp"
 
 namespace baton::cli {
 namespace {

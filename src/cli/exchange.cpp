@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "cli/commands.hpp"
-#include "cli/input.hpp"
-#include "cli/output.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/commands/input.hpp"
+#include "cli/terminal/output.hpp"
 
 namespace baton::cli {
 

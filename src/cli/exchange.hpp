@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/fields.hpp"
 #include "cli/remote.hpp"
+#include "cli/terminal/fields.hpp"
 
 namespace baton::cli {
 

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "cli/commands.hpp"
+#include "cli/commands/commands.hpp"
 
 int main(int argc, char** argv) {
   const int code = baton::cli::run({argv + 1, argv + argc});

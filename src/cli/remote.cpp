@@ -9,11 +9,11 @@
 
 #include "base/diagnostic.hpp"
 #include "base/json.hpp"
-#include "cli/commands.hpp"
-#include "cli/fields.hpp"
-#include "cli/output.hpp"
-#include "http/client.hpp"
-#include "http/text.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/terminal/fields.hpp"
+#include "cli/terminal/output.hpp"
+#include "http/wire/client.hpp"
+#include "http/wire/text.hpp"
 
 namespace baton::cli {
 

@@ -1,7 +1,7 @@
 // Deciding: each command and each due timer, in order, against the rows at hand. Pure but for the batch that
 // it fills.
 #include "base/mutant.hpp"
-#include "core/workflow/input.hpp"
+#include "core/workflow/definition/input.hpp"
 #include "engine/batch.hpp"
 
 namespace baton::engine {

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "core/workflow/definition.hpp"
+#include "core/workflow/definition/definition.hpp"
 #include "ports/store.hpp"
 
 namespace baton::engine {

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "core/workflow/run.hpp"
+#include "core/workflow/machine/run.hpp"
 #include "ports/store.hpp"
 
 namespace baton::engine {

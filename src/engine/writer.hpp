@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/metrics.hpp"
-#include "core/runbook/machine.hpp"
-#include "core/workflow/machine.hpp"
+#include "core/runbook/machine/machine.hpp"
+#include "core/workflow/machine/machine.hpp"
 #include "engine/definitions.hpp"
 #include "engine/progressions.hpp"
 #include "engine/queues.hpp"

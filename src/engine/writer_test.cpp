@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/runbook/messages.hpp"
+#include "core/runbook/machine/messages.hpp"
 #include "tests/support/memory_store.hpp"
 
 namespace baton::engine {

@@ -11,9 +11,9 @@
 
 #include "base/json.hpp"
 #include "base/time.hpp"
-#include "core/workflow/definition.hpp"
-#include "core/workflow/machine.hpp"
-#include "core/workflow/rows.hpp"
+#include "core/workflow/definition/definition.hpp"
+#include "core/workflow/machine/machine.hpp"
+#include "core/workflow/machine/rows.hpp"
 #include "ports/call_commands.hpp"
 #include "ports/refusal.hpp"
 #include "ports/runbook_commands.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "core/runbook/definition.hpp"
+#include "core/runbook/definition/definition.hpp"
 
 namespace baton {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "core/workflow/rows.hpp"
+#include "core/workflow/machine/rows.hpp"
 #include "ports/call_reads.hpp"
 #include "ports/runbook_reads.hpp"
 

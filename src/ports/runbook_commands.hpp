@@ -10,10 +10,10 @@
 
 #include "base/json.hpp"
 #include "base/time.hpp"
-#include "core/runbook/definition.hpp"
-#include "core/runbook/members.hpp"
-#include "core/runbook/messages.hpp"
-#include "core/runbook/rows.hpp"
+#include "core/runbook/definition/definition.hpp"
+#include "core/runbook/machine/messages.hpp"
+#include "core/runbook/machine/rows.hpp"
+#include "core/runbook/members/members.hpp"
 
 namespace baton {
 

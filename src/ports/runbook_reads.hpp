@@ -10,8 +10,8 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "core/runbook/members.hpp"
-#include "core/runbook/rows.hpp"
+#include "core/runbook/machine/rows.hpp"
+#include "core/runbook/members/members.hpp"
 
 namespace baton {
 

@@ -19,8 +19,8 @@
 
 #include "base/result.hpp"
 #include "core/call/rows.hpp"
-#include "core/runbook/store_needs.hpp"
-#include "core/workflow/rows.hpp"
+#include "core/runbook/machine/store_needs.hpp"
+#include "core/workflow/machine/rows.hpp"
 
 namespace baton {
 

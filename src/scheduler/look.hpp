@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/metrics.hpp"
-#include "core/runbook/members.hpp"
+#include "core/runbook/members/members.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 #include "ports/data_source.hpp"

@@ -1,6 +1,6 @@
 #include "server/data_sources.hpp"
 
-#include "http/get.hpp"
+#include "http/wire/get.hpp"
 #include "scheduler/sources.hpp"
 
 namespace baton::server {

@@ -9,8 +9,8 @@
 
 #include "base/diagnostic.hpp"
 #include "base/result.hpp"
-#include "core/runbook/definition.hpp"
-#include "core/workflow/definition.hpp"
+#include "core/runbook/definition/definition.hpp"
+#include "core/workflow/definition/definition.hpp"
 #include "ports/commands.hpp"
 
 namespace baton::server {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "core/runbook/members.hpp"
+#include "core/runbook/members/members.hpp"
 #include "store/migrations.hpp"
 #include "store/statements.hpp"
 

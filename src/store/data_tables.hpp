@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/runbook/store_needs.hpp"
+#include "core/runbook/machine/store_needs.hpp"
 #include "store/connection.hpp"
 
 namespace baton::store {

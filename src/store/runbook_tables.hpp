@@ -2,7 +2,7 @@
 // what another program has written; see columns.hpp.
 #pragma once
 
-#include "core/runbook/rows.hpp"
+#include "core/runbook/machine/rows.hpp"
 #include "store/columns.hpp"
 
 namespace baton::store {

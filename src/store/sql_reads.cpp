@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/workflow/definition.hpp"
+#include "core/workflow/definition/definition.hpp"
 #include "store/schema.hpp"
 #include "store/sql_call_reads.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "core/runbook/members.hpp"
+#include "core/runbook/members/members.hpp"
 #include "store/migrations.hpp"
 #include "store/sql_runbooks.hpp"
 

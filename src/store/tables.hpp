@@ -1,7 +1,7 @@
 // The tables of workflows and of the server itself; those of runbooks are in runbook_tables.hpp.
 #pragma once
 
-#include "core/workflow/rows.hpp"
+#include "core/workflow/machine/rows.hpp"
 #include "ports/reads.hpp"
 #include "store/call_tables.hpp"
 #include "store/columns.hpp"

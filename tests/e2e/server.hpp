@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "http/client.hpp"
+#include "http/wire/client.hpp"
 #include "tests/support/process.hpp"
 
 namespace baton::e2e {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "core/runbook/definition.hpp"
-#include "core/runbook/template.hpp"
+#include "core/runbook/definition/definition.hpp"
+#include "core/runbook/definition/template.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 
 #include "base/result.hpp"
 #include "base/yaml.hpp"
-#include "core/workflow/definition.hpp"
-#include "core/workflow/input.hpp"
+#include "core/workflow/definition/definition.hpp"
+#include "core/workflow/definition/input.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "core/workflow/machine.hpp"
+#include "core/workflow/machine/machine.hpp"
 #include "store/open.hpp"
 #include "tests/contract/store/fixture.hpp"
 

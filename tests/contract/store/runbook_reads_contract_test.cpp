@@ -1,7 +1,7 @@
 // The contract of ports/runbook_reads.hpp, on the databases that have readers.
 #include <algorithm>
 
-#include "core/runbook/members.hpp"
+#include "core/runbook/members/members.hpp"
 #include "store/open.hpp"
 #include "tests/contract/store/runbook_fixture.hpp"
 

@@ -1,0 +1,350 @@
+// `baton call …`: service calls, that is one HTTP request each, made once at its time.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "base/base64.hpp"
+#include "base/json_document.hpp"
+#include "base/text.hpp"
+#include "cli/commands/input.hpp"
+#include "cli/commands/subcommand.hpp"
+#include "cli/exchange.hpp"
+#include "cli/terminal/output.hpp"
+#include "core/workflow/definition/span.hpp"
+#include "http/wire/text.hpp"
+
+namespace baton::cli {
+namespace {
+
+struct Options {
+  RemoteOptions remote;
+  std::optional<std::string> body;
+  std::string id, url, name, method, in, due_at, due_from, due_until, probe, key, by, reason, status, cursor,
+      file;
+  std::vector<std::string> headers, tags;
+  int timeout_ms = 0, redirects = 0, limit = 50;
+};
+using Shared = std::shared_ptr<Options>;
+
+std::string calls_target(const Options& options) {
+  const std::string tenant = destination(options.remote).tenant.value_or("-");
+  return "/api/v1/tenants/" + http::percent_encode(tenant) + "/service-calls";
+}
+std::string call_target(const Options& options) {
+  return calls_target(options) + "/" + http::percent_encode(options.id);
+}
+
+// "dueAt":… or "delaySeconds":…, with a comma before; a delay is not made a time here, because a repeated
+// request must say the same.
+std::string when_of(const Options& options) {
+  if (!options.due_at.empty()) return ",\"dueAt\":" + baton::quoted(options.due_at);
+  const auto delay = workflow::read_span(options.in);
+  return delay ? fmt::format(",\"delaySeconds\":{}", static_cast<double>(delay->count()) / 1000) : "";
+}
+
+std::string reason_of(const Fields& call) {
+  if (call.has("errorMeta")) {
+    const Fields error(call.document("errorMeta"));
+    return error.text("kind") + ": " + error.text("message");
+  }
+  if (!call.has("responseMeta")) return "";
+  return fmt::format("{}", Fields(call.document("responseMeta")).number("status"));
+}
+
+void print_call(const Fields& call) {
+  const std::string status = call.text("status");
+  print_field("call", call.text("serviceCallId"));
+  print_field("tenant", call.text("tenantId"));
+  print_field("name", printable(call.text("name")));
+  print_field("status", paint(status, colour_of_status(status), has_colour(stdout)));
+  print_field("outcome", one_line(reason_of(call)));
+  print_field("due", call.text("dueAt"));
+  print_field("submitted", call.text("submittedAt"));
+  print_field("started", call.text("startedAt"));
+  print_field("finished", call.text("finishedAt"));
+  print_field("repeats", call.text("repeatOf"));
+  print_field("request", printable(call.document("requestSpec")));
+  if (call.has("responseMeta")) print_field("response", printable(call.document("responseMeta")));
+  if (call.has("errorMeta")) print_field("error", printable(call.document("errorMeta")));
+  for (const Fields& event : call.items("timeline"))
+    fmt::print("  {} {:<22} {}\n", event.text("occurredAt"), event.text("type"),
+               printable(event.document("data")));
+}
+
+// What is sent, as it is or, like with curl, from @FILE.
+Result<std::string> body_of(const Options& options) {
+  const std::string text = options.body.value_or("");
+  if (text.starts_with('@')) return read_file(text.substr(1));
+  if (!is_utf8(text))
+    return fail(Code::invalid, "the body is not UTF-8; put it into a file and say -d @FILE");
+  return text;
+}
+
+// {"A":"1","B":"2, 3"}: one that comes twice is one, with a comma between.
+Result<std::string> headers_of(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const std::string& header : options.headers) {
+    const auto colon = header.find(':');
+    if (colon == std::string::npos || colon == 0) return fail(Code::invalid, "a header is NAME:VALUE");
+    const std::string name = header.substr(0, colon),
+                      value(trimmed(std::string_view(header).substr(colon + 1)));
+    const auto same =
+        std::ranges::find_if(headers, [&](const auto& each) { return lower(each.first) == lower(name); });
+    if (same == headers.end())
+      headers.emplace_back(name, value);
+    else
+      same->second += ", " + value;
+  }
+  std::string text;
+  for (const auto& [name, value] : headers)
+    text += (text.empty() ? "" : ",") + baton::quoted(name) + ":" + baton::quoted(value);
+  return "{" + text + "}";
+}
+
+// What to submit; what is wrong with it otherwise.
+Result<std::string> submission(const Options& options) {
+  TRY_ASSIGN(const std::string content, body_of(options));
+  TRY_ASSIGN(const std::string headers, headers_of(options));
+  std::string method = options.method.empty() ? (options.body ? "POST" : "GET") : options.method;
+  std::ranges::transform(method, method.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::string body = "{\"name\":" + baton::quoted(options.name.empty() ? "call" : options.name) +
+                     ",\"requestSpec\":{\"method\":" + baton::quoted(method) +
+                     ",\"url\":" + baton::quoted(options.url) + ",\"headers\":" + headers;
+  const bool is_text = is_utf8(content) && !content.contains('\0');
+  if (!content.empty() && is_text) body += ",\"body\":" + baton::quoted(content);
+  if (!is_text) body += ",\"bodyBase64\":" + baton::quoted(base64(content));
+  if (options.timeout_ms > 0) body += ",\"timeoutMs\":" + std::to_string(options.timeout_ms);
+  if (options.redirects > 0) body += ",\"redirects\":" + std::to_string(options.redirects);
+  if (!options.probe.empty()) body += ",\"probe\":{\"url\":" + baton::quoted(options.probe) + "}";
+  body += "}";
+  body += when_of(options);
+  if (!options.tags.empty()) body += ",\"tags\":" + json_array(options.tags);
+  if (!options.key.empty()) body += ",\"idempotencyKey\":" + baton::quoted(options.key);
+  return body + "}";
+}
+
+int submit(const Options& options) {
+  auto body = submission(options);
+  if (!body) {
+    complain(body.error().message);
+    return exit_usage;
+  }
+  return post(options.remote, calls_target(options), *std::move(body), [](const Fields& call) {
+    fmt::print("{} {}, due {}\n", call.text("serviceCallId"), call.text("status"), call.text("dueAt"));
+  });
+}
+
+// --- many, from a file: {"calls": […]}, […], or a call on each line
+
+std::vector<std::string> calls_in(const std::string& text) {
+  std::vector<std::string> calls;
+  if (const auto whole = JsonDocument::parse(text)) {
+    const JsonView root = whole->root();
+    const JsonView list = root.kind() == JsonKind::object ? root.find("calls") : root;
+    if (!list || list.kind() != JsonKind::array) return {text};
+    for (const JsonView& each : list.items()) calls.push_back(each.json().text);
+    return calls;
+  }
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    if (const auto line = trimmed(rest.substr(0, end)); !line.empty()) calls.emplace_back(line);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return calls;
+}
+
+struct Count {
+  std::size_t made = 0, known = 0, refused = 0;
+};
+
+int submit_some(const RemoteOptions& remote, const Options& options, const std::string& calls, Count& count) {
+  return post(remote, calls_target(options) + ":batch", "[" + calls + "]", [&](const Fields& answer) {
+    for (const Fields& call : answer.items("calls")) {
+      if (call.has("error")) {
+        ++count.refused;
+        complain(call.text("error"));
+      } else {
+        ++(call.flag("created") ? count.made : count.known);
+      }
+    }
+  });
+}
+
+int submit_all(const Options& options) {
+  const auto text = read_file(options.file);
+  if (!text) {
+    complain(text.error().message);
+    return exit_usage;
+  }
+  constexpr std::size_t at_once = 1'000, bytes_at_once = 3 << 20;  // what the server takes
+  const auto calls = calls_in(*text);
+  RemoteOptions in_words = options.remote;  // answers are counted, not shown
+  in_words.as_json = false;
+  Count count;
+  std::size_t begin = 0;
+  while (begin < calls.size()) {
+    std::string some = calls[begin];
+    std::size_t end = begin + 1;
+    for (; end < calls.size() && end - begin < at_once && some.size() + calls[end].size() < bytes_at_once;
+         ++end)
+      some += "," + calls[end];
+    if (const int code = submit_some(in_words, options, some, count); code != exit_ok) {
+      complain(fmt::format("calls {} to {} of the file were not submitted, nor those behind them", begin + 1,
+                           end));
+      return code;
+    }
+    begin = end;
+  }
+  if (options.remote.as_json)
+    print_json(
+        fmt::format(R"({{"submitted":{},"known":{},"refused":{}}})", count.made, count.known, count.refused));
+  else
+    fmt::print("{} submitted, {} known already, {} refused\n", count.made, count.known, count.refused);
+  return count.refused > 0 ? exit_failed : exit_ok;
+}
+
+int list(const Options& options) {
+  Target target(calls_target(options));
+  target.with("status", options.status)
+      .with("name", options.name)
+      .with("limit", options.limit)
+      .with("cursor", options.cursor);
+  target.with("dueFrom", options.due_from).with("dueUntil", options.due_until);
+  for (const std::string& tag : options.tags) target.with("tag", tag);
+  const Listing listing{.target = target.text(),
+                        .key = "serviceCalls",
+                        .heading = {"CALL", "STATUS", "DUE", "NAME", "TAGS", "OUTCOME"}};
+  return list_page(options.remote, listing, [](const Fields& call) {
+    const std::string tags = call.document("tags");
+    return Row{call.text("serviceCallId"),   call.text("status"),      call.text("dueAt"),
+               printable(call.text("name")), tags == "[]" ? "" : tags, one_line(reason_of(call))};
+  });
+}
+
+int show(const Options& options) { return get(options.remote, call_target(options), print_call); }
+
+// Through restarts of the server too: that is when people watch.
+int watch(const Options& options) {
+  Remote remote(options.remote);
+  std::string last;
+  while (true) {
+    const auto answer = remote.get(call_target(options));
+    if (answer && !answer->ok() && answer->status < 500) return refuse(options.remote, *answer);
+    std::string status = "no answer from the server yet";
+    if (answer && answer->ok()) status = Fields(answer->body).text("status");
+    if (status == "Succeeded" || status == "Failed") {
+      const int code = tell(options.remote, answer, print_call);
+      return code != exit_ok ? code : status == "Failed" ? exit_failed : exit_ok;
+    }
+    if (status != last) fmt::print(stderr, "{} {}\n", options.id, status);
+    last = status;
+    std::this_thread::sleep_for(std::chrono::milliseconds{250});  // the API has nothing to wait on for a call
+  }
+}
+
+void print_short(const Fields& call) {
+  fmt::print("{} {}, due {}{}\n", call.text("serviceCallId"), call.text("status"), call.text("dueAt"),
+             call.has("errorMeta") ? "; " + one_line(reason_of(call)) : "");
+}
+
+int cancel(const Options& options) {
+  return post(options.remote, call_target(options) + "/cancel",
+              json_object({{"by", options.by}, {"reason", options.reason}}), print_short);
+}
+// {"a":1} and ,"b":2 are {"a":1,"b":2}.
+std::string joined(const std::string& object, const std::string& more) {
+  if (object == "{}") return more.empty() ? object : "{" + more.substr(1) + "}";
+  return object.substr(0, object.size() - 1) + more + "}";
+}
+
+int reschedule(const Options& options) {
+  const std::string when = when_of(options);
+  if (when.empty()) {
+    complain("say when: --due TIME or --in SPAN");
+    return exit_usage;
+  }
+  return post(options.remote, call_target(options) + "/reschedule",
+              joined(json_object({{"by", options.by}, {"reason", options.reason}}), when), print_short);
+}
+int repeat(const Options& options) {
+  return post(options.remote, call_target(options) + "/repeat",
+              joined(json_object({{"idempotencyKey", options.key}}), when_of(options)), print_short);
+}
+
+void add_due(CLI::App& command, Options& options, const std::string& otherwise) {
+  auto* due = command.add_option("--due", options.due_at, "when, as 2026-03-01T20:00:00Z" + otherwise);
+  command.add_option("--in", options.in, "instead: so long from now, seconds or as 1h30m")
+      ->type_name("SPAN")
+      ->excludes(due)
+      ->check(check_span);
+}
+
+void add_submit(CLI::App& call, Action& chosen, const Shared& options) {
+  CLI::App* command =
+      add_command(call, chosen, options, "submit", "Have a request made, once, at its time", submit);
+  command->add_option("URL", options->url, "http or https")->required();
+  command->add_option("--name", options->name, "what it is called; default call");
+  command->add_option("-X,--method", options->method, "default GET, with a body POST");
+  command->add_option("-H,--header", options->headers, "NAME:VALUE; more than one is fine");
+  command->add_option("-d,--body", options->body, "what is sent; @FILE: what the file holds");
+  command->add_option("--timeout-ms", options->timeout_ms, "default 30000")->check(CLI::Range(1, 600'000));
+  command->add_option("--redirects", options->redirects, "how many are followed; default 0")
+      ->check(CLI::Range(0, 10));
+  command->add_option("--probe", options->probe,
+                      "URL that tells after a crash whether the call was received: 2xx or 404");
+  command->add_option("--tag", options->tags, "more than one is fine");
+  command->add_option("--key", options->key, "idempotency key: a repeated submit is the same call");
+  add_due(*command, *options, "; default at once");
+}
+
+CLI::App* add_one(CLI::App& call, Action& chosen, const Shared& options, const std::string& name,
+                  const std::string& help, int (*act)(const Options&)) {
+  CLI::App* command = add_command(call, chosen, options, name, help, act);
+  command->add_option("ID", options->id, "of the call")->required();
+  return command;
+}
+
+}  // namespace
+
+void add_call(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* call =
+      app.add_subcommand("call", "Submit service calls, look at them, cancel and reschedule them");
+  call->require_subcommand(1);
+  add_submit(*call, chosen, options);
+  CLI::App* many =
+      add_command(*call, chosen, options, "submit-all", "Submit the calls of a file", submit_all);
+  many->add_option("FILE", options->file,
+                   "a call as JSON on each line, or an array of calls; - for standard input")
+      ->required();
+  CLI::App* all = add_command(*call, chosen, options, "list", "List calls, newest first", list);
+  all->add_option("--status", options->status, "Scheduled, Running, Succeeded or Failed");
+  all->add_option("--name", options->name, "only of this name");
+  all->add_option("--tag", options->tags, "only with this tag; more than one: with all of them");
+  all->add_option("--due-from", options->due_from, "only due then or later; the earliest first");
+  all->add_option("--due-until", options->due_until, "only due before");
+  all->add_option("--limit", options->limit, "calls on one page; default 50")->check(CLI::Range(1, 200));
+  all->add_option("--cursor", options->cursor, "of the page before");
+  (void)add_one(*call, chosen, options, "show", "Print a call, its outcome and its events", show);
+  (void)add_one(*call, chosen, options, "watch", "Wait for the end of a call and print it", watch);
+  CLI::App* gone = add_one(*call, chosen, options, "cancel", "Cancel a call that is Scheduled", cancel);
+  gone->add_option("--by", options->by, "who does it; kept with the call");
+  gone->add_option("--reason", options->reason, "why");
+  CLI::App* later =
+      add_one(*call, chosen, options, "reschedule", "Give a call that is Scheduled another time", reschedule);
+  later->add_option("--by", options->by, "who does it; kept with the call");
+  later->add_option("--reason", options->reason, "why");
+  add_due(*later, *options, "");
+  CLI::App* again = add_one(*call, chosen, options, "repeat",
+                            "Make the same request once more, as a call of its own", repeat);
+  again->add_option("--key", options->key,
+                    "idempotency key: repeated once more with it, it is the same call");
+  add_due(*again, *options, "; default at once");
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,92 @@
+#include "cli/commands/checked_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/terminal/output.hpp"
+#include "server/definition_files.hpp"
+
+namespace baton::cli {
+namespace {
+
+std::string to_json(const Diagnostic& each) {
+  return fmt::format(R"({{"level":"{}","line":{},"column":{},"code":{},"message":{},"hint":{}}})",
+                     each.level == Diagnostic::Level::error ? "error" : "warning", each.at.line,
+                     each.at.column, baton::quoted(each.code), baton::quoted(each.message),
+                     baton::quoted(each.hint));
+}
+
+std::string to_json(const CheckedFile& file) {
+  std::vector<std::string> diagnostics;
+  for (const Diagnostic& each : file.diagnostics) diagnostics.push_back(to_json(each));
+  return fmt::format(R"({{"file":{},"valid":{},"{}":{},"diagnostics":[{}]}})", baton::quoted(file.path),
+                     file.valid, file.kind == CheckedFile::Kind::runbook ? "runbook" : "workflow_id",
+                     file.valid ? baton::quoted(file.name) : "null", fmt::join(diagnostics, ","));
+}
+
+std::string count(std::size_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+std::string name_of(const workflow::Definition& definition) { return definition.workflow_id; }
+std::string name_of(const runbook::Definition& definition) { return definition.name; }
+
+std::string summary_of(const workflow::Definition& definition) {
+  return fmt::format("{} nodes", definition.nodes.size());
+}
+std::string summary_of(const runbook::Definition& definition) {
+  std::size_t steps = definition.init.size();
+  for (const auto& phase : definition.phases) steps += phase.steps.size();
+  return count(definition.phases.size(), "phase") + ", " + count(steps, "step");
+}
+
+// `parsed` is that of either kind.
+template <class Parsed>
+void take(CheckedFile& file, Parsed parsed) {
+  file.diagnostics = std::move(parsed.diagnostics);
+  file.valid = parsed.definition != nullptr;
+  if (!file.valid) return;
+  file.name = name_of(*parsed.definition);
+  file.summary = summary_of(*parsed.definition);
+}
+
+CheckedFile check(const std::string& path, bool must_be_runbook) {
+  using Kind = CheckedFile::Kind;
+  CheckedFile file;
+  file.path = path;
+  auto text = server::read_text(path);  // once: it may be a pipe
+  const bool is_runbook = must_be_runbook || (text && server::is_runbook(*text));
+  file.kind = is_runbook ? Kind::runbook : Kind::workflow;
+  if (!text)
+    file.diagnostics.push_back(std::move(text).error());
+  else if (is_runbook)
+    take(file, runbook::parse(*text));
+  else
+    take(file, workflow::parse(*text));
+  return file;
+}
+
+}  // namespace
+
+CheckedFile check_file(const std::string& path) { return check(path, false); }
+CheckedFile check_runbook(const std::string& path) { return check(path, true); }
+
+int print_checked(const std::vector<CheckedFile>& files, bool as_json) {
+  const bool valid = std::ranges::all_of(files, &CheckedFile::valid);
+  if (as_json) {
+    std::vector<std::string> all;
+    for (const auto& file : files) all.push_back(to_json(file));
+    print_json(fmt::format(R"({{"valid":{},"files":[{}]}})", valid, fmt::join(all, ",")));
+    return valid ? exit_ok : exit_usage;
+  }
+  for (const auto& file : files)
+    for (const Diagnostic& each : file.diagnostics) fmt::print(stderr, "{}\n", render(file.path, each));
+  for (const auto& file : files)
+    if (file.valid) fmt::print("{}: {} is valid ({})\n", file.path, file.name, file.summary);
+  return valid ? exit_ok : exit_usage;
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,24 @@
+// How a command of a group is declared: its options are shared by the group, and what it does is a function
+// of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/commands/commands.hpp"
+#include "cli/remote.hpp"
+
+namespace baton::cli {
+
+// `Options` has a `remote`, for --server and its kind.
+template <class Options>
+CLI::App* add_command(CLI::App& parent, Action& chosen, const std::shared_ptr<Options>& options,
+                      const std::string& name, const std::string& help, int (*act)(const Options&)) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  add_remote_options(*command, options->remote);
+  command->callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
+  return command;
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,165 @@
+#include "cli/terminal/batch_watch.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/targets.hpp"
+#include "cli/terminal/batch_frame.hpp"
+#include "cli/terminal/output.hpp"
+
+namespace baton::cli {
+namespace {
+
+constexpr std::chrono::milliseconds look_every{500};
+constexpr std::size_t failures_shown = 5;
+
+// Wrapping is off while a picture is drawn, so that a line that is wider than it seems stays one line.
+constexpr std::string_view wrap_off = "\x1b[?7l", wrap_on = "\x1b[?7h";
+
+// The picture ends below its last line, so there is nothing to put right but what may be half drawn.
+void on_signal(int) {
+  constexpr std::string_view clean = "\x1b[0m\x1b[?7h\n";
+  [[maybe_unused]] const auto written = write(STDOUT_FILENO, clean.data(), clean.size());
+  _exit(exit_interrupted);
+}
+
+void watch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+Screen measure() {
+  Screen screen{.colour = has_colour(stdout)};
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+    screen.columns = std::max<std::size_t>(size.ws_col, 20);
+    screen.rows = size.ws_row;
+  }
+  return screen;
+}
+
+// Shows what is known of a batch, again and again.
+class View {
+ public:
+  virtual ~View() = default;
+  virtual void show(const std::string& batch_json, const std::string& failures_json) = 0;
+  virtual void trouble(const std::string& message) = 0;  // the server does not answer
+  virtual void end(const std::string&) {}                // with the last failures
+};
+
+class Picture : public View {
+ public:
+  Picture() { watch_signals(); }
+
+  void show(const std::string& batch_json, const std::string& failures_json) override {
+    const Time at = now();
+    pace_.note(at, read_batch(Fields(batch_json)).steps().ended());
+    last_ = frame(batch_json, failures_json, pace_.per_second(), at, measure());
+    draw(last_);
+  }
+  void trouble(const std::string& message) override {
+    auto lines = last_;
+    const Screen screen = measure();
+    if (lines.size() + 1 >= screen.rows && !lines.empty()) lines.pop_back();
+    lines.push_back(
+        paint(cut("still trying: " + one_line(message), screen.columns), Colour::yellow, screen.colour));
+    draw(lines);
+  }
+
+ private:
+  // All in one write: what was there is written over, the rest of each line and what is below erased.
+  void draw(const std::vector<std::string>& lines) {
+    std::string out{wrap_off};
+    if (drawn_ > 0) out += fmt::format("\r\x1b[{}A", drawn_);
+    for (const std::string& line : lines) out += line + "\x1b[K\n";
+    out.append("\x1b[J").append(wrap_on);
+    fmt::print("{}", out);
+    std::fflush(stdout);
+    drawn_ = lines.size();
+  }
+
+  Pace pace_;
+  std::vector<std::string> last_;
+  std::size_t drawn_ = 0;
+};
+
+class Log : public View {
+ public:
+  void show(const std::string& batch_json, const std::string&) override {
+    say(status_line(read_batch(Fields(batch_json))));
+  }
+  void trouble(const std::string& message) override { say("still trying: " + one_line(message)); }
+  void end(const std::string& failures_json) override {
+    for (const std::string& line : failure_lines(failures_json, failures_shown, {.columns = 200}))
+      fmt::print("{}\n", line);
+  }
+
+ private:
+  void say(std::string line) {
+    if (line == last_) return;
+    fmt::print("{} {}\n", to_iso(now()), line);
+    std::fflush(stdout);
+    last_ = std::move(line);
+  }
+  std::string last_;
+};
+
+class Silent : public View {
+ public:
+  void show(const std::string&, const std::string&) override {}
+  void trouble(const std::string&) override {}
+};
+
+std::unique_ptr<View> choose_view(const RemoteOptions& options) {
+  if (options.as_json) return std::make_unique<Silent>();
+  const char* term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view{term} == "dumb";
+  if (isatty(STDOUT_FILENO) == 1 && !dumb) return std::make_unique<Picture>();
+  return std::make_unique<Log>();
+}
+
+// A server that is restarted, or busy, comes back; a refusal stays one.
+bool may_pass(const Result<Answer>& answer) { return !answer || answer->status >= 500; }
+
+// Its first line: what follows is advice for those who begin.
+std::string trouble_of(const Result<Answer>& answer) {
+  const std::string text = answer ? describe_problem(answer->status, answer->body) : answer.error().message;
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+int watch_batch(const RemoteOptions& options, std::int64_t batch_id) {
+  Remote remote(options);
+  const auto view = choose_view(options);
+  const std::string target = batch_target(batch_id);
+  const std::string failures_target = fmt::format("{}/failures?limit={}", target, failures_shown);
+  bool was_seen = false;
+  for (;; std::this_thread::sleep_for(look_every)) {
+    const auto batch = remote.get(target);
+    if (was_seen && may_pass(batch)) {
+      view->trouble(trouble_of(batch));
+      continue;
+    }
+    if (!batch) return refuse(options, batch.error());
+    if (!batch->ok()) return refuse(options, *batch);
+    was_seen = true;
+    const auto failures = remote.get(failures_target);
+    const std::string failed = failures && failures->ok() ? failures->body : "{}";
+    view->show(batch->body, failed);
+    const BatchView seen = read_batch(Fields(batch->body));
+    if (!seen.has_ended()) continue;
+    view->end(failed);
+    if (options.as_json) print_json(batch->body);
+    return seen.status == "completed" ? exit_ok : exit_failed;
+  }
+}
+
+}  // namespace baton::cli

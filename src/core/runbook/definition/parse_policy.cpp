@@ -1,0 +1,115 @@
+#include "core/runbook/definition/parse_policy.hpp"
+
+#include <algorithm>
+
+namespace baton::runbook {
+namespace {
+
+using yaml::Kind;
+
+constexpr std::chrono::seconds duration_max = std::chrono::days{365};
+constexpr std::int64_t retries_max = 100;
+constexpr std::string_view duration_hint = "as 30s, 15m, 2h or 7d";
+constexpr std::string_view offset_hint = "as T-5d, T-4h, T-30m, T-90s, T-0 or T+2h";
+
+bool is_text(const yaml::Node& node) { return node.is_scalar() && node.kind != Kind::null; }
+
+// What was probably meant by a text that is no offset; empty: no idea.
+std::string offset_meant(std::string_view text) {
+  std::string guess;
+  for (const char c : text)
+    if (c != ' ') guess += c;
+  std::ranges::transform(guess, guess.begin(), [](char c) { return c == 't' ? 'T' : c; });
+  if (!guess.starts_with('T'))
+    guess = (guess.starts_with('-') || guess.starts_with('+') ? "T" : "T-") + guess;
+  return parse_offset(guess) ? guess : "";
+}
+
+}  // namespace
+
+std::optional<std::chrono::seconds> read_duration(const yaml::Node& node, const std::string& what,
+                                                  Report& report) {
+  if (!is_text(node)) {
+    report.wrong_type(node, what, "a duration as 30s, 15m, 2h or 7d");
+    return std::nullopt;
+  }
+  const auto duration = parse_duration(node.text);
+  if (!duration) {
+    const bool lacks_unit = node.kind == Kind::integer && parse_duration(node.text + "s");
+    report.error(node.at, "invalid_duration", what + " must be a duration, found " + in_quotes(node.text),
+                 lacks_unit ? "add a unit: " + node.text + "s" : std::string(duration_hint));
+    return std::nullopt;
+  }
+  if (duration->count() > 0 && *duration <= duration_max) return duration;
+  report.error(node.at, "out_of_range", what + " must be from 1s to 365d, found " + in_quotes(node.text));
+  return std::nullopt;
+}
+
+std::optional<std::int32_t> read_offset(const yaml::Node& node, const std::string& what, Report& report) {
+  if (!is_text(node)) {
+    report.wrong_type(node, what, "an offset from T as T-5d");
+    return std::nullopt;
+  }
+  const auto offset = parse_offset(node.text);
+  if (offset) return offset;
+  const std::string meant = offset_meant(node.text);
+  report.error(node.at, "invalid_offset", what + " must be an offset from T, found " + in_quotes(node.text),
+               meant.empty() ? std::string(offset_hint) : "did you mean '" + meant + "'?");
+  return std::nullopt;
+}
+
+Retry read_retry(const yaml::Node& node, const std::string& where, Report& report) {
+  Retry retry;
+  const std::string what = "'retry' of " + where;
+  if (!report.expect(node, Kind::mapping, what)) return retry;
+  report.check_keys(node, {"max_retries", "interval", "backoff", "max_interval"}, what);
+  if (const auto* retries = node.find("max_retries")) {
+    const auto number = report.integer(*retries, "'max_retries' of " + where, 0, retries_max);
+    retry.max_retries = static_cast<std::int32_t>(number.value_or(0));
+  } else {
+    report.warning(node.at, "retry_without_max_retries", what + " has no 'max_retries': nothing is retried",
+                   "add max_retries: 2, or 0 if that is meant");
+  }
+  const auto* interval = node.find("interval");
+  const auto first =
+      interval ? read_duration(*interval, "'interval' of " + what, report) : std::optional(retry.interval);
+  retry.interval = first.value_or(retry.interval);
+  const auto* backoff = node.find("backoff");
+  if (backoff) {
+    const auto word = report.word(*backoff, "'backoff' of " + where, {"fixed", "exponential"});
+    retry.backoff = static_cast<Backoff>(word.value_or(0));
+  }
+  const auto* longest = node.find("max_interval");
+  if (!longest) return retry;
+  retry.max_interval = read_duration(*longest, "'max_interval' of " + where, report);
+  if (retry.backoff != Backoff::exponential)
+    report.warning(longest->at, "ignored_key",
+                   "'max_interval' of " + where + " means nothing with fixed backoff",
+                   "add backoff: exponential");
+  else if (retry.max_interval && first && *retry.max_interval < *first)
+    report.error(longest->at, "interval_order",
+                 "'max_interval' of " + where + " is shorter than the interval it begins with");
+  return retry;
+}
+
+PollPolicy read_poll(const yaml::Node& node, const std::string& where, Report& report) {
+  const std::string what = "'poll' of " + where;
+  if (!report.expect(node, Kind::mapping, what)) return {};
+  report.check_keys(node, {"interval", "timeout"}, what);
+  const auto part = [&](std::string_view key,
+                        const yaml::Node* value) -> std::optional<std::chrono::seconds> {
+    if (value) return read_duration(*value, "'" + std::string(key) + "' of " + what, report);
+    report.error(node.at, "missing_key", what + " has no '" + std::string(key) + "'",
+                 "as poll: {interval: 5m, timeout: 8h}");
+    return std::nullopt;
+  };
+  const auto* end = node.find("timeout");
+  const auto interval = part("interval", node.find("interval"));
+  const auto timeout = part("timeout", end);
+  if (interval && timeout && *timeout < *interval)
+    report.error(end->at, "interval_order",
+                 "'timeout' of " + what + " is shorter than its interval: it would never be asked again");
+  return {interval.value_or(std::chrono::seconds{}), timeout.value_or(std::chrono::seconds{})};
+}
+
+}  // namespace baton::runbook

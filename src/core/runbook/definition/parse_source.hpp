@@ -1,0 +1,11 @@
+// `data_source` of a runbook. Private to the parser.
+#pragma once
+
+#include "base/report.hpp"
+#include "core/runbook/definition/definition.hpp"
+
+namespace baton::runbook {
+
+void read_source(const yaml::Entry& entry, DataSource& source, Report& report);
+
+}  // namespace baton::runbook

@@ -1,0 +1,132 @@
+// Where decisions are made: the verbs that the handlers of messages share. Private to the machine. Lives for one
+// message; settle() comes last and ends what has nothing left to do.
+#pragma once
+
+#include <set>
+#include <string_view>
+
+#include "core/runbook/machine/machine.hpp"
+
+namespace baton::runbook {
+
+class Desk {
+ public:
+  explicit Desk(Context context)
+      : ledger(context.ledger), policy(context.policy), now(context.now), journal(context.journal) {}
+
+  // --- jobs (job.cpp)
+  void set_status(const Job& job, StepStatus status);
+  void adopt(const Job& job);         // counts a row that somebody else has written or changed
+  void dispatch(const Job& job);      // a pending one: resolves it and queues it
+  void poll(const Job& job);          // a polling one without a job: asks the worker again
+  void succeed(const Job& job, OptionalJson result);
+  void attempt_failed(const Job& job, const std::string& error);
+  void fail(const Job& job, StepStatus status, const std::string& error);  // for good
+  void cancel(const Job& job, const std::string& reason);
+  void enqueue(const Job& job);
+  void still_polling(const Job& job, OptionalJson result);
+  void job_over(const Job& job);  // no worker has it any more
+  [[nodiscard]] Batch& batch_of(const Job& job);
+  [[nodiscard]] const Definition& book_of(const Job& job);
+  [[nodiscard]] const Step* definition_of(const Job& job);  // null: the runbook has no such step
+  [[nodiscard]] std::optional<Time> poll_deadline(const Execution& row) const;
+  [[nodiscard]] Time next_poll(const Execution& row) const;  // or when it is given up
+  [[nodiscard]] bool make_again(const Job& job, const std::string& by);  // retried by hand
+  void set_catch_up(const Job& job);
+
+  // --- progress (progress.cpp)
+  void step_succeeded(StepExecution& step);
+  void step_failed(const Job& job);
+  void init_succeeded(InitExecution& init);
+  void cleanup_ended(CleanupExecution& cleanup);
+  void advance_member(Slot<Member>& member, PhaseExecution& phase);  // per member: his next step in a phase
+  void advance_catch_up(Slot<Member>& member);
+  void fail_member(Slot<Member>& member, const std::string& reason);
+  void set_status(Slot<Member>& member, MemberStatus status);
+  void adopt(Slot<Member>& member);
+  void begin_rollback(const Job& cause);
+  void begin_removal(Slot<Member>& member, Batch& batch, std::int32_t version);
+  void settle();
+  void phase_touched(std::int64_t id) { phases_.insert(id); }
+  void batch_touched(std::int64_t id) { batches_.insert(id); }
+
+  // --- phases and batches (phase.cpp)
+  void phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
+  void start_walk(Slot<PhaseExecution>& phase, Walk walk);
+  void walk(Slot<PhaseExecution>& phase);
+  void run_again(Slot<PhaseExecution>& phase, const std::string& by);  // lockstep: from the step that stopped it
+  void walk(Slot<Batch>& batch);
+  void begin_init(Slot<Batch>& batch, std::int32_t version);
+  void next_init(Slot<Batch>& batch);
+  // An active batch that changed over to a version has init steps to do, or to go on with.
+  [[nodiscard]] bool reruns_init(Slot<Batch>& batch, std::int32_t version);
+  void activate(Slot<Batch>& batch);
+  void create_phases(Slot<Batch>& batch, const Runbook& runbook, const Definition& definition);
+  void transition(Slot<Batch>& batch, const Runbook& to, const Definition& definition);
+  void transition_chunk(Slot<Runbook>& runbook);
+  void catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed = false);
+  void remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version);
+  void end(Slot<Batch>& batch, BatchStatus status, const std::string& message);
+  [[nodiscard]] bool gate_is_open(Slot<Batch>& batch);
+
+  void event(std::int64_t batch_id, std::string_view type, std::string message,
+             std::optional<std::int64_t> member_id = std::nullopt,
+             std::optional<std::string> job_id = std::nullopt);
+
+  Ledger& ledger;
+  const Policy& policy;
+  const Time now;
+  Journal& journal;
+
+ private:
+  void resolve(const Job& job);
+  void count(const Job& job, StepStatus status, std::int64_t by);
+  void complete_phases(const Slot<Member>& member);
+  void settle_phase(Slot<PhaseExecution>& phase);
+  void settle_batch(Slot<Batch>& batch);
+  void cancel_rest(Batch& batch);
+  void resume_rest(Batch& batch);
+  void walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);
+  void start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);
+  void create_steps(Slot<Member>& member, PhaseExecution& phase, const Definition& definition, bool catch_up);
+  void begin_sequence(const std::vector<Step>& steps, const Definition& definition, const CleanupExecution& like);
+
+  std::set<std::int64_t> phases_, batches_;  // to be settled
+  std::int64_t listed_phase_ = 0;            // whose member_ids are in listed_
+  std::set<std::int64_t> listed_;
+};
+
+struct Unresolved {
+  std::string message;
+};
+
+// Does it for each, so that what any of them lacks is asked for at once, not one after the other.
+template <class Range, class Act>
+void for_all(Range&& range, Act&& act) {
+  Needs missing;
+  for (auto& each : range) {
+    try {
+      act(each);
+    } catch (NotLoaded& lack) {
+      missing.merge(lack.needs);
+    }
+  }
+  if (!missing.empty()) throw NotLoaded{std::move(missing)};
+}
+
+// A new row for a step of a definition: retry and poll policies are decided here, once.
+void fill_from(const Step& step, const Definition& definition, std::size_t index, Execution& row);
+[[nodiscard]] Job job_of(Slot<StepExecution>& slot);
+[[nodiscard]] Job job_of(Slot<InitExecution>& slot);
+[[nodiscard]] Job job_of(Slot<CleanupExecution>& slot);
+
+void job_timer_fired(const Job& job, Desk& desk);
+[[nodiscard]] std::set<std::int64_t> read_ids(const Json& list);
+bool list_also(PhaseExecution& phase, const std::vector<std::int64_t>& more);
+
+// How many members the next step of a walk sees.
+[[nodiscard]] std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definition,
+                                       const Policy& policy);
+[[nodiscard]] std::int32_t batch_chunk(const Batch& batch, Ledger& ledger, const Policy& policy);
+
+}  // namespace baton::runbook

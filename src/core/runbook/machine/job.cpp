@@ -1,0 +1,510 @@
+// One job: dispatch, polls, retries, its worker.
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "base/mutant.hpp"
+#include "base/result.hpp"
+#include "core/runbook/definition/template.hpp"
+#include "core/runbook/machine/desk.hpp"
+#include "core/runbook/members/members.hpp"
+
+namespace baton::runbook {
+namespace {
+
+constexpr std::size_t error_bytes_max = 64 << 10;
+
+std::string_view prefix(const Job& job) {
+  if (job.step) return "step";
+  return job.init ? "init" : name(job.cleanup->kind);
+}
+
+Duration retry_delay(const Execution& row) {
+  const std::int64_t interval = std::max(row.retry_interval_sec.value_or(60), 0);  // others write these rows too
+  if (row.retry_backoff != "exponential") return std::chrono::seconds{interval};
+  const std::int64_t most = row.retry_max_interval_sec.value_or(24 * 3600);
+  const int doublings = std::clamp(row.retry_count, 0, 30);
+  return std::chrono::seconds{std::min(interval << doublings, std::max(most, interval))};
+}
+
+// What a poll step's worker says: {"complete": false} is not done yet, {"complete": true, "data": …} is.
+struct PollAnswer {
+  std::optional<bool> complete;
+  OptionalJson data;
+};
+
+PollAnswer read_poll_answer(const OptionalJson& result) {
+  PollAnswer answer;
+  if (!result || result->text.find("omplete") == std::string::npos) return answer;
+  boost::system::error_code error;
+  const auto value = boost::json::parse(result->text, error);
+  if (error || !value.is_object()) return answer;
+  for (const auto& entry : value.get_object()) {
+    const auto is = [&](std::string_view word) {
+      return std::ranges::equal(entry.key(), word, [](char a, char b) { return (a | 0x20) == b; });
+    };
+    if (is("complete") && entry.value().is_bool()) answer.complete = entry.value().get_bool();
+    if (is("data")) answer.data = Json{boost::json::serialize(entry.value())};
+  }
+  return answer;
+}
+
+Time deadline(const Execution& row) {
+  return row.leased_at.value_or(Time{}) + std::chrono::seconds{row.timeout_sec.value_or(3600)};
+}
+
+bool is_out(const Execution& row) { return row.job_state != JobState::none; }
+
+}  // namespace
+
+// --- counting and status
+
+void Desk::count(const Job& job, StepStatus status, std::int64_t by) {
+  if (MUTANT(runbook_counts_drift) && status == StepStatus::polling) return;
+  if (job.step) {
+    const std::int64_t phase_id = job.step->phase_execution_id;
+    const std::int64_t batch_id = ledger.existing_phase(phase_id).row.batch_id;
+    const bool catch_up = job.step->is_catch_up;
+    ledger.count(batch_id, phase_id, catch_up ? "catch_up" : "step", job.row->step_index, name(status), by);
+    if (catch_up) ledger.count(batch_id, 0, "catch_up", 0, name(status), by);
+  } else if (job.init) {
+    ledger.count(job.init->batch_id, 0, "init", 0, name(status), by);
+  } else {
+    ledger.count(job.cleanup->batch_id, 0, name(job.cleanup->kind), 0, name(status), by);
+    if (job.cleanup->phase_execution_id)
+      ledger.count(job.cleanup->batch_id, *job.cleanup->phase_execution_id, name(job.cleanup->kind), 0,
+                   name(status), by);
+  }
+}
+
+void Desk::adopt(const Job& job) {
+  if (job.row->counted_as == job.row->status) return;
+  if (job.row->counted_as) count(job, *job.row->counted_as, -1);
+  count(job, job.row->status, 1);
+  job.row->counted_as = job.row->status;
+  job.state->changed = true;
+}
+
+void Desk::set_status(const Job& job, StepStatus status) {
+  if (is_terminal(status) && !is_terminal(job.row->status)) ++journal.steps_ended;
+  job.row->status = status;
+  job.state->changed = true;
+  adopt(job);
+  if (job.step) phase_touched(job.step->phase_execution_id);
+  if (job.step && job.step->is_catch_up) batch_touched(batch_of(job).id);  // its phase may be over
+  if (job.init) batch_touched(job.init->batch_id);
+  if (job.cleanup) {
+    batch_touched(job.cleanup->batch_id);
+    if (job.cleanup->phase_execution_id) phase_touched(*job.cleanup->phase_execution_id);
+  }
+}
+
+// A step is taken out of its phase: nobody there waits for it any more.
+void Desk::set_catch_up(const Job& job) {
+  if (job.step->is_catch_up) return;
+  if (job.row->counted_as) count(job, *job.row->counted_as, -1);
+  job.row->counted_as.reset();
+  job.step->is_catch_up = true;
+  adopt(job);
+}
+
+Batch& Desk::batch_of(const Job& job) {
+  const std::int64_t id = job.step   ? ledger.existing_phase(job.step->phase_execution_id).row.batch_id
+                          : job.init ? job.init->batch_id
+                                     : job.cleanup->batch_id;
+  return ledger.existing_batch(id).row;
+}
+
+// --- resolving
+
+const Definition& Desk::book_of(const Job& job) {
+  const std::int32_t version = job.step   ? ledger.existing_phase(job.step->phase_execution_id).row.runbook_version
+                               : job.init ? job.init->runbook_version
+                                          : job.cleanup->runbook_version;
+  return ledger.definition(batch_of(job), version);
+}
+
+const Step* Desk::definition_of(const Job& job) {
+  const auto pick = [&](const std::vector<Step>& steps) -> const Step* {
+    const auto at = static_cast<std::size_t>(job.row->step_index);
+    if (at < steps.size() && steps[at].name == job.row->step_name) return &steps[at];
+    const auto it = std::ranges::find(steps, job.row->step_name, &Step::name);
+    return it == steps.end() ? nullptr : &*it;
+  };
+  if (job.step) {
+    const PhaseExecution& phase = ledger.existing_phase(job.step->phase_execution_id).row;
+    const Phase* definition = book_of(job).phase(phase.phase_name);
+    return definition ? pick(definition->steps) : nullptr;
+  }
+  const Definition& definition = book_of(job);
+  if (job.init) return pick(definition.init);
+  return pick(job.cleanup->kind == CleanupKind::removal ? definition.on_member_removed
+                                                        : definition.rollback(job.cleanup->sequence));
+}
+
+// Fills in function and parameters from the data of this moment.
+void Desk::resolve(const Job& job) {
+  Execution& row = *job.row;
+  if (row.params_json && row.params_json->text != "null") {  // somebody else may have written it
+    boost::system::error_code error;
+    if (const auto value = boost::json::parse(row.params_json->text, error); !error && value.is_object()) return;
+    throw Unresolved{"step '" + row.step_name + "': its params_json is not a JSON object"};
+  }
+  const Batch& batch = batch_of(job);
+  const Step* step = definition_of(job);
+  if (!step) throw Unresolved{"step '" + row.step_name + "': the runbook has no such step"};
+  OptionalJson data, worker_data;
+  std::optional<std::int64_t> member_id;
+  std::int32_t version = 0;
+  if (job.step) {
+    member_id = job.step->batch_member_id;
+    version = ledger.existing_phase(job.step->phase_execution_id).row.runbook_version;
+  } else if (job.cleanup) {
+    member_id = job.cleanup->batch_member_id;
+    version = job.cleanup->runbook_version;
+  }
+  if (member_id) {
+    const auto* member = ledger.member(*member_id);
+    if (!member) throw Unresolved{"step '" + row.step_name + "': its member does not exist"};
+    data = member->row.data_json;
+    worker_data = member->row.worker_data_json;
+    if (!data) {
+      const auto* book = ledger.runbook(ledger.existing_runbook(batch.runbook_id).row.name, version);
+      if (book && !book->row.data_table_name.empty())
+        data = ledger.data_row(book->row.data_table_name, member->row.member_key);
+      if (data) data = with_lists(book_of(job).data_source, *std::move(data));
+    }
+  }
+  const Scope scope(data, worker_data, batch.id, batch.batch_start_time);
+  const auto unknown = [&](const std::string& variable) {
+    return Unresolved{"step '" + row.step_name + "': variable '" + variable + "' has no value" +
+                      (member_id ? " for this member" : " here: only batch variables are known")};
+  };
+  auto function = scope.text(step->function);
+  if (!function) throw unknown(function.error());
+  auto params = scope.json(step->params);
+  if (!params) throw unknown(params.error());
+  row.function_name = *std::move(function);
+  row.params_json = *std::move(params);
+}
+
+void Desk::enqueue(const Job& job) {
+  Execution& row = *job.row;
+  row.job_id = runbook::job_id(prefix(job), job.ref.id, row.retry_count,
+                               row.status == StepStatus::polling ? row.poll_count : 0);
+  row.job_state = JobState::queued;
+  row.queued_at = now;
+  row.lease_until.reset();
+  row.leased_at.reset();
+  row.timer_due = poll_deadline(row);
+  job.state->changed = true;
+  journal.queued.push_back({job.ref, row.worker_id, now});
+}
+
+void Desk::dispatch(const Job& job) {
+  Execution& row = *job.row;
+  if (row.status != StepStatus::pending) return;
+  row.retry_after.reset();
+  row.timer_due.reset();
+  row.delivery_count = 0;
+  try {
+    resolve(job);
+  } catch (const Unresolved& problem) {
+    return fail(job, StepStatus::failed, problem.message);
+  }
+  row.dispatched_at = now;
+  set_status(job, StepStatus::dispatched);
+  enqueue(job);
+}
+
+// --- polling
+
+std::optional<Time> Desk::poll_deadline(const Execution& row) const {
+  if (row.status != StepStatus::polling || !row.poll_started_at || !row.poll_timeout_sec) return std::nullopt;
+  if (MUTANT(poll_never_times_out)) return std::nullopt;
+  return *row.poll_started_at + std::chrono::seconds{*row.poll_timeout_sec};
+}
+
+void Desk::still_polling(const Job& job, OptionalJson result) {
+  Execution& row = *job.row;
+  job_over(job);
+  if (!row.poll_started_at) row.poll_started_at = now;
+  row.last_polled_at = now;
+  row.result_json = std::move(result);
+  set_status(job, StepStatus::polling);
+  row.timer_due = next_poll(row);
+}
+
+// Also when another scheduler asks: it may be replaced by ours before it has.
+Time Desk::next_poll(const Execution& row) const {
+  const Time next = now + std::chrono::seconds{std::max(row.poll_interval_sec.value_or(300), 1)};
+  const auto until = poll_deadline(row);
+  return until ? std::min(*until, next) : next;
+}
+
+void Desk::poll(const Job& job) {
+  Execution& row = *job.row;
+  if (row.status != StepStatus::polling || is_out(row)) return;
+  const auto until = poll_deadline(row);
+  if (until && now >= *until)
+    return fail(job, StepStatus::poll_timeout,
+                "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
+  ++row.poll_count;
+  row.last_polled_at = now;
+  row.delivery_count = 0;
+  enqueue(job);
+}
+
+// --- ends
+
+void Desk::job_over(const Job& job) {
+  job.row->job_state = JobState::none;
+  job.row->lease_until.reset();
+  job.row->queued_at.reset();
+  job.row->timer_due.reset();
+  job.state->changed = true;
+}
+
+void Desk::succeed(const Job& job, OptionalJson result) {
+  Execution& row = *job.row;
+  const PollAnswer answer = read_poll_answer(result);
+  if (answer.complete == false && row.is_poll_step) return still_polling(job, std::move(result));
+  if (answer.complete == false)
+    return attempt_failed(job, "the worker says that it is not complete, but the step has no 'poll'");
+  // Whoever asks how far something is must hear it: what else a program prints is no answer.
+  if (row.is_poll_step && !answer.complete)
+    return attempt_failed(job, "a step with 'poll' must answer {\"complete\": true} or {\"complete\": false}, and it "
+                               "answered " + (result ? clean_text(result->text, 200) : "nothing"));
+  job_over(job);
+  row.completed_at = now;
+  row.error_message.reset();
+  row.result_json = result ? result : OptionalJson{Json{"null"}};
+  set_status(job, StepStatus::succeeded);
+  if (job.step) {
+    const Step* definition = definition_of(job);
+    if (definition && !definition->output_params.empty()) {
+      auto* member = ledger.member(job.step->batch_member_id);
+      const Json& source = row.is_poll_step && answer.data ? *answer.data : *row.result_json;
+      if (member && !MUTANT(outputs_forgotten)) {
+        member->row.worker_data_json =
+            merge_outputs(member->row.worker_data_json, source, definition->output_params);
+        member->changed = true;
+        adopt(*member);
+      }
+    }
+    step_succeeded(*job.step);
+  } else if (job.init) {
+    init_succeeded(*job.init);
+  } else {
+    cleanup_ended(*job.cleanup);
+  }
+}
+
+void Desk::attempt_failed(const Job& job, const std::string& error) {
+  Execution& row = *job.row;
+  const bool again = row.retry_count < row.max_retries.value_or(0) && !is_terminal(batch_of(job).status);
+  if (!again || MUTANT(runbook_retry_forgotten)) return fail(job, StepStatus::failed, error);
+  job_over(job);
+  const Duration delay = retry_delay(row);
+  row.retry_count = std::max(row.retry_count, 0) + 1;
+  row.retry_after = now + delay;
+  row.job_id.reset();
+  row.error_message = clean_text(error, error_bytes_max);
+  row.poll_started_at.reset();
+  row.last_polled_at.reset();
+  row.poll_count = 0;
+  set_status(job, StepStatus::pending);
+  row.timer_due = row.retry_after;
+}
+
+void Desk::fail(const Job& job, StepStatus status, const std::string& error) {
+  Execution& row = *job.row;
+  job_over(job);
+  row.retry_after.reset();
+  row.completed_at = now;
+  row.error_message = clean_text(error, error_bytes_max);
+  set_status(job, status);
+  if (job.step) {
+    step_failed(job);
+  } else if (job.init) {
+    event(job.init->batch_id, "init_failed", "init step '" + row.step_name + "' failed: " + *row.error_message,
+          std::nullopt, row.job_id);
+    begin_rollback(job);
+  } else {
+    event(job.cleanup->batch_id, std::string(name(job.cleanup->kind)) + "_step_failed",
+          "step '" + row.step_name + "' of '" + job.cleanup->sequence + "' failed: " + *row.error_message,
+          job.cleanup->batch_member_id, row.job_id);
+    cleanup_ended(*job.cleanup);
+  }
+}
+
+void Desk::cancel(const Job& job, const std::string& reason) {
+  if (is_terminal(job.row->status)) return;
+  job_over(job);
+  job.row->retry_after.reset();
+  job.row->completed_at = now;
+  if (!reason.empty()) job.row->error_message = reason;
+  set_status(job, StepStatus::cancelled);
+}
+
+// By hand: an attempt of its own, with as many retries as the runbook gives.
+bool Desk::make_again(const Job& job, const std::string& by) {
+  Execution& row = *job.row;
+  if (!is_failure(row.status) && row.status != StepStatus::cancelled) return false;
+  if (row.dispatched_at) ++row.retry_count;  // it had an attempt; the next one has another name
+  if (const Step* step = definition_of(job))
+    row.max_retries = row.retry_count + book_of(job).retry_of(*step).max_retries;
+  row.completed_at.reset();
+  row.dead_at.reset();
+  row.job_id.reset();
+  row.poll_started_at.reset();
+  row.last_polled_at.reset();
+  row.poll_count = 0;
+  row.delivery_count = 0;
+  if (definition_of(job)) row.params_json = Json{"null"};  // resolved anew: his data may have been corrected
+  row.error_message = "retried by " + (by.empty() ? std::string("hand") : by) +
+                      (row.error_message ? "; before: " + *row.error_message : "");
+  set_status(job, StepStatus::pending);
+  return true;
+}
+
+// --- a job and its worker
+
+std::string lease_token(const Execution& execution) { return std::to_string(execution.delivery_count); }
+
+bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context) {
+  const auto job = context.ledger.job(ref);
+  if (!job || job->row->job_state != JobState::queued) return false;
+  Desk desk(context);
+  Execution& row = *job->row;
+  const Batch& batch = desk.batch_of(*job);
+  if (is_terminal(batch.status)) {
+    desk.cancel(*job, "the batch is " + std::string(name(batch.status)));
+    desk.settle();
+    return false;
+  }
+  if (batch.paused_at && !MUTANT(runbook_pause_ignored)) {
+    row.job_state = JobState::parked;
+    job->state->changed = true;
+    return false;
+  }
+  if (++row.delivery_count == 1) row.log_bytes = 0;
+  row.job_state = JobState::leased;
+  row.leased_by = worker;
+  row.leased_at = context.now;
+  row.queued_at.reset();
+  const Time last = deadline(row);
+  row.lease_until = heartbeats ? std::min(context.now + context.policy.short_lease, last) : last;
+  const auto poll_until = desk.poll_deadline(row);
+  if (!MUTANT(runbook_lease_timer_forgotten))
+    row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
+  job->state->changed = true;
+  return true;
+}
+
+Judged report(const Report& said, Context context) {
+  const auto named = parse_job_id(said.job_id);
+  const auto job = named ? context.ledger.job(named->ref) : std::nullopt;
+  if (!job) return {Verdict::unknown, "there is no job '" + said.job_id + "'"};
+  Execution& row = *job->row;
+  Desk desk(context);
+  const auto ignored = [&](const std::string& why) {
+    desk.event(desk.batch_of(*job).id, "result_ignored", "a result of " + said.job_id + " was ignored: " + why,
+               job->step ? std::optional{job->step->batch_member_id} : std::nullopt, said.job_id);
+    return Judged{Verdict::ignored, why};
+  };
+  if (is_terminal(row.status) && !MUTANT(runbook_terminal_changes))
+    return ignored("the step is " + std::string(name(row.status)));
+  const bool over = !is_out(row) && !MUTANT(runbook_terminal_changes);
+  if ((row.job_id != said.job_id || over) && !MUTANT(runbook_old_attempt_accepted))
+    return ignored("it is not the job that the step waits for");
+  // A lease that ran out is still the last one given until somebody else is handed the job.
+  if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted))
+    return {Verdict::stale, "the lease is over: the job was given to another worker"};
+  if (said.worker) row.leased_by = said.worker;
+  if (said.success)
+    desk.succeed(*job, said.result);
+  else
+    desk.attempt_failed(*job, said.error.value_or("the worker gave no reason"));
+  desk.settle();
+  return {Verdict::accepted, ""};
+}
+
+namespace {
+
+std::optional<Job> leased_job(std::string_view job_id, std::string_view lease, Context context) {
+  const auto named = parse_job_id(job_id);
+  const auto job = named ? context.ledger.job(named->ref) : std::nullopt;
+  if (!job || job->row->job_state != JobState::leased || job->row->job_id != job_id ||
+      lease_token(*job->row) != lease)
+    return std::nullopt;
+  return job;
+}
+
+}  // namespace
+
+bool renew(std::string_view job_id, std::string_view lease, Context context) {
+  const auto job = leased_job(job_id, lease, context);
+  if (!job) return false;
+  Execution& row = *job->row;
+  row.lease_until = std::min(context.now + context.policy.short_lease, deadline(row));
+  // An early timer finds the longer lease when it fires and waits on.
+  if (!row.timer_due || *row.lease_until < *row.timer_due) row.timer_due = row.lease_until;
+  job->state->changed = true;
+  return true;
+}
+
+bool give_back(std::string_view job_id, std::string_view lease, Context context) {
+  const auto job = leased_job(job_id, lease, context);
+  if (!job) return false;
+  Desk(context).enqueue(*job);
+  return true;
+}
+
+namespace {
+
+void lease_ran_out(const Job& job, Desk& desk) {
+  Execution& row = *job.row;
+  const auto poll_until = desk.poll_deadline(row);
+  if (poll_until && desk.now >= *poll_until)
+    return desk.fail(job, StepStatus::poll_timeout,
+                     "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
+  std::optional<Time> later;
+  if (row.lease_until && *row.lease_until > desk.now && !MUTANT(runbook_lease_cut_short))
+    later = row.lease_until;
+  const Time patience = desk.policy.opened_at + desk.policy.short_lease;
+  if (!later && row.leased_at < desk.policy.opened_at && desk.now < patience) later = row.lease_until = patience;
+  if (later) {
+    row.timer_due = poll_until ? std::min(*poll_until, *later) : *later;
+    job.state->changed = true;
+    return;
+  }
+  if (desk.now >= deadline(row))
+    return desk.attempt_failed(job, "timed out after " + std::to_string(row.timeout_sec.value_or(3600)) + " s");
+  if (row.delivery_count < desk.policy.deliveries_max) return desk.enqueue(job);
+  row.dead_at = desk.now;
+  desk.fail(job, StepStatus::failed,
+            "given up after " + std::to_string(row.delivery_count) +
+                " deliveries, each of whose workers went silent");
+}
+
+}  // namespace
+
+void job_timer_fired(const Job& job, Desk& desk) {
+  Execution& row = *job.row;
+  if (!row.timer_due || *row.timer_due > desk.now) return;  // moved or cleared in this very batch
+  row.timer_due.reset();
+  job.state->changed = true;
+  if (row.job_state == JobState::leased) return lease_ran_out(job, desk);
+  if (row.status == StepStatus::pending) return desk.dispatch(job);
+  if (row.status != StepStatus::polling) return;
+  const auto until = desk.poll_deadline(row);
+  if (until && desk.now >= *until)
+    desk.fail(job, StepStatus::poll_timeout,
+              "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
+  else if (row.job_state == JobState::none && desk.policy.scheduler)
+    desk.poll(job);
+  else
+    row.timer_due = row.job_state == JobState::none ? desk.next_poll(row) : until;
+}
+
+}  // namespace baton::runbook

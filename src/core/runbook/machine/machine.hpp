@@ -1,0 +1,174 @@
+// How a batch moves. Every function here is pure: it takes the rows at hand (the ledger), a message and the
+// time, and leaves behind changed rows and a journal of what goes with them. The engine loads before and
+// commits after.
+//
+//   batch   detected ──init steps──▶ init_dispatched ──all succeeded──▶ active ──┬──▶ completed | failed
+//               └────────────── no init steps ─────────────────────────▶         └──▶ cancelled, by hand
+//   phase   pending ──due──▶ dispatched ──▶ completed | failed          pending ──▶ skipped | superseded
+//   member  active ──▶ failed | removed                                 failed ──▶ active, retried by hand
+//   step    pending ─▶ dispatched ─▶ succeeded | failed ─rollback─▶ rolled_back
+//             ▲  ▲         │  └────▶ polling ─▶ succeeded | failed | poll_timeout
+//             │  └─ retry ─┘                            any that has not ended ─▶ cancelled
+//             └─ retried by hand
+//
+// A job is what a worker gets of a step: its first run, each retry, each poll. job_state tells where it is:
+// queued, leased or parked by a pause. A phase that becomes due is walked over in chunks of members, each a
+// timer that is due at once, so that others get their turn; the same for what else has to see all members.
+//
+// Per member (the default) each member goes through the steps of a phase by himself; whose step fails for good
+// is failed, and what is left of him is cancelled. In lockstep all members do one step before any does the
+// next, and the first step with a failure ends the phase. Late joiners catch up beside the phases: one step
+// after the other through all phases that have begun.
+//
+// Invariants, checked by the simulator after every commit:
+//  * batch_counts equal what counting the rows gives;
+//  * a job that is queued or leased belongs to a step dispatched or polling; a leased one has a timer, not
+//    later than its lease;
+//  * of a member's steps in a phase at most one is under way; steps before it succeeded;
+//  * terminal rows never change, unless a person retries them; rolled_back comes only after failed or
+//    poll_timeout;
+//  * a phase has ended only if none of its steps is open and no rollback of it runs; a batch only if all its
+//    phases have, and no init, rollback, removal or catch-up runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/runbook/machine/ledger.hpp"
+#include "core/runbook/machine/messages.hpp"
+#include "core/runbook/members/members.hpp"
+
+namespace baton::runbook {
+
+struct Policy {
+  bool scheduler = true;  // phases and polls are fired by our own timers
+  Duration short_lease = std::chrono::seconds{30};
+  std::int32_t deliveries_max = 10;
+  std::int32_t chunk_members = 1'000;  // seen by one step of a walk
+  std::int32_t chunk_rows = 2'000;     // written by one step of a walk, about
+  // When the server came (back). Whoever was working then gets one short lease's time to report before he is
+  // given up.
+  Time opened_at{};
+};
+
+// A job that waits for a worker from now on.
+struct Queued {
+  Ref ref;
+  std::string queue;
+  Time queued_at{};
+};
+struct Journal {
+  std::vector<Queued> queued;
+  std::vector<BatchEvent> events;  // numbered when they are written
+  std::size_t batches_ended = 0;
+  std::size_t steps_ended = 0;
+};
+
+struct Context {
+  Ledger& ledger;
+  const Policy& policy;
+  Time now;
+  Journal& journal;
+};
+
+// Why something that was asked for cannot be. An empty `why` is success.
+struct Outcome {
+  enum class Problem { none, runbook_not_found, batch_not_found, phase_not_found, member_not_found,
+                       step_not_found, not_possible };
+  Problem problem = Problem::none;
+  std::string why;
+  bool changed = false;
+};
+
+// ---- what a scheduler says ----
+
+[[nodiscard]] Outcome handle(const SchedulerMessage& message, Context context);
+// A timer of a step, a phase, a batch or a runbook is due. Chunks of walks come this way too.
+void timer_fired(Ref ref, Context context);
+[[nodiscard]] bool is_chunk(Ref ref, Ledger& ledger);
+
+// ---- a job and its worker ----
+
+[[nodiscard]] std::string lease_token(const Execution& execution);
+// False: it waits no longer, or its batch is paused or over.
+[[nodiscard]] bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context);
+
+struct Report {
+  std::string job_id;
+  bool success = false;
+  OptionalJson result;
+  std::optional<std::string> error, lease, worker;
+};
+enum class Verdict { accepted, ignored, stale, unknown };
+struct Judged {
+  Verdict verdict{};
+  std::string why;
+};
+[[nodiscard]] Judged report(const Report& report, Context context);
+// Both answer false when the job is not this worker's any more.
+[[nodiscard]] bool renew(std::string_view job_id, std::string_view lease, Context context);
+[[nodiscard]] bool give_back(std::string_view job_id, std::string_view lease, Context context);
+
+// ---- what the built-in scheduler and people do ----
+
+struct Published {
+  Slot<Runbook>* runbook = nullptr;
+  bool created = false;
+};
+[[nodiscard]] Published publish(const Definition& definition, const std::string& text,
+                                const std::string& overdue_behavior, bool rerun_init, Context context);
+[[nodiscard]] Outcome set_active(const std::string& name, std::int32_t version, bool active, Context context);
+
+struct Opened {
+  Outcome outcome;
+  Slot<Batch>* batch = nullptr;
+};
+[[nodiscard]] Opened open_batch(const std::string& runbook_name, std::int32_t version,
+                                std::optional<Time> time, const std::string& by, Context context);
+[[nodiscard]] Outcome start_batch(std::int64_t batch_id, Context context);
+
+struct Joined {
+  Outcome outcome;
+  std::vector<std::int64_t> member_ids;
+  std::size_t left_out = 0;
+  bool more = false;
+  std::vector<std::string> phases;  // that are retried as a whole
+};
+[[nodiscard]] Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context);
+[[nodiscard]] bool refresh_member(std::int64_t member_id, const DataRow& row, Context context);
+// Who is removed by hand stays out although the source still lists him.
+[[nodiscard]] Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
+                                    const std::vector<std::string>& keys, const std::string& by, bool by_hand,
+                                    Context context);
+[[nodiscard]] Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
+                                   const std::vector<std::string>& keys, const std::string& by,
+                                   Context context);
+
+[[nodiscard]] Outcome pause(std::int64_t batch_id, const std::string& by, const std::string& reason, Context);
+[[nodiscard]] Outcome resume(std::int64_t batch_id, const std::string& by, Context context);
+[[nodiscard]] Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason, Context);
+// The next phase that is pending, or the named one, begins now. `why` of a success names it.
+[[nodiscard]] Outcome advance(std::int64_t batch_id, const std::string& phase, const std::string& by, Context);
+// Those that the last look at the source has held back, and no others.
+[[nodiscard]] Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context);
+// A look at the source has seen these: they are used up, whatever it found. `held` is what it holds back now.
+void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJson& held, Context context);
+
+[[nodiscard]] Outcome retry_step(Ref ref, const std::string& by, Context context);
+[[nodiscard]] Outcome skip_step(Ref ref, const std::string& by, Context context);
+[[nodiscard]] Outcome cancel_step(Ref ref, const std::string& by, Context context);
+
+// Phases that another scheduler has written get a timer of ours.
+void adopt_phase(std::int64_t phase_id, Context context);
+
+// ---- hints for loading ----
+
+// What deciding about these is likely to need and the ledger does not know yet. Called again after each load
+// until it adds nothing.
+void foresee(Ref ref, Ledger& ledger, Needs& needs);                       // a job, or a timer
+void foresee(const SchedulerMessage& message, Ledger& ledger, Needs& needs);
+// The next chunk of a walk; for those that is_chunk() says yes to.
+void foresee_chunk(Ref ref, const Policy& policy, Ledger& ledger, Needs& needs);
+void foresee_handout(Ref ref, Ledger& ledger, Needs& needs);
+
+}  // namespace baton::runbook

@@ -1,0 +1,605 @@
+// What the built-in scheduler and people do: publish, make batches, add and remove members, steer.
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "base/result.hpp"
+#include "core/runbook/machine/desk.hpp"
+
+namespace baton::runbook {
+namespace {
+
+using Problem = Outcome::Problem;
+
+Outcome changed(std::string what = {}) { return {.problem = Problem::none, .why = std::move(what), .changed = true}; }
+Outcome unchanged(std::string why = {}) { return {.problem = Problem::none, .why = std::move(why), .changed = false}; }
+Outcome wrong(Problem problem, std::string why) {
+  return {.problem = problem, .why = std::move(why), .changed = false};
+}
+Outcome no_batch(std::int64_t id) {
+  return wrong(Problem::batch_not_found, "there is no batch " + std::to_string(id));
+}
+Outcome no_runbook(const std::string& name, std::int32_t version) {
+  return wrong(Problem::runbook_not_found, "there is no runbook '" + name + "'" +
+                                               (version > 0 ? " in version " + std::to_string(version) : ""));
+}
+Outcome ended(const Batch& batch) {
+  return wrong(Problem::not_possible,
+               "batch " + std::to_string(batch.id) + " is " + std::string(name(batch.status)));
+}
+
+std::string by_whom(const std::string& by) { return by.empty() ? "" : " by " + by; }
+
+}  // namespace
+
+// --- runbooks
+
+Published publish(const Definition& definition, const std::string& text, const std::string& overdue_behavior,
+                  bool rerun_init, Context context) {
+  auto* active = context.ledger.runbook(definition.name, 0);
+  const auto* latest = context.ledger.latest_version(definition.name);
+  if (active && active->row.is_active && active->row.yaml_content == text) return {active, false};
+  Runbook row;
+  row.name = definition.name;
+  row.version = latest ? latest->row.version + 1 : 1;
+  row.yaml_content = text;
+  row.data_table_name = data_table_name(definition.name, row.version);
+  if (context.ledger.is_table_of_another(row.data_table_name, definition.name))
+    row.data_table_name = data_table_name(definition.name, row.version, true);
+  row.overdue_behavior = overdue_behavior;
+  row.rerun_init = rerun_init;
+  row.created_at = context.now;
+  if (latest && context.policy.scheduler) {
+    row.transition_after = 0;
+    row.timer_due = context.now;
+  }
+  if (active && active->row.is_active) {
+    row.automation_enabled = active->row.automation_enabled;
+    active->row.is_active = false;
+    active->row.transition_after.reset();
+    active->row.timer_due.reset();
+    active->changed = true;
+  }
+  return {&context.ledger.create(std::move(row)), true};
+}
+
+Outcome set_active(const std::string& runbook_name, std::int32_t version, bool active, Context context) {
+  auto* was = context.ledger.runbook(runbook_name, 0);
+  auto* book = active && version > 0 ? context.ledger.runbook(runbook_name, version)
+               : active              ? context.ledger.latest_version(runbook_name)
+                                     : was;
+  if (!book) return no_runbook(runbook_name, version);
+  if (book->row.is_active == active) return unchanged();
+  if (active && was && was->row.is_active) {
+    was->row.is_active = false;
+    was->row.transition_after.reset();
+    was->row.timer_due.reset();
+    was->changed = true;
+  }
+  book->row.is_active = active;
+  // Open batches that were on their way to this version wait while it is inactive.
+  book->row.timer_due = active && book->row.transition_after ? std::optional{context.now} : std::nullopt;
+  book->changed = true;
+  return changed();
+}
+
+// --- batches
+
+Opened open_batch(const std::string& runbook_name, std::int32_t version, std::optional<Time> time,
+                  const std::string& by, Context context) {
+  auto* book = context.ledger.runbook(runbook_name, version);
+  if (!book) return {no_runbook(runbook_name, version), nullptr};
+  if (!book->row.is_active && version == 0)
+    return {wrong(Problem::not_possible, "runbook '" + runbook_name + "' has no active version"), nullptr};
+  const Definition& definition = context.ledger.definition(book->row);
+  if (time)
+    if (auto* there = context.ledger.batch_of_time(runbook_name, *time)) return {unchanged(), there};
+  Batch row;
+  row.runbook_id = book->row.id;
+  row.batch_start_time = time;
+  row.detected_at = context.now;
+  row.is_manual = !time;
+  row.importing = true;
+  if (!by.empty()) row.created_by = by;
+  Slot<Batch>& batch = context.ledger.create(std::move(row));
+  Desk desk(context);
+  desk.create_phases(batch, book->row, definition);
+  desk.event(batch.row.id, "batch_detected",
+             (time ? "a batch of runbook '" + runbook_name + "' for " + to_iso(*time)
+                   : "a manual batch of runbook '" + runbook_name + "'") +
+                 by_whom(by));
+  return {changed(), &batch};
+}
+
+Outcome start_batch(std::int64_t batch_id, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return no_batch(batch_id);
+  if (!batch->row.importing) return unchanged();
+  if (is_terminal(batch->row.status)) return ended(batch->row);
+  batch->row.importing = false;
+  batch->changed = true;
+  const auto* book = context.ledger.runbook(batch->row.runbook_id);
+  Desk desk(context);
+  if (!book || context.ledger.definition(book->row).init.empty())
+    desk.activate(*batch);
+  else
+    desk.begin_init(*batch, book->row.version);
+  desk.settle();
+  return changed();
+}
+
+// --- members
+
+Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return {.outcome = no_batch(batch_id)};
+  if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
+  Joined joined{.outcome = changed()};
+  Desk desk(context);
+  for_all(members, [&](const DataRow& from) {
+    const auto same = context.ledger.members_named(batch_id, from.member_key);
+    if (std::ranges::any_of(same, [](const auto* m) { return m->row.status != MemberStatus::removed; })) {
+      ++joined.left_out;
+      return;
+    }
+    Member row;
+    row.batch_id = batch_id;
+    row.member_key = from.member_key;
+    row.added_at = context.now;
+    row.data_json = from.data;
+    const bool late = !batch->row.importing && batch->row.status == BatchStatus::active;
+    if (late) row.add_dispatched_at = context.now;
+    Slot<Member>& member = context.ledger.create(std::move(row));
+    desk.adopt(member);
+    joined.member_ids.push_back(member.row.id);
+    desk.catch_up(member, *batch);
+  });
+  desk.settle();
+  return joined;
+}
+
+bool refresh_member(std::int64_t member_id, const DataRow& row, Context context) {
+  auto* member = context.ledger.member(member_id);
+  if (!member || member->row.status == MemberStatus::removed || member->row.member_key != row.member_key)
+    return false;
+  member->row.data_json = row.data;
+  member->changed = true;
+  return true;
+}
+
+namespace {
+
+// Those that are named by id or by key and belong to the batch; `missing` is told of the others.
+std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
+                                         const std::vector<std::string>& keys, Ledger& ledger,
+                                         std::string& missing) {
+  std::vector<Slot<Member>*> found;
+  for_all(ids, [&](std::int64_t id) {
+    auto* member = ledger.member(id);
+    if (member && member->row.batch_id == batch_id)
+      found.push_back(member);
+    else
+      missing = std::to_string(id);
+  });
+  for_all(keys, [&](const std::string& key) {
+    const auto same = ledger.members_named(batch_id, key);
+    const auto active = std::ranges::find(same, MemberStatus::active, [](const auto* m) { return m->row.status; });
+    if (same.empty())
+      missing = "'" + key + "'";
+    else
+      found.push_back(active != same.end() ? *active : same.back());
+  });
+  return found;
+}
+
+}  // namespace
+
+Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
+                      const std::vector<std::string>& keys, const std::string& by, bool by_hand, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return {.outcome = no_batch(batch_id)};
+  if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
+  std::string missing;
+  const auto members = named_members(batch_id, ids, keys, context.ledger, missing);
+  if (!missing.empty())
+    return {.outcome = wrong(Problem::member_not_found,
+                             "batch " + std::to_string(batch_id) + " has no member " + missing)};
+  Joined left{.outcome = changed()};
+  Desk desk(context);
+  const auto* book = context.ledger.runbook(batch->row.runbook_id);
+  for_all(members, [&](Slot<Member>* member) {
+    if (member->row.status != MemberStatus::active) {
+      ++left.left_out;
+      return;
+    }
+    desk.remove(*member, *batch, book ? book->row.version : 0);
+    if (by_hand) member->row.removed_by = by.empty() ? "hand" : by;
+    left.member_ids.push_back(member->row.id);
+  });
+  if (!by.empty() && !left.member_ids.empty())
+    desk.event(batch_id, "members_removed", std::to_string(left.member_ids.size()) + " members were removed" + by_whom(by));
+  desk.settle();
+  return left;
+}
+
+namespace {
+
+// A batch that has ended goes on because somebody retries a part of it.
+void reopen(Slot<Batch>& batch, BatchStatus status, const std::string& by, Desk& desk) {
+  if (!is_terminal(batch.row.status)) return;
+  batch.row.status = status;
+  batch.row.completed_at.reset();
+  batch.row.error_message.reset();
+  batch.changed = true;
+  desk.event(batch.row.id, "batch_reopened", "the batch goes on: a retry" + by_whom(by));
+}
+
+// A step is not tried again while the hands of its rollback are on it.
+bool is_rolled_back_now(const Job& job, Desk& desk) {
+  if (job.row->status != StepStatus::failed && job.row->status != StepStatus::poll_timeout) return false;
+  return std::ranges::any_of(desk.ledger.cleanups_of(job), [](const auto* c) { return !is_terminal(c->row.status); });
+}
+
+bool is_rolled_back_now(const Slot<Member>& member, Desk& desk) {
+  return std::ranges::any_of(desk.ledger.steps_of_member(member.row.id),
+                             [&](auto* step) { return is_rolled_back_now(job_of(*step), desk); });
+}
+
+// What failed, and what was cancelled because of it, is to run again, beside the phases.
+void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
+  reopen(batch, BatchStatus::active, by, desk);
+  member.row.failed_at.reset();
+  desk.set_status(member, MemberStatus::active);
+  for (Slot<StepExecution>* step : desk.ledger.steps_of_member(member.row.id)) {
+    const Job job = job_of(*step);
+    if (!desk.make_again(job, by)) continue;
+    const auto* phase = desk.ledger.phase(step->row.phase_execution_id);
+    if (phase && phase->row.status == PhaseStatus::pending) continue;  // it is still to come
+    desk.set_catch_up(job);
+    member.row.catching_up = true;
+  }
+  desk.event(batch.row.id, "member_retried", "member '" + member.row.member_key + "' is retried" + by_whom(by),
+             member.row.id);
+  desk.catch_up(member, batch, true);
+}
+
+}  // namespace
+
+namespace {
+
+// In lockstep members do not fail, phases do: of each name the newest.
+Joined retry_phases(Slot<Batch>& batch, const std::string& by, Desk& desk) {
+  std::map<std::string, Slot<PhaseExecution>*> newest;
+  for (Slot<PhaseExecution>* phase : desk.ledger.phases_of(batch.row.id)) {
+    auto& slot = newest[phase->row.phase_name];
+    if (!slot || slot->row.runbook_version <= phase->row.runbook_version) slot = phase;
+  }
+  Joined retried{.outcome = changed()};
+  for (const auto& [phase_name, phase] : newest) {
+    if (phase->row.status != PhaseStatus::failed) continue;
+    reopen(batch, BatchStatus::active, by, desk);
+    desk.run_again(*phase, by);
+    retried.phases.push_back(phase_name);
+  }
+  desk.settle();
+  return retried;
+}
+
+}  // namespace
+
+Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
+                     const std::vector<std::string>& keys, const std::string& by, Context context) {
+  constexpr std::int32_t at_once = 500;
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return {.outcome = no_batch(batch_id)};
+  if (batch->row.status == BatchStatus::cancelled) return {.outcome = ended(batch->row)};
+  const bool all = ids.empty() && keys.empty();
+  Desk desk(context);
+  const auto* book = context.ledger.runbook(batch->row.runbook_id);
+  if (book && context.ledger.definition(book->row).progression == Progression::lockstep) {
+    if (all) return retry_phases(*batch, by, desk);
+    return {.outcome = wrong(Problem::not_possible, "in lockstep a phase is retried as a whole: name no members, or "
+                                                    "retry one step")};
+  }
+  std::string missing;
+  const auto members = all ? context.ledger.failed_members_of(batch_id, at_once)
+                           : named_members(batch_id, ids, keys, context.ledger, missing);
+  if (!missing.empty())
+    return {.outcome = wrong(Problem::member_not_found,
+                             "batch " + std::to_string(batch_id) + " has no member " + missing)};
+  Joined retried{.outcome = changed(), .more = all && members.size() == at_once};
+  for_all(members, [&](Slot<Member>* member) {
+    if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, desk)) {
+      ++retried.left_out;
+      return;
+    }
+    retry_member(*member, *batch, by, desk);
+    retried.member_ids.push_back(member->row.id);
+  });
+  desk.settle();
+  return retried;
+}
+
+// --- steering
+
+Outcome pause(std::int64_t batch_id, const std::string& by, const std::string& reason, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return no_batch(batch_id);
+  if (is_terminal(batch->row.status)) return ended(batch->row);
+  if (batch->row.paused_at) return unchanged();
+  batch->row.paused_at = context.now;
+  if (!by.empty()) batch->row.paused_by = by;
+  batch->changed = true;
+  Desk(context).event(batch_id, "batch_paused", "paused" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  return changed();
+}
+
+Outcome resume(std::int64_t batch_id, const std::string& by, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return no_batch(batch_id);
+  if (is_terminal(batch->row.status)) return ended(batch->row);
+  if (!batch->row.paused_at) return unchanged();
+  batch->row.paused_at.reset();
+  batch->row.paused_by.reset();
+  batch->row.walk = Walk::resume;
+  batch->row.walk_after = 0;
+  batch->row.timer_due = context.now;
+  batch->changed = true;
+  Desk(context).event(batch_id, "batch_resumed", "resumed" + by_whom(by));
+  return changed();
+}
+
+Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return no_batch(batch_id);
+  if (batch->row.status == BatchStatus::cancelled) return unchanged();
+  if (is_terminal(batch->row.status)) return ended(batch->row);
+  Desk desk(context);
+  desk.end(*batch, BatchStatus::cancelled, "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  batch->row.importing = false;
+  batch->row.paused_at.reset();
+  batch->row.paused_by.reset();
+  batch->row.walk = Walk::cancel;
+  batch->row.walk_after = 0;
+  batch->row.timer_due = context.now;
+  return changed();
+}
+
+Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std::string& by, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return no_batch(batch_id);
+  if (is_terminal(batch->row.status)) return ended(batch->row);
+  auto phases = context.ledger.phases_of(batch_id);
+  std::ranges::stable_sort(phases, {}, [](const auto* p) { return std::pair(-p->row.offset_minutes, p->row.id); });
+  Slot<PhaseExecution>* next = nullptr;
+  for (Slot<PhaseExecution>* phase : phases) {
+    if (!phase_name.empty()) {
+      if (phase->row.phase_name == phase_name && phase->row.status == PhaseStatus::pending) next = phase;
+    } else if (phase->row.status == PhaseStatus::dispatched) {
+      return wrong(Problem::not_possible, "phase '" + phase->row.phase_name +
+                                              "' is still running; name the phase to begin it all the same");
+    } else if (phase->row.status == PhaseStatus::pending && !next) {
+      next = phase;
+    }
+  }
+  if (!next)
+    return wrong(phase_name.empty() ? Problem::not_possible : Problem::phase_not_found,
+                 phase_name.empty() ? "no phase is pending" : "no phase '" + phase_name + "' is pending");
+  Desk desk(context);
+  desk.event(batch_id, "batch_advanced", "phase '" + next->row.phase_name + "' was begun by hand" + by_whom(by));
+  const std::string begun = next->row.phase_name;
+  desk.phase_due(*next, *batch);
+  desk.settle();
+  return changed(begun);
+}
+
+namespace {
+
+struct HeldRemovals {
+  std::string mark;  // empty: none
+  std::int64_t leaving = 0;
+};
+
+// The entry of a batch in what the last look at the source has held back.
+HeldRemovals held_of(const OptionalJson& all, std::int64_t batch_id) {
+  if (!all) return {};
+  boost::system::error_code error;
+  const auto list = boost::json::parse(all->text, error);
+  if (error || !list.is_array()) return {};
+  for (const auto& entry : list.get_array()) {
+    const auto* held = entry.if_object();
+    const auto* id = held ? held->if_contains("batch_id") : nullptr;
+    if (!id || !id->is_int64() || id->get_int64() != batch_id) continue;
+    const auto* mark = held->if_contains("mark");
+    const auto* leaving = held->if_contains("leaving");
+    return {mark && mark->is_string() ? std::string(mark->get_string()) : "",
+            leaving && leaving->is_int64() ? leaving->get_int64() : 0};
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context) {
+  auto* batch = context.ledger.batch(batch_id);
+  if (!batch) return no_batch(batch_id);
+  if (is_terminal(batch->row.status)) return ended(batch->row);
+  const auto* of = context.ledger.runbook(batch->row.runbook_id);
+  const auto* active = of ? context.ledger.runbook(of->row.name, 0) : nullptr;
+  const HeldRemovals held = active ? held_of(active->row.held_removals, batch_id) : HeldRemovals{};
+  if (held.mark.empty())
+    return wrong(Problem::not_possible, "nothing is held: no member waits to leave batch " + std::to_string(batch_id));
+  if (batch->row.removals_approved == held.mark) return unchanged();
+  batch->row.removals_approved = held.mark;
+  batch->changed = true;
+  Desk(context).event(batch_id, "removals_approved",
+                      std::to_string(held.leaving) + " held removals were approved" + by_whom(by));
+  return changed();
+}
+
+void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJson& held, Context context) {
+  for (const ApprovedRemovals& approval : seen) {
+    auto* batch = context.ledger.batch(approval.batch_id);
+    if (!batch || batch->row.removals_approved != approval.mark) continue;
+    batch->row.removals_approved.reset();
+    batch->changed = true;
+    if (!held_of(held, approval.batch_id).mark.empty())
+      Desk(context).event(approval.batch_id, "removals_held",
+                          "others would leave than was approved: they are held again");
+  }
+}
+
+// --- one step
+
+namespace {
+
+Outcome no_step(Ref ref) {
+  return wrong(Problem::step_not_found, "there is no " + std::string(name(ref.kind)) + " " + std::to_string(ref.id));
+}
+Outcome not_now(const Execution& row, std::string_view what) {
+  return wrong(Problem::not_possible,
+               "step '" + row.step_name + "' is " + std::string(name(row.status)) + " and cannot be " + std::string(what));
+}
+
+// Init failed and with it the batch: both go on, and so do the phases that ended because of it.
+void reopen_init(Slot<Batch>& batch, const std::string& by, Desk& desk) {
+  for (Slot<InitExecution>* init : desk.ledger.inits_of(batch.row.id)) (void)desk.make_again(job_of(*init), by);
+  if (!is_terminal(batch.row.status)) return;
+  const auto ended_at = batch.row.completed_at;
+  reopen(batch, BatchStatus::init_dispatched, by, desk);
+  for (Slot<PhaseExecution>* phase : desk.ledger.phases_of(batch.row.id)) {
+    const PhaseStatus status = phase->row.status;
+    if (phase->row.completed_at != ended_at || (status != PhaseStatus::skipped && status != PhaseStatus::failed))
+      continue;
+    phase->row.completed_at.reset();
+    phase->changed = true;
+    if (status == PhaseStatus::failed) {  // it was due, and is held again
+      phase->row.status = PhaseStatus::dispatched;
+      phase->row.walk = Walk::held;
+    } else {
+      phase->row.status = PhaseStatus::pending;
+      if (desk.policy.scheduler) phase->row.timer_due = phase->row.due_at;
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+// Everything before it has been done.
+bool is_next(const Job& job, Ledger& ledger) {
+  if (!job.step) return true;
+  return std::ranges::all_of(ledger.steps_of(job.step->batch_member_id, job.step->phase_execution_id), [&](const auto* s) {
+    return s->row.step_index >= job.row->step_index || s->row.status == StepStatus::succeeded;
+  });
+}
+
+// He goes on by himself: this step, and those after it that were cancelled because of it.
+void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
+  reopen(batch, BatchStatus::active, by, desk);
+  for (Slot<StepExecution>* slot : desk.ledger.steps_of(member.row.id, step.phase_execution_id)) {
+    const bool later = slot->row.step_index > step.step_index && slot->row.status == StepStatus::cancelled;
+    if ((slot->row.id != step.id && !later) || !desk.make_again(job_of(*slot), by)) continue;
+    desk.set_catch_up(job_of(*slot));
+  }
+  member.row.catching_up = true;
+  member.changed = true;
+  desk.advance_catch_up(member);
+}
+
+}  // namespace
+
+Outcome retry_step(Ref ref, const std::string& by, Context context) {
+  const auto job = context.ledger.job(ref);
+  if (!job) return no_step(ref);
+  Desk desk(context);
+  auto& batch = context.ledger.existing_batch(desk.batch_of(*job).id);
+  if (batch.row.status == BatchStatus::cancelled) return ended(batch.row);
+  const bool is_cancelled = job->row->status == StepStatus::cancelled;
+  if (!is_failure(job->row->status) && !(is_cancelled && is_next(*job, context.ledger)))
+    return not_now(*job->row, is_cancelled ? "retried before those before it" : "retried");
+  if (is_rolled_back_now(*job, desk)) return not_now(*job->row, "retried before its rollback is over");
+  if (job->step) {
+    auto* member = context.ledger.member(job->step->batch_member_id);
+    if (!member) return no_step(ref);
+    if (member->row.status == MemberStatus::removed)
+      return wrong(Problem::not_possible, "member '" + member->row.member_key + "' was removed");
+    auto& phase = context.ledger.existing_phase(job->step->phase_execution_id);
+    if (member->row.status == MemberStatus::failed) {
+      if (is_rolled_back_now(*member, desk)) return not_now(*job->row, "retried before the member's rollbacks are over");
+      retry_member(*member, batch, by, desk);
+    } else if (!job->step->is_catch_up && phase.row.status == PhaseStatus::dispatched &&
+               phase.row.walk != Walk::stop && job->row->step_index == phase.row.current_index &&
+               context.ledger.definition(batch.row, phase.row.runbook_version).progression == Progression::lockstep) {
+      (void)desk.make_again(*job, by);  // the others are still at this step: he is in time
+      desk.dispatch(*job);
+    } else {
+      retry_from(*job->step, *member, batch, by, desk);
+    }
+  } else if (job->init) {
+    reopen_init(batch, by, desk);
+    desk.next_init(batch);
+  } else {
+    const bool init_is_over = std::ranges::all_of(context.ledger.inits_of(batch.row.id), [](const auto* init) {
+      return init->row.status == StepStatus::succeeded;
+    });
+    reopen(batch, init_is_over ? BatchStatus::active : BatchStatus::init_dispatched, by, desk);
+    (void)desk.make_again(*job, by);
+    desk.dispatch(*job);
+  }
+  desk.settle();
+  return changed();
+}
+
+Outcome skip_step(Ref ref, const std::string& by, Context context) {
+  const auto job = context.ledger.job(ref);
+  if (!job) return no_step(ref);
+  Desk desk(context);
+  auto& batch = context.ledger.existing_batch(desk.batch_of(*job).id);
+  // One that failed is retried first, and is over before any worker has it.
+  if (is_failure(job->row->status)) {
+    if (auto retried = retry_step(ref, by, context); retried.problem != Problem::none) return retried;
+  }
+  if (is_terminal(batch.row.status)) return ended(batch.row);
+  if (is_terminal(job->row->status)) return not_now(*job->row, "skipped");
+  // Whoever has done the last step of a phase has done them all: that must stay true.
+  if (job->step && job->row->status == StepStatus::pending && !job->row->retry_after)
+    return not_now(*job->row, "skipped before it is its turn");
+  desk.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
+             job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
+  job->row->retry_after.reset();
+  desk.succeed(*job, Json{std::string("{") + (job->row->is_poll_step ? "\"complete\":true," : "") + "\"skipped_by\":" +
+                          quoted(by) + "}"});
+  desk.settle();
+  return changed();
+}
+
+Outcome cancel_step(Ref ref, const std::string& by, Context context) {
+  const auto job = context.ledger.job(ref);
+  if (!job) return no_step(ref);
+  Desk desk(context);
+  if (is_terminal(job->row->status)) return not_now(*job->row, "cancelled");
+  if (job->init) {
+    desk.fail(*job, StepStatus::failed, "cancelled" + by_whom(by));
+  } else {
+    desk.cancel(*job, "cancelled" + by_whom(by));
+    desk.event(desk.batch_of(*job).id, "step_cancelled",
+               "step '" + job->row->step_name + "' was cancelled" + by_whom(by) + (job->step ? ", and those after it" : ""),
+               job->step ? std::optional{job->step->batch_member_id} : std::nullopt, job->row->job_id);
+    if (job->cleanup) desk.cleanup_ended(*job->cleanup);
+    if (job->step)
+      for (Slot<StepExecution>* other : context.ledger.steps_of(job->step->batch_member_id, job->step->phase_execution_id))
+        if (other->row.step_index > job->row->step_index)
+          desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
+    auto* member = job->step && job->step->is_catch_up ? context.ledger.member(job->step->batch_member_id) : nullptr;
+    if (member) {  // the rest of what he missed comes after it
+      for (Slot<StepExecution>* other : context.ledger.steps_of_member(member->row.id))
+        if (other->row.is_catch_up) desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
+      desk.advance_catch_up(*member);
+    }
+  }
+  desk.settle();
+  return changed();
+}
+
+}  // namespace baton::runbook

@@ -1,0 +1,50 @@
+#include "core/runbook/machine/rows.hpp"
+
+#include <array>
+
+namespace baton::runbook {
+namespace {
+
+template <class Enum, std::size_t n>
+std::optional<Enum> find(const std::array<std::string_view, n>& words, std::string_view word) {
+  for (std::size_t i = 0; i < n; ++i)
+    if (words[i] == word) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+using Words = std::string_view;
+constexpr std::array<Words, 6> batch_words{"detected", "init_dispatched", "active", "completed", "failed", "cancelled"};
+constexpr std::array<Words, 3> member_words{"active", "removed", "failed"};
+constexpr std::array<Words, 6> phase_words{"pending", "dispatched", "completed", "failed", "skipped", "superseded"};
+constexpr std::array<Words, 8> step_words{"pending", "dispatched",   "polling",     "succeeded",
+                                          "failed",  "poll_timeout", "rolled_back", "cancelled"};
+constexpr std::array<Words, 4> job_words{"none", "queued", "leased", "parked"};
+constexpr std::array<Words, 8> walk_words{"none", "held", "start", "advance", "stop", "again", "cancel", "resume"};
+constexpr std::array<Words, 2> cleanup_words{"rollback", "removal"};
+constexpr std::array<Words, 7> kind_words{"none", "step", "init", "cleanup", "phase", "batch", "runbook"};
+
+template <class Enum, std::size_t n>
+constexpr std::string_view word(const std::array<std::string_view, n>& words, Enum value) {
+  return words[static_cast<std::size_t>(value)];
+}
+
+}  // namespace
+
+std::string_view name(BatchStatus status) { return word(batch_words, status); }
+std::string_view name(MemberStatus status) { return word(member_words, status); }
+std::string_view name(PhaseStatus status) { return word(phase_words, status); }
+std::string_view name(StepStatus status) { return word(step_words, status); }
+std::string_view name(JobState state) { return word(job_words, state); }
+std::string_view name(Walk walk) { return word(walk_words, walk); }
+std::string_view name(CleanupKind kind) { return word(cleanup_words, kind); }
+std::string_view name(Kind kind) { return word(kind_words, kind); }
+std::optional<BatchStatus> batch_status(std::string_view name) { return find<BatchStatus>(batch_words, name); }
+std::optional<MemberStatus> member_status(std::string_view name) { return find<MemberStatus>(member_words, name); }
+std::optional<PhaseStatus> phase_status(std::string_view name) { return find<PhaseStatus>(phase_words, name); }
+std::optional<StepStatus> step_status(std::string_view name) { return find<StepStatus>(step_words, name); }
+std::optional<JobState> job_state(std::string_view name) { return find<JobState>(job_words, name); }
+std::optional<Walk> walk(std::string_view name) { return find<Walk>(walk_words, name); }
+std::optional<CleanupKind> cleanup_kind(std::string_view name) { return find<CleanupKind>(cleanup_words, name); }
+std::optional<Kind> kind(std::string_view name) { return find<Kind>(kind_words, name); }
+
+}  // namespace baton::runbook

@@ -1,0 +1,387 @@
+#include "core/workflow/machine/machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/mutant.hpp"
+#include "base/result.hpp"
+#include "core/workflow/machine/decision.hpp"
+
+namespace baton::workflow {
+namespace {
+
+constexpr std::size_t uuid_length = 36;
+
+Time deadline(Run& run, NodeRef ref) {
+  return run.at(ref).state.started_at.value_or(Time{}) + run.node(ref).timeout;
+}
+
+bool same_result(const TaskResult& earlier, const Report& now) {
+  return (earlier.status == "completed") == now.completed && earlier.output == now.output &&
+         earlier.error == now.error && (!now.lease || earlier.lease == now.lease);
+}
+
+bool holds_lease(const NodeState& state, std::string_view lease) {
+  return state.status == NodeStatus::running && lease_token(state) == lease;
+}
+
+// A child of a fan-out that is over, or of a job that is: the walk that cancels it is on its way.
+bool is_orphan(Run& run, NodeRef ref) {
+  if (!ref.is_item()) return false;
+  return is_terminal(run.job.status) || is_terminal(run.at(ref.node).state.status);
+}
+
+void cancel_orphan(Decision& decision, Slot& slot) {
+  if (is_terminal(slot.state.status)) return;
+  decision.set_status(slot, NodeStatus::cancelled);
+  decision.event(EventType::node_cancelled, &slot.state);
+}
+
+bool may_speak(const NodeState& state, const Speaker& speaker) {
+  return state.status == NodeStatus::running && state.retry_count == speaker.retry_count &&
+         (!speaker.lease || lease_token(state) == *speaker.lease);
+}
+
+}  // namespace
+
+bool is_builtin(std::string_view handler) {
+  static constexpr std::array<std::string_view, 4> names{"echo", "sleep", "fail", "flaky"};
+  return std::ranges::find(names, handler) != names.end();
+}
+
+Run create(const NewJob& job, std::shared_ptr<const Definition> definition, const Policy& policy, Time now,
+           Journal& journal) {
+  Run run(std::move(definition), Job{.job_id = job.job_id,
+                                     .tenant = job.tenant,
+                                     .workflow_version = job.version,
+                                     .priority = job.priority,
+                                     .tags = job.tags,
+                                     .rerun_of = job.rerun_of,
+                                     .input_data = job.input_data,
+                                     .traceparent = job.traceparent,
+                                     .created_at = now,
+                                     .due_at = job.due_at});
+  const Definition& def = *run.definition;
+  run.job.workflow_id = def.workflow_id;
+  run.is_new = true;
+  for (NodeIndex i = 0; i < def.nodes.size(); ++i) {
+    run.nodes[i] = Slot{.state = {.job_id = job.job_id,
+                                  .node_id = def.nodes[i].id,
+                                  .waiting_for = static_cast<std::int32_t>(def.nodes[i].incoming.size()),
+                                  .priority = job.priority,
+                                  .tenant = job.tenant},
+                        .is_new = true};
+  }
+  Decision decision(run, policy, now, journal);
+  decision.event(EventType::job_created);
+  decision.set_status(run.at(def.start), NodeStatus::ready);
+  if (job.due_at && *job.due_at > now && !MUTANT(start_before_due)) {
+    run.at(def.start).state.timer_due = *job.due_at;
+    return run;
+  }
+  decision.complete(NodeRef{def.start}, std::nullopt);
+  decision.settle();
+  return run;
+}
+
+std::string task_id(const JobId& job_id, std::string_view node_id, std::int32_t retry_count) {
+  std::string text = job_id.value;
+  text += '_';
+  text += node_id;
+  text += '_';
+  text += as_text(retry_count);
+  return text;
+}
+
+std::optional<TaskName> parse_task_id(std::string_view text) {
+  const auto last = text.rfind('_');
+  if (last == std::string_view::npos || last < uuid_length + 2 || text[uuid_length] != '_')
+    return std::nullopt;
+  TaskName name{.job_id = {std::string(text.substr(0, uuid_length))},
+                .node_id = std::string(text.substr(uuid_length + 1, last - uuid_length - 1))};
+  const auto digits = text.substr(last + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), name.retry_count);
+  if (error != std::errc{} || end != digits.data() + digits.size() || name.retry_count < 0 ||
+      !is_uuid(name.job_id.value))
+    return std::nullopt;
+  if (task_id(name.job_id, name.node_id, name.retry_count) != text) return std::nullopt;  // 00 is not 0
+  return name;
+}
+
+std::string lease_token(const NodeState& node) {
+  return as_text(node.retry_count) + "." + as_text(node.delivery_count);
+}
+
+bool params_need_input(const Run& run, NodeRef ref) { return !run.node(ref).params; }
+
+const Json& task_params(const Run& run, NodeRef ref) {
+  const auto& params = run.node(ref).params;
+  if (!params) return run.input();
+  if (params->is_constant()) return params->constant();
+  const auto& state = ref.is_item() ? run.items.at(ref).state : run.nodes[ref.node]->state;
+  ENSURE(state.params);  // evaluated when it was dispatched
+  return *state.params;
+}
+
+bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats, const Policy& policy,
+              Time now, Journal& journal) {
+  Slot& slot = run.at(ref);
+  NodeState& state = slot.state;
+  if (state.status != NodeStatus::dispatched) return false;
+  Decision decision(run, policy, now, journal);
+  if (is_orphan(run, ref)) {
+    cancel_orphan(decision, slot);
+    return false;
+  }
+  if (decision.is_paused() && !MUTANT(dispatch_while_paused)) {
+    decision.set_status(slot, NodeStatus::ready);
+    return false;
+  }
+  decision.set_status(slot, NodeStatus::running);
+  if (!MUTANT(deliveries_never_counted) || state.delivery_count == 0) ++state.delivery_count;
+  state.worker_id = worker;
+  state.started_at = now;
+  const Time last = deadline(run, ref);
+  state.lease_until = heartbeats ? std::min(now + policy.short_lease, last) : last;
+  if (!MUTANT(forget_lease_timer)) state.timer_due = state.lease_until;
+  std::string data = "{\"worker\":" + quoted(worker);
+  if (state.delivery_count > 1) data += ",\"delivery_count\":" + as_text(state.delivery_count);
+  decision.event(EventType::node_started, &state, Json{data + "}"});
+  if (MUTANT(lease_not_persisted)) slot.changed = slot.is_new;
+  return true;
+}
+
+// An attempt that a pause holds back is READY; whoever had it last may still report it.
+bool result_may_be_repeated(const NodeState& node, std::int32_t retry_count) {
+  const bool parked = node.status == NodeStatus::ready && node.task_id &&
+                      *node.task_id == task_id(node.job_id, node.node_id, node.retry_count);
+  return retry_count < node.retry_count ||
+         !(node.status == NodeStatus::dispatched || node.status == NodeStatus::running || parked);
+}
+
+namespace {
+
+// What is to be said of a result that the node is not waiting for.
+Verdict judge_repeated(Run& run, NodeRef ref, const Report& report, const TaskResult* earlier) {
+  const auto mine =
+      std::ranges::find(run.results, task_id(run.job.job_id, run.at(ref).state.node_id, report.retry_count),
+                        &TaskResult::task_id);
+  if (mine != run.results.end()) earlier = &*mine;
+  return earlier && same_result(*earlier, report) ? Verdict::duplicate : Verdict::stale;
+}
+
+TaskResult stored_result(const Run& run, const NodeState& state, const Report& report, Time now) {
+  return {.task_id = *state.task_id,
+          .job_id = run.job.job_id,
+          .node_id = state.node_id,
+          .status = report.completed ? "completed" : "failed",
+          .output = report.output,
+          .error = report.error,
+          .worker_id = report.worker,
+          .lease = report.lease,
+          .execution_duration_ms = report.execution_duration_ms,
+          .received_at = now};
+}
+
+}  // namespace
+
+Verdict report(Run& run, NodeRef ref, const Report& report, const TaskResult* earlier, const Policy& policy,
+               Time now, Journal& journal) {
+  Slot& slot = run.at(ref);
+  NodeState& state = slot.state;
+  const NodeType type = run.node(ref).type;
+  if (type != NodeType::task && !ref.is_item()) return Verdict::stale;  // nobody was given it
+  if (result_may_be_repeated(state, report.retry_count) &&
+      !(MUTANT(accept_old_attempt) && state.status == NodeStatus::running)) {
+    const Verdict verdict = judge_repeated(run, ref, report, earlier);
+    if (MUTANT(skip_duplicate_guard) && verdict == Verdict::duplicate && !is_terminal(run.job.status) &&
+        !ref.is_item()) {
+      for (const NodeIndex next : run.node(ref).next)
+        if (run.has(NodeRef{next})) Decision(run, policy, now, journal).edge_fired(next);
+      return Verdict::accepted;
+    }
+    return verdict;
+  }
+  if (report.retry_count > state.retry_count || is_orphan(run, ref)) return Verdict::stale;
+  // A lease that ran out is still the last one given until somebody else is handed the task.
+  if (report.lease && !MUTANT(accept_stale_lease) && lease_token(state) != *report.lease)
+    return Verdict::stale;
+
+  Decision decision(run, policy, now, journal);
+  if (state.status != NodeStatus::running) {  // given up, or by a worker that was not handed it by us
+    decision.set_status(slot, NodeStatus::running);
+    state.started_at = now;
+    decision.event(EventType::node_started, &state);
+  }
+  if (report.worker) state.worker_id = report.worker;
+  run.results.push_back(stored_result(run, state, report, now));
+  if (report.completed)
+    decision.complete(ref, report.output ? report.output : Json{"null"});
+  else
+    decision.attempt_failed(ref, report.error.value_or("the worker gave no reason"));
+  decision.settle();
+  return Verdict::accepted;
+}
+
+bool renew(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, Time now) {
+  Slot& slot = run.at(ref);
+  NodeState& state = slot.state;
+  if (!holds_lease(state, lease) || is_orphan(run, ref)) return false;
+  state.lease_until = std::min(now + policy.short_lease, deadline(run, ref));
+  // The timer is moved only when it would be late; an early one finds the longer lease when it fires and
+  // waits on.
+  if (!state.timer_due || *state.lease_until < *state.timer_due) state.timer_due = state.lease_until;
+  slot.changed = true;
+  return true;
+}
+
+bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy,
+               Time now, Journal& journal) {
+  Slot& slot = run.at(ref);
+  if (!holds_lease(slot.state, lease)) return false;
+  Decision decision(run, policy, now, journal);
+  if (is_orphan(run, ref)) {
+    cancel_orphan(decision, slot);
+    return true;
+  }
+  decision.event(EventType::node_lease_expired, &slot.state, Json{"{\"reason\":" + quoted(reason) + "}"});
+  decision.enqueue(slot);
+  return true;
+}
+
+bool progress(Run& run, NodeRef ref, const Speaker& speaker, Json progress) {
+  Slot& slot = run.at(ref);
+  if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return false;
+  slot.state.progress = std::move(progress);
+  slot.changed = true;
+  return true;
+}
+
+bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const Policy& policy, Time now,
+                Journal& journal) {
+  Slot& slot = run.at(ref);
+  if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return false;
+  Decision decision(run, policy, now, journal);
+  decision.event(EventType::checkpoint, &slot.state,
+                 Json{"{\"bytes\":" + std::to_string(data.text.size()) + "}"});
+  slot.state.checkpoint = std::move(data);
+  slot.changed = !MUTANT(forget_checkpoint) || slot.changed;
+  return true;
+}
+
+std::int32_t log_bytes_of(const LogText& line) {
+  return static_cast<std::int32_t>(std::min<std::size_t>(line.text.size() + 32, 1 << 30));
+}
+
+LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<LogText> lines,
+               const Policy& policy) {
+  Slot& slot = run.at(ref);
+  if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return {};
+  LogVerdict verdict{.accepted = true};
+  for (LogText& line : lines) {
+    const std::int32_t bytes = log_bytes_of(line);
+    if (slot.state.log_bytes > policy.log_bytes_max - bytes) break;
+    slot.state.log_bytes += bytes;
+    ++verdict.stored;
+    run.logs.push_back({.job_id = run.job.job_id,
+                        .node_id = slot.state.node_id,
+                        .retry_count = slot.state.retry_count,
+                        .stream = std::move(line.stream),
+                        .logged_at = line.at,
+                        .text = std::move(line.text)});
+  }
+  if (verdict.stored > 0) slot.changed = true;
+  return verdict;
+}
+
+namespace {
+
+void lease_ran_out(Run& run, NodeRef ref, const Policy& policy, Time now, Decision& decision) {
+  Slot& slot = run.at(ref);
+  NodeState& state = slot.state;
+  ENSURE(state.lease_until);
+  std::optional<Time> later;
+  if (*state.lease_until > now && !MUTANT(fire_timer_early)) later = state.lease_until;
+  if (!later && state.started_at < policy.opened_at && now < policy.opened_at + policy.short_lease)
+    later = state.lease_until = policy.opened_at + policy.short_lease;
+  if (later) {
+    state.timer_due = later;
+    slot.changed = true;
+    return;
+  }
+  const std::string worker = quoted(state.worker_id.value_or(""));
+  if (now >= deadline(run, ref)) {
+    decision.event(EventType::node_timeout, &state, Json{"{\"worker\":" + worker + "}"});
+    return decision.attempt_failed(ref, "timed out after " + as_text(run.node(ref).timeout.count()) + " s");
+  }
+  decision.event(
+      EventType::node_lease_expired, &state,
+      Json{"{\"worker\":" + worker + ",\"delivery_count\":" + as_text(state.delivery_count) + "}"});
+  if (state.delivery_count < policy.deliveries_max) return decision.enqueue(slot);
+  if (!MUTANT(dead_not_listed)) state.dead_at = now;
+  decision.fail(ref, "given up after " + as_text(state.delivery_count) +
+                         " deliveries, each of whose workers went silent");
+}
+
+// The next chunk of what a fan-out has to do. A walk that cancels goes on whatever the job is; the others
+// wait for a paused job.
+void fan_out_step(Run& run, NodeIndex i, Decision& decision) {
+  Slot& slot = run.at(i);
+  if (slot.state.status == NodeStatus::running && decision.is_paused()) {
+    slot.state.timer_due.reset();
+    slot.state.sweep_next.reset();  // resume begins a new one
+    slot.changed = true;
+  } else if (slot.state.sweep_next) {
+    decision.sweep(i);
+  } else {
+    decision.expand(i);
+  }
+}
+
+}  // namespace
+
+void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Journal& journal) {
+  Slot& slot = run.at(ref);
+  NodeState& state = slot.state;
+  if (!state.timer_due || *state.timer_due > now) return;  // it was moved or cleared in this very batch
+  Decision decision(run, policy, now, journal);
+  if (is_orphan(run, ref)) return cancel_orphan(decision, slot);
+  if (ref.is_item() || run.node(ref).type == NodeType::task) {
+    if (state.status == NodeStatus::ready)
+      decision.dispatch(ref);
+    else
+      lease_ran_out(run, ref, policy, now, decision);
+  } else {
+    switch (run.node(ref).type) {
+      case NodeType::start:
+      case NodeType::wait: decision.complete(ref, std::nullopt); break;
+      case NodeType::fan_out: fan_out_step(run, ref.node, decision); break;
+      case NodeType::fan_in: decision.gather(ref.node); break;
+      case NodeType::approval:
+        decision.event(EventType::node_timeout, &state);
+        decision.settle_approval(ref.node, run.node(ref).approved_by_timeout, "",
+                                 "nobody decided within " + as_text(run.node(ref).timeout.count()) + " s");
+        break;
+      default: ENSURE(!"this type has no timer");
+    }
+  }
+  decision.settle();
+}
+
+bool may_fail_node(const Run& run, NodeRef ref, std::optional<bool> completed, std::int32_t retry_count,
+                   const Policy& policy) {
+  const Node& node = run.node(ref);
+  if (completed == true || node.on_failure == Consequence::go_on ||
+      (ref.is_item() && node.on_item_failure == Consequence::go_on))
+    return false;
+  const NodeState& state = ref.is_item() ? run.items.at(ref).state : run.nodes[ref.node]->state;
+  // The attempt that the report names may begin in the same batch, by a message before it.
+  const std::int32_t attempt = std::max(state.retry_count, retry_count) - state.retry_base;
+  const bool last_attempt = run.job.nodes_failed > 0 || attempt + 1 >= node.retry.attempts_max;
+  if (completed == false) return last_attempt;
+  return state.status == NodeStatus::running &&
+         (last_attempt || state.delivery_count >= policy.deliveries_max);
+}
+
+}  // namespace baton::workflow

@@ -1,0 +1,53 @@
+#include "core/workflow/machine/run.hpp"
+
+#include "base/result.hpp"
+
+namespace baton::workflow {
+
+Run::Run(std::shared_ptr<const Definition> d, Job j)
+    : definition(std::move(d)),
+      job(std::move(j)),
+      stored_active(job.nodes_active),
+      stored_failed(job.nodes_failed),
+      nodes(definition->nodes.size()) {}
+
+void Run::add(NodeState stored) {
+  const auto ref = definition->locate(stored.node_id);
+  ENSURE(ref && ref->item == stored.item_index);
+  if (has(*ref)) return;
+  const auto timer = stored.timer_due;
+  Slot slot{.state = std::move(stored), .stored_timer = timer};
+  if (ref->is_item())
+    items.emplace(*ref, std::move(slot));
+  else
+    nodes[ref->node] = std::move(slot);
+}
+
+void Run::add_documents(Job whole) {
+  if (has_input()) return;
+  job.input_data = std::move(whole.input_data);
+  if (!job.result_data) job.result_data = std::move(whole.result_data);  // it may have just ended
+}
+
+bool Run::has(NodeRef ref) const { return ref.is_item() ? items.contains(ref) : nodes[ref.node].has_value(); }
+
+Slot& Run::at(NodeRef ref) {
+  if (ref.is_item()) {
+    const auto found = items.find(ref);
+    ENSURE(found != items.end());  // children are never found out on the way
+    return found->second;
+  }
+  if (!nodes[ref.node]) throw NotLoaded{job.job_id};
+  return *nodes[ref.node];
+}
+
+const Json& Run::input() const {
+  if (!has_input()) throw NotLoaded{job.job_id};
+  return job.input_data;
+}
+
+bool Run::row_changed() const {
+  return changed || job.nodes_active != stored_active || job.nodes_failed != stored_failed;
+}
+
+}  // namespace baton::workflow

@@ -1,0 +1,52 @@
+// What the expressions of a job's nodes can see: its input, what other nodes made, and an item of a fan-out.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <map>
+#include <string>
+
+#include "core/template/expression.hpp"
+#include "core/workflow/machine/run.hpp"
+
+namespace baton::workflow {
+
+using Environment = std::map<std::string, std::string>;  // what expressions may see of the server's
+
+// Documents, parsed when first looked at. What a terminal node made never changes, so they may be kept.
+class Values {
+ public:
+  [[nodiscard]] const boost::json::value& input(const Run& run);
+  [[nodiscard]] const boost::json::value* output(NodeIndex node, const NodeState& state);
+
+ private:
+  std::optional<boost::json::value> input_;
+  std::map<NodeIndex, boost::json::value> outputs_;
+};
+
+// What is stored, as a value: it was well-formed when it came in.
+[[nodiscard]] boost::json::value parsed(const std::string& text);
+
+class RunScope final : public expression::Scope {
+ public:
+  RunScope(Run& run, const Environment& environment);
+  void set_item(const boost::json::value* item, std::int64_t index) {
+    item_ = item;
+    index_ = index;
+  }
+
+  // All of them throw NotLoaded when the row is not at hand.
+  [[nodiscard]] const boost::json::value* inputs() const override;
+  [[nodiscard]] const boost::json::value* node(std::string_view name, std::string_view field) const override;
+  [[nodiscard]] const boost::json::value* item() const override { return item_; }
+  [[nodiscard]] std::optional<std::int64_t> index() const override { return index_; }
+  [[nodiscard]] const boost::json::value* env(std::string_view name) const override;
+
+ private:
+  Run& run_;
+  const Environment& environment_;
+  const boost::json::value* item_ = nullptr;
+  std::optional<std::int64_t> index_;
+  mutable std::map<std::string, boost::json::value, std::less<>> words_;  // statuses, errors, variables
+};
+
+}  // namespace baton::workflow

@@ -1,0 +1,30 @@
+// Submissions of service calls as they arrive: read, checked, and as commands.
+#pragma once
+
+#include <expected>
+
+#include "http/json/fields.hpp"
+#include "http/wire/exchange.hpp"
+
+namespace baton::http {
+
+[[nodiscard]] std::expected<SubmitCalls, Response> read_submission(Call& call);
+// Many at once.
+[[nodiscard]] std::expected<SubmitCalls, Response> read_batch(Call& call);
+
+// A field that is misspelt would be left out, and the call made at once or without its key. That cannot be
+// undone.
+void refuse_others(JsonView object, std::initializer_list<std::string_view> known, Fields& fields);
+// The header Idempotency-Key, or else the key of the body.
+[[nodiscard]] std::optional<std::string> use_header(const Request& request, std::optional<std::string> key,
+                                                    std::vector<FieldError>& errors);
+// The field dueAt; none: it is not there, or wrong.
+[[nodiscard]] std::optional<Time> read_due(JsonView object, Fields& fields);
+// dueAt, or delaySeconds from now.
+struct When {
+  std::optional<Time> due_at;
+  std::string told;  // for comparisons: a delay is the same an hour later
+};
+[[nodiscard]] When read_when(const Call& call, JsonView object, Fields& fields);
+
+}  // namespace baton::http

@@ -1,0 +1,122 @@
+// What people do to jobs: cancel, pause, resume, retry, rerun, approve, replay, and ask why nothing happens.
+#include "http/api/routes.hpp"
+#include "http/json/answer.hpp"
+#include "http/json/fields.hpp"
+#include "http/json/problem.hpp"
+#include "http/json/render.hpp"
+
+namespace baton::http {
+
+namespace {
+
+// The answer to a command that tells a job.
+Task<Response> tell_job(Call& call, Command command) {
+  auto reply = co_await tell<JobReply>(call, std::move(command));
+  if (!reply) co_return problem(reply.error());
+  auto response = json_response(reply->created ? 201 : 200, {});
+  append_job(response.body, reply->job, Documents::brief);
+  co_return response;
+}
+
+// The tags of a job, which are stored as a JSON array.
+std::vector<std::string> texts_of(const std::optional<std::string>& json) {
+  std::vector<std::string> texts;
+  const auto document = JsonDocument::parse(json.value_or("[]"));
+  if (document)
+    for (const JsonView& item : document->root().items()) texts.emplace_back(item.string());
+  return texts;
+}
+
+Task<Response> change_job(Call& call, ChangeJob::What what) {
+  auto change = read_change(call.request);
+  if (!change) co_return std::move(change.error());
+  ChangeJob command{.tenant = call.request.tenant, .job_id = {call.request.captures[0]}, .what = what};
+  command.by = std::move(change->by);
+  command.reason = std::move(change->reason);
+  if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+Task<Response> decide_approval(Call& call, bool approved) {
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  DecideApproval command{.tenant = call.request.tenant,
+                         .job_id = {call.request.captures[0]},
+                         .node_id = call.request.captures[1],
+                         .approved = approved};
+  command.by = fields.required_text("by", 200);
+  command.comment = fields.prose("comment").value_or("");
+  if (command.comment.size() > 2000) fields.wrong("comment", "must have at most 2000 bytes");
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+}  // namespace
+
+Task<Response> cancel_job(Call& call) { return change_job(call, ChangeJob::What::cancel); }
+Task<Response> pause_job(Call& call) { return change_job(call, ChangeJob::What::pause); }
+Task<Response> resume_job(Call& call) { return change_job(call, ChangeJob::What::resume); }
+Task<Response> retry_job(Call& call) { return change_job(call, ChangeJob::What::retry); }
+Task<Response> approve_node(Call& call) { return decide_approval(call, true); }
+Task<Response> reject_node(Call& call) { return decide_approval(call, false); }
+
+// A new job of the same version with the same input, priority and tags.
+Task<Response> rerun_job(Call& call) {
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  auto key = fields.text("idempotency_key", 200);
+  if (!key) key = call.request.idempotency_key;
+  if (key && !is_printable(*key, 200))
+    fields.wrong("Idempotency-Key", "must have 1 to 200 bytes and no control characters");
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  const workflow::JobId id{call.request.captures[0]};
+  if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
+  auto query = [id, tenant = call.request.tenant](Reads& reads) { return reads.job(tenant, id); };
+  auto job = co_await call.read(std::move(query));
+  if (!job) co_return problem(job.error());
+  if (!*job) co_return no_such_job(id.value);
+  SubmitJob command{.job_id = {call.new_id()},
+                    .tenant = call.request.tenant,
+                    .workflow_id = (*job)->workflow_id,
+                    .version = (*job)->workflow_version,
+                    .input_data = std::move((*job)->input_data),
+                    .idempotency_key = key,
+                    .request_hash = key ? sha256_hex("rerun:" + id.value) : "",
+                    .priority = (*job)->priority,
+                    .tags = texts_of((*job)->tags),
+                    .rerun_of = id.value};
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+Task<Response> explain_job(Call& call) {
+  const workflow::JobId id{call.request.captures[0]};
+  if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
+  ExplainJob question{call.request.tenant, id};
+  auto reply = co_await tell<ExplainReply>(call, std::move(question));
+  if (!reply) co_return problem(reply.error());
+  auto response = json_response(200, {});
+  append_explanation(response.body, *reply);
+  co_return response;
+}
+
+Task<Response> replay_task(Call& call) {
+  auto document = parse_object(call.request, true);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  ReplayTask command{call.request.tenant, call.request.captures[0], fields.text("by", 200).value_or("")};
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  if (!is_printable(command.task_id, 600)) co_return problem(404, "task_not_found", "there is no such task");
+  Command given = std::move(command);
+  co_return co_await tell_job(call, std::move(given));
+}
+
+}  // namespace baton::http

@@ -1,0 +1,154 @@
+// Runbooks: publish, check, list, show, switch on and off.
+#include "core/runbook/definition/definition.hpp"
+#include "http/api/definition_body.hpp"
+#include "http/api/routes.hpp"
+#include "http/api/stored_runbook.hpp"
+#include "http/json/answer.hpp"
+#include "http/json/fields.hpp"
+#include "http/json/problem.hpp"
+#include "http/json/render_runbook.hpp"
+
+namespace baton::http {
+
+namespace {
+
+runbook::Parsed parse(std::string_view text) { return runbook::parse(text); }
+
+Task<Response> change_runbook(Call& call, ChangeRunbook command) {
+  command.name = call.request.captures[0];
+  if (!is_printable(command.name, 400)) co_return no_such_runbook(command.name);
+  auto reply = co_await tell<RunbookReply>(call, std::move(command));
+  if (!reply) co_return problem(reply.error());
+  auto response = json_response(200, {});
+  append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
+  append_flag(response.body, "changed", reply->changed);
+  response.body += '}';
+  co_return response;
+}
+
+}  // namespace
+
+Task<Response> publish_runbook(Call& call) {
+  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
+  std::vector<FieldError> errors;
+  PublishRunbook command;
+  command.rerun_init = query_boolean(call.request, "rerun_init", errors).value_or(false);
+  if (const auto* behavior = call.request.argument("overdue_behavior")) command.overdue_behavior = *behavior;
+  if (command.overdue_behavior != "rerun" && command.overdue_behavior != "ignore")
+    errors.push_back({"overdue_behavior", "must be rerun or ignore"});
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  if (!parsed) co_return problem(stopping());
+  if (!parsed->definition) co_return problem(parsed->diagnostics);
+  command.definition = parsed->definition;
+  command.text = std::move(call.request.body);
+  auto reply = co_await tell<RunbookReply>(call, std::move(command));
+  if (!reply) co_return problem(reply.error());
+  auto response = json_response(reply->changed ? 201 : 200, {});
+  append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
+  append_flag(response.body, "created", reply->changed);
+  response.body += ",\"warnings\":";
+  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::warning);
+  response.body += '}';
+  response.headers.emplace_back("Location", "/api/v1/runbooks/" + percent_encode(reply->runbook.name) +
+                                                "?version=" + std::to_string(reply->runbook.version));
+  co_return response;
+}
+
+Task<Response> validate_runbook(Call& call) {
+  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
+  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  if (!parsed) co_return problem(stopping());
+  auto response = json_response(200, "{");
+  append_flag(response.body, "valid", parsed->definition != nullptr);
+  if (parsed->definition) append_member(response.body, "name", parsed->definition->name);
+  response.body += ",\"errors\":";
+  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::error);
+  response.body += ",\"warnings\":";
+  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::warning);
+  response.body += '}';
+  co_return response;
+}
+
+Task<Response> list_runbooks(Call& call) {
+  std::vector<FieldError> errors;
+  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
+  const std::string after = query_name_cursor(call.request, errors);
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  auto query = [after, limit](Reads& reads) { return reads.runbooks(after, limit + 1); };
+  auto rows = co_await call.read(std::move(query));
+  if (!rows) co_return problem(rows.error());
+  std::optional<std::string> cursor;
+  if (rows->size() > limit) {
+    rows->resize(limit);
+    cursor = base64url(rows->back().name);
+  }
+  auto response = json_response(200, "{");
+  append_list(response.body, "runbooks", *rows,
+              [](std::string& out, const auto& row) { append_runbook(out, row, Documents::none); });
+  append_member(response.body, "next_cursor", cursor);
+  response.body += '}';
+  co_return response;
+}
+
+Task<Response> show_runbook(Call& call) {
+  std::vector<FieldError> errors;
+  const auto version = query_version(call.request, errors);
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  const auto name = call.request.captures[0];
+  if (!is_printable(name, 400)) co_return no_such_runbook(name, version);
+  auto query = [name, version](Reads& reads) { return reads.runbook(name, version); };
+  auto row = co_await call.read(std::move(query));
+  if (!row) co_return problem(row.error());
+  if (!*row) co_return no_such_runbook(name, version);
+  Response response;
+  if (call.request.accept.starts_with("application/yaml")) {
+    response.content_type = "application/yaml";
+    response.body = std::move((*row)->yaml_content);
+    co_return response;
+  }
+  append_runbook(response.body, **row, Documents::all);
+  co_return response;
+}
+
+Task<Response> list_versions(Call& call) {
+  const auto name = call.request.captures[0];
+  if (!is_printable(name, 400)) co_return no_such_runbook(name);
+  auto query = [name](Reads& reads) { return reads.versions(name); };
+  auto rows = co_await call.read(std::move(query));
+  if (!rows) co_return problem(rows.error());
+  if (rows->empty()) co_return no_such_runbook(name);
+  auto response = json_response(200, "{");
+  append_list(response.body, "versions", *rows,
+              [](std::string& out, const auto& row) { append_runbook(out, row, Documents::none); });
+  response.body += '}';
+  co_return response;
+}
+
+Task<Response> activate_runbook(Call& call) {
+  std::vector<FieldError> errors;
+  ChangeRunbook command{.version = query_version(call.request, errors),
+                        .what = ChangeRunbook::What::activate};
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  co_return co_await change_runbook(call, std::move(command));
+}
+
+Task<Response> deactivate_runbook(Call& call) {
+  ChangeRunbook command{.what = ChangeRunbook::What::deactivate};
+  co_return co_await change_runbook(call, std::move(command));
+}
+
+Task<Response> set_automation(Call& call) {
+  auto document = parse_object(call.request);
+  if (!document) co_return std::move(document.error());
+  std::vector<FieldError> errors;
+  Fields fields(document->root(), "", errors);
+  const auto enabled = fields.boolean("enabled");
+  if (!enabled && errors.empty()) fields.wrong("enabled", "is required");
+  if (!errors.empty()) co_return problem("the request has invalid fields", errors);
+  ChangeRunbook command{.what = *enabled ? ChangeRunbook::What::automation_on
+                                         : ChangeRunbook::What::automation_off};
+  co_return co_await change_runbook(call, std::move(command));
+}
+
+}  // namespace baton::http

@@ -1,0 +1,390 @@
+// For tests: a real server on a port of the system's choice, in front of a scripted engine and rows in
+// memory.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <condition_variable>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "http/api/runbook_fixture.hpp"
+#include "http/wire/client.hpp"
+#include "http/wire/server.hpp"
+
+namespace baton::http {
+
+struct TestClock final : Clock {
+  [[nodiscard]] Time now() const override {
+    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  }
+};
+
+// Answers with what the test says; none keeps the caller waiting until the test answers.
+class ScriptedInbox final : public Inbox {
+ public:
+  using Script = std::function<std::optional<Reply>(const Command&)>;
+  void answer(Script script) {
+    const std::lock_guard lock(mutex_);
+    script_ = std::move(script);
+  }
+  void submit(Command command, std::shared_ptr<Waiter> waiter) override {
+    std::unique_lock lock(mutex_);
+    commands_.push_back(command);
+    changed_.notify_all();
+    auto reply = script_ ? script_(command) : std::nullopt;
+    if (!reply) {
+      held_.push_back(std::move(waiter));
+      return;
+    }
+    lock.unlock();
+    waiter->deliver(*std::move(reply));
+  }
+  template <class T>
+  std::optional<T> wait_for() {
+    std::unique_lock lock(mutex_);
+    const auto find = [&]() -> const T* {
+      for (const auto& command : commands_) {
+        if (const auto* found = std::get_if<T>(&command)) return found;
+      }
+      return nullptr;
+    };
+    changed_.wait_for(lock, std::chrono::seconds{5}, [&] { return find() != nullptr; });
+    const auto* found = find();
+    return found == nullptr ? std::nullopt : std::optional<T>(*found);
+  }
+  template <class T>
+  std::vector<T> all() {
+    const std::lock_guard lock(mutex_);
+    std::vector<T> found;
+    for (const auto& command : commands_)
+      if (const auto* one = std::get_if<T>(&command)) found.push_back(*one);
+    return found;
+  }
+  std::shared_ptr<Waiter> held() {
+    const std::lock_guard lock(mutex_);
+    return held_.empty() ? nullptr : held_.back();
+  }
+  std::size_t count() {
+    const std::lock_guard lock(mutex_);
+    return commands_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Script script_;
+  std::vector<Command> commands_;
+  std::vector<std::shared_ptr<Waiter>> held_;
+};
+
+struct Rows : RunbookRows {
+  std::mutex mutex;
+  std::vector<workflow::Job> jobs;
+  std::vector<workflow::NodeState> nodes;
+  std::vector<workflow::Event> events;
+  std::vector<workflow::Workflow> workflows;
+  std::map<std::string, Token> tokens;
+  int opened = 0;
+  int breaks = 0;  // this many reads fail as if the connection were lost
+};
+
+class MemoryReads final : public RunbookMemoryReads {
+ public:
+  explicit MemoryReads(Rows& rows) : RunbookMemoryReads(rows, rows.mutex), rows_(rows) {}
+  Result<std::optional<workflow::Job>> job(const workflow::Tenant& tenant,
+                                           const workflow::JobId& id) override {
+    const std::lock_guard lock(rows_.mutex);
+    if (rows_.breaks > 0) {
+      --rows_.breaks;
+      return fail(Code::unavailable, "connection lost");
+    }
+    for (const auto& job : rows_.jobs) {
+      if (job.tenant == tenant && job.job_id == id) return job;
+    }
+    return std::nullopt;
+  }
+  Result<bool> has_job(const workflow::Tenant& tenant, const workflow::JobId& id) override {
+    auto found = job(tenant, id);
+    if (!found) return std::unexpected(found.error());
+    return found->has_value();
+  }
+  Result<std::vector<workflow::NodeState>> items(const workflow::JobId&, const std::string&, std::int32_t,
+                                                 std::size_t) override {
+    return std::vector<workflow::NodeState>{};
+  }
+  Result<std::optional<workflow::NodeState>> node(const workflow::JobId& id,
+                                                  const std::string& name) override {
+    auto all = nodes(id, 1000);
+    for (const auto& each : *all)
+      if (each.node_id == name) return each;
+    return std::nullopt;
+  }
+  Result<std::vector<workflow::NodeState>> dead_letters(const workflow::Tenant&,
+                                                        const std::optional<NodeCursor>&,
+                                                        std::size_t) override {
+    return std::vector<workflow::NodeState>{};
+  }
+  Result<std::vector<workflow::NodeState>> approvals(const workflow::Tenant&, std::size_t) override {
+    return std::vector<workflow::NodeState>{};
+  }
+  Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId& id, std::size_t) override {
+    const std::lock_guard lock(rows_.mutex);
+    std::vector<workflow::NodeState> found;
+    for (const auto& node : rows_.nodes) {
+      if (node.job_id == id) found.push_back(node);
+    }
+    return found;
+  }
+  Result<JobPage> jobs(const JobFilter& filter, const std::optional<workflow::JobId>& before,
+                       std::size_t limit) override {
+    const std::lock_guard lock(rows_.mutex);
+    JobPage page;
+    for (auto it = rows_.jobs.rbegin(); it != rows_.jobs.rend(); ++it) {
+      if (it->tenant != filter.tenant || (before && it->job_id >= *before)) continue;
+      if (filter.status && it->status != *filter.status) continue;
+      if (page.jobs.size() == limit) {
+        page.next_before = page.jobs.back().job_id;
+        break;
+      }
+      page.jobs.push_back(*it);
+    }
+    return page;
+  }
+  Result<std::vector<workflow::Event>> timeline(const workflow::JobId& id, std::int64_t after,
+                                                std::size_t limit) override {
+    const std::lock_guard lock(rows_.mutex);
+    std::vector<workflow::Event> found;
+    for (const auto& event : rows_.events) {
+      if (event.job_id == id && event.event_id > after && found.size() < limit) found.push_back(event);
+    }
+    return found;
+  }
+  Result<std::vector<WorkflowSummary>> workflows(const workflow::Tenant& tenant, const std::string& after,
+                                                 std::size_t limit) override {
+    const std::lock_guard lock(rows_.mutex);
+    std::vector<WorkflowSummary> found;
+    for (const auto& each : rows_.workflows) {
+      if (each.tenant == tenant && each.workflow_id > after && found.size() < limit) {
+        found.push_back({each.workflow_id, each.version, each.published_at});
+      }
+    }
+    return found;
+  }
+  Result<std::optional<workflow::Workflow>> workflow(const workflow::Tenant& tenant, const std::string& id,
+                                                     std::int32_t version) override {
+    const std::lock_guard lock(rows_.mutex);
+    for (const auto& each : rows_.workflows) {
+      if (each.tenant == tenant && each.workflow_id == id && (version == 0 || version == each.version))
+        return each;
+    }
+    return std::nullopt;
+  }
+  Result<std::optional<Token>> token_by_hash(const std::string& hash) override {
+    const std::lock_guard lock(rows_.mutex);
+    const auto it = rows_.tokens.find(hash);
+    if (it == rows_.tokens.end()) return std::nullopt;
+    return it->second;
+  }
+  Result<std::vector<Token>> tokens() override { return std::vector<Token>{}; }
+
+ private:
+  Rows& rows_;
+};
+
+// A connection of which a test decides every byte.
+class RawConnection {
+ public:
+  explicit RawConnection(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval limit{5, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  RawConnection(const RawConnection&) = delete;
+  RawConnection& operator=(const RawConnection&) = delete;
+  ~RawConnection() { close(); }
+  void close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+  void send(std::string_view text) { EXPECT_GE(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL), 0); }
+  // Reads until `count` times the text was seen, or the end.
+  std::string read_until(std::string_view text, int count = 1) {
+    while (occurrences(text) < count) {
+      char buffer[4096];
+      const auto bytes = ::recv(fd_, buffer, sizeof buffer, 0);
+      if (bytes <= 0) break;
+      seen_.append(buffer, static_cast<std::size_t>(bytes));
+    }
+    return seen_;
+  }
+  std::string read_all() { return read_until("\x01"); }
+
+ private:
+  int occurrences(std::string_view text) const {
+    int found = 0;
+    for (auto at = seen_.find(text); at != std::string::npos; at = seen_.find(text, at + 1)) ++found;
+    return found;
+  }
+  int fd_;
+  std::string seen_;
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  ServerTest() {
+    options_.access = Access::open;
+    options_.data_sources = &sources_;
+  }
+  ~ServerTest() override { stop(); }
+
+  void start() {
+    pool_ = std::make_unique<ReadPool>(
+        [this]() -> Result<std::unique_ptr<Reads>> {
+          const std::lock_guard lock(rows_.mutex);
+          ++rows_.opened;
+          return std::make_unique<MemoryReads>(rows_);
+        },
+        2);
+    server_ = std::make_unique<Server>(options_, inbox_, *pool_, metrics_, clock_,
+                                       [this] { return ready_.load(); });
+    const auto port = server_->listen("127.0.0.1", 0);
+    ASSERT_TRUE(port) << port.error().message;
+    port_ = *port;
+    thread_ = std::thread([this] { server_->run(); });
+  }
+  void stop() {
+    if (!server_) return;
+    server_->stop();
+    if (thread_.joinable()) thread_.join();
+    server_.reset();
+    pool_.reset();
+  }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+  ClientResponse ask(std::string_view method, std::string_view target, std::string body = {},
+                     const Client::Headers& headers = {}, std::string_view type = "application/json") {
+    Client client(url());
+    auto response = client.request(method, target, std::move(body), type, headers, std::chrono::seconds{10});
+    EXPECT_TRUE(response) << (response ? "" : response.error().message);
+    return response ? *std::move(response) : ClientResponse{};
+  }
+  static boost::json::value json(const ClientResponse& response) {
+    boost::system::error_code error;
+    auto value = boost::json::parse(response.body, error);
+    EXPECT_FALSE(error) << response.body;
+    return value;
+  }
+  static std::string text(const boost::json::value& object, std::string_view key) {
+    const auto* value =
+        object.is_object() ? object.as_object().if_contains({key.data(), key.size()}) : nullptr;
+    return value != nullptr && value->is_string() ? std::string(value->as_string().c_str()) : "";
+  }
+  static std::string code(const ClientResponse& response) { return text(json(response), "code"); }
+
+  static workflow::Job job(const std::string& id, workflow::JobStatus status = workflow::JobStatus::running,
+                           const std::string& tenant = "default") {
+    workflow::Job made;
+    made.job_id.value = id;
+    made.tenant.value = tenant;
+    made.workflow_id = "echo_test";
+    made.workflow_version = 1;
+    made.status = status;
+    made.input_data.text = R"({"a":1})";
+    return made;
+  }
+  // An engine to which everything is fine.
+  void agree() {
+    inbox_.answer([runbooks = RunbookAgrees{}](const Command& command) -> std::optional<Reply> {
+      return std::visit(
+          overloaded{
+              [](const SubmitJob& c) -> Reply {
+                auto made = job(c.job_id.value, workflow::JobStatus::pending, c.tenant.value);
+                made.input_data = c.input_data;
+                made.traceparent = c.traceparent;
+                return JobReply{made, !c.idempotency_key || *c.idempotency_key != "again"};
+              },
+              [](const AwaitJob& c) -> Reply {
+                return JobReply{job(c.job_id.value), false};
+              },
+              [](const ChangeJob& c) -> Reply {
+                const bool cancels = c.what == ChangeJob::What::cancel;
+                return JobReply{job(c.job_id.value,
+                                    cancels ? workflow::JobStatus::cancelled : workflow::JobStatus::running),
+                                false};
+              },
+              [](const DecideApproval& c) -> Reply {
+                return JobReply{job(c.job_id.value), false};
+              },
+              [](const ReplayTask&) -> Reply {
+                return JobReply{job("j"), false};
+              },
+              [](const ExplainJob& c) -> Reply {
+                ExplainReply reply{
+                    .job = job(c.job_id.value), .reason = "no_worker", .summary = "nobody is there"};
+                reply.waiting.push_back(
+                    {.node_id = "echo", .reason = "no_worker", .message = "nobody is there"});
+                return reply;
+              },
+              [](const ListWorkers&) -> Reply { return WorkersReply{{{.worker = "w1", .queues = {"q"}}}}; },
+              [](const TaskNote& c) -> Reply {
+                if (c.task_id == "old") return Refused{Refusal::stale_result, "an earlier lease", {}};
+                return NoteReply{1};
+              },
+              [](const PublishWorkflow& c) -> Reply {
+                return WorkflowReply{c.definition->workflow_id, 1, true};
+              },
+              [](const Poll& c) -> Reply {
+                Handout task;
+                task.task_id = "j_echo_0";
+                task.job_id.value = "j";
+                task.node_id = "echo";
+                task.handler = "echo";
+                task.params.text = R"({"x":1.0})";
+                task.queue = c.queue;
+                task.lease = "L1";
+                if (c.queue == "pool-1") {
+                  task.task_id = "init-7-retry-2";
+                  task.runbook = RunbookJob{42, {runbook::Kind::init, 7}, "move", 3};
+                }
+                return PollReply{{task}};
+              },
+              [](const ReportResult& c) -> Reply {
+                if (c.task_id == "old") return Refused{Refusal::stale_result, "an earlier lease", {}};
+                return ResultReply{c.task_id == "twice", c.task_id == "step-9" ? "the step is over" : ""};
+              },
+              [](const Heartbeat&) -> Reply {
+                return HeartbeatReply{Time{Duration{1000}}, {"t2"}};
+              },
+              [](const ReturnTasks&) -> Reply { return ReturnReply{}; },
+              runbooks,
+          },
+          command);
+    });
+  }
+
+  Options options_;
+  ScriptedInbox inbox_;
+  ScriptedSources sources_;
+  Rows rows_;
+  TestClock clock_;
+  metrics::Registry metrics_;
+  std::atomic<bool> ready_{true};
+  std::uint16_t port_ = 0;
+
+ private:
+  std::unique_ptr<ReadPool> pool_;
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
+
+}  // namespace baton::http

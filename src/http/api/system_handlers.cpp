@@ -1,0 +1,24 @@
+// What operators and their tools ask: alive, ready, counters, the API's description.
+#include "http/api/routes.hpp"
+#include "http/json/problem.hpp"
+
+namespace baton::http {
+
+Task<Response> show_health(Call&) { co_return json_response(200, R"({"status":"ok"})"); }
+
+Task<Response> show_readiness(Call& call) {
+  if (call.exchange.stopping) co_return problem(503, "stopping", "the server is stopping");
+  if (!call.services.ready()) co_return problem(503, "store_unavailable", "the store is away");
+  co_return json_response(200, R"({"status":"ready"})");
+}
+
+Task<Response> show_metrics(Call& call) {
+  Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = call.services.metrics.render();
+  co_return response;
+}
+
+Task<Response> show_openapi(Call&) { co_return json_response(200, openapi_document()); }
+
+}  // namespace baton::http

@@ -1,0 +1,187 @@
+#include "http/json/problem.hpp"
+
+#include <algorithm>
+
+#include "base/json.hpp"
+
+namespace baton::http {
+
+namespace {
+
+constexpr std::string_view problem_type = "application/problem+json";
+
+// Everything but the closing brace: members may follow.
+Response open_problem(int status, std::string_view code, std::string_view detail) {
+  Response response;
+  response.status = status;
+  response.content_type = problem_type;
+  auto& out = response.body;
+  out = R"({"type":"about:blank","title":)";
+  append_quoted(out, reason_phrase(status));
+  out += ",\"status\":";
+  out += std::to_string(status);
+  out += ",\"code\":";
+  append_quoted(out, code);
+  out += ",\"detail\":";
+  append_quoted(out, detail);
+  if (status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+}  // namespace
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 200: return "OK";
+    case 201: return "Created";
+    case 202: return "Accepted";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 408: return "Request Timeout";
+    case 409: return "Conflict";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    case 422: return "Unprocessable Content";
+    case 431: return "Request Header Fields Too Large";
+    case 500: return "Internal Server Error";
+    case 502: return "Bad Gateway";
+    case 503: return "Service Unavailable";
+    case 505: return "HTTP Version Not Supported";
+    case 507: return "Insufficient Storage";
+    default: return "Unknown";
+  }
+}
+
+Response problem(int status, std::string_view code, std::string_view detail) {
+  auto response = open_problem(status, code, detail);
+  response.body += '}';
+  return response;
+}
+
+Response problem(std::string_view detail, const std::vector<FieldError>& errors) {
+  auto response = open_problem(422, "invalid_request", detail);
+  auto& out = response.body;
+  out += ",\"errors\":[";
+  for (const auto& error : errors) {
+    if (&error != &errors.front()) out += ',';
+    out += "{\"field\":";
+    append_quoted(out, error.field);
+    out += ",\"message\":";
+    append_quoted(out, error.message);
+    out += '}';
+  }
+  out += "]}";
+  return response;
+}
+
+Response problem(int status, std::string_view code, std::string_view detail,
+                 const std::vector<std::string>& errors) {
+  auto response = open_problem(status, code, detail);
+  auto& out = response.body;
+  if (!errors.empty()) {
+    out += ",\"errors\":[";
+    for (const auto& error : errors) {
+      if (&error != &errors.front()) out += ',';
+      out += "{\"message\":";
+      append_quoted(out, error);
+      out += '}';
+    }
+    out += ']';
+  }
+  out += '}';
+  return response;
+}
+
+Response problem(const Refused& refused) {
+  return problem(status_of(refused.refusal), name(refused.refusal), refused.message, refused.details);
+}
+
+Response problem(const Error& error) {
+  switch (error.code) {
+    case Code::invalid: return problem(422, "invalid_request", error.message);
+    case Code::not_found: return problem(404, "not_found", error.message);
+    case Code::conflict: return problem(409, "conflict", error.message);
+    case Code::full: return problem(507, "store_full", error.message);
+    case Code::unavailable:
+    case Code::fenced:
+    case Code::unknown: return problem(503, "store_unavailable", error.message);
+  }
+  return problem(500, "internal", error.message);
+}
+
+Response problem(const std::vector<Diagnostic>& diagnostics) {
+  const auto count = std::ranges::count(diagnostics, Diagnostic::Level::error, &Diagnostic::level);
+  auto response =
+      open_problem(422, "invalid_definition",
+                   "the definition has " + std::to_string(count) + (count == 1 ? " error" : " errors"));
+  response.body += ",\"errors\":";
+  append_diagnostics(response.body, diagnostics, Diagnostic::Level::error);
+  response.body += ",\"warnings\":";
+  append_diagnostics(response.body, diagnostics, Diagnostic::Level::warning);
+  response.body += '}';
+  return response;
+}
+
+void add_instance(Response& response, std::string_view request_id) {
+  if (response.content_type != problem_type || !response.body.ends_with('}')) return;
+  response.body.pop_back();
+  response.body += ",\"instance\":";
+  append_quoted(response.body, request_id);
+  response.body += '}';
+}
+
+void append_diagnostics(std::string& out, const std::vector<Diagnostic>& diagnostics,
+                        Diagnostic::Level level) {
+  out += '[';
+  bool first = true;
+  for (const auto& each : diagnostics) {
+    if (each.level != level) continue;
+    if (!first) out += ',';
+    first = false;
+    out += "{\"line\":" + std::to_string(each.at.line) + ",\"column\":" + std::to_string(each.at.column);
+    out += ",\"code\":";
+    append_quoted(out, each.code);
+    out += ",\"message\":";
+    append_quoted(out, each.message);
+    out += ",\"hint\":";
+    append_quoted(out, each.hint);
+    out += '}';
+  }
+  out += ']';
+}
+
+int status_of(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::workflow_not_found:
+    case Refusal::job_not_found:
+    case Refusal::node_not_found:
+    case Refusal::runbook_not_found:
+    case Refusal::batch_not_found:
+    case Refusal::phase_not_found:
+    case Refusal::member_not_found:
+    case Refusal::step_not_found:
+    case Refusal::call_not_found:
+    case Refusal::task_not_found: return 404;
+    case Refusal::runbook_unreadable:
+    case Refusal::invalid_input: return 422;
+    case Refusal::not_possible:
+    case Refusal::runbook_replaced:
+    case Refusal::idempotency_key_reused:
+    case Refusal::version_exists:
+    case Refusal::stale_result:
+    case Refusal::job_ended:
+    case Refusal::job_not_failed:
+    case Refusal::not_waiting:
+    case Refusal::not_dead: return 409;
+    case Refusal::overloaded:
+    case Refusal::stopping:
+    case Refusal::store_unavailable: return 503;
+    case Refusal::store_full: return 507;
+  }
+  return 500;
+}
+
+}  // namespace baton::http

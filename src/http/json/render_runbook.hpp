@@ -1,0 +1,45 @@
+// The JSON of runbooks and their batches: the names of members are those of the columns. Documents that are
+// stored as JSON may have been written by others: what is none is shown as a text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/json/render.hpp"
+#include "ports/runbook_commands.hpp"
+#include "ports/runbook_reads.hpp"
+
+namespace baton::http {
+
+// With Documents::all the text of the runbook too.
+void append_runbook(std::string& out, const runbook::Runbook& row, Documents documents,
+                    Ending ending = Ending::closed);
+void append_batch(std::string& out, const runbook::Batch& batch, Ending ending = Ending::closed);
+void append_batch(std::string& out, const BatchSummary& summary, Ending ending = Ending::closed);
+void append_batch_event(std::string& out, const runbook::BatchEvent& event);
+void append_phase(std::string& out, const runbook::PhaseExecution& phase, Ending ending = Ending::closed);
+// With Documents::all data_json and worker_data_json too.
+void append_batch_member(std::string& out, const runbook::Member& member, Documents documents,
+                         Ending ending = Ending::closed);
+// A step, an init step or a cleanup; with Documents::all params_json and result_json too.
+void append_execution(std::string& out, const ExecutionView& view, Documents documents,
+                      Ending ending = Ending::closed);
+void append_members_reply(std::string& out, const MembersReply& reply);
+void append_failure(std::string& out, const Failure& failure);
+
+// "key":{"succeeded":12,…}: the sum of the counts of a lane, of one phase (0: of the batch as a whole), and
+// of one step unless it is any.
+inline constexpr std::int32_t any_step = -1;
+struct Lane {
+  std::string_view name;
+  std::int64_t phase_execution_id = 0;
+  std::int32_t step_index = any_step;
+};
+void append_counts(std::string& out, std::string_view key, const std::vector<runbook::Count>& counts,
+                   Lane lane);
+// The counters of a phase: of all its steps, of each, of its rollbacks and of those who catch up on it.
+void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
+                         const std::vector<runbook::Count>& counts);
+
+}  // namespace baton::http

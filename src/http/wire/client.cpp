@@ -1,0 +1,293 @@
+#include "http/wire/client.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <atomic>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
+#include <boost/url/parse.hpp>
+#include <cerrno>
+#include <variant>
+
+#include "http/wire/text.hpp"
+
+namespace baton::http {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Message = beast::http::request<beast::http::string_body>;
+using Parser = beast::http::response_parser<beast::http::string_body>;
+using Plain = beast::tcp_stream;
+using Secure = beast::ssl_stream<beast::tcp_stream>;
+
+constexpr std::uint64_t answer_bytes_max = 256ULL * 1024 * 1024;
+
+struct Address {
+  bool secure = false;
+  std::string host;  // without brackets
+  std::string port;
+  std::string authority;  // of the Host header
+  std::string prefix;     // a path in front of every target
+};
+
+Result<Address> parse_address(const std::string& base_url) {
+  const auto url = boost::urls::parse_uri(base_url);
+  if (!url || url->host_address().empty() || (url->scheme() != "http" && url->scheme() != "https")) {
+    return fail(Code::invalid, fmt::format("'{}' is not a URL such as http://127.0.0.1:8080", base_url));
+  }
+  Address address;
+  address.secure = url->scheme() == "https";
+  address.host = url->host_address();
+  const auto port = url->port();
+  address.port = port.empty() ? (address.secure ? "443" : "80") : std::string(port.data(), port.size());
+  const auto host = url->encoded_host_and_port();
+  address.authority.assign(host.data(), host.size());
+  const auto path = url->encoded_path();
+  address.prefix.assign(path.data(), path.size());
+  while (address.prefix.ends_with('/')) address.prefix.pop_back();
+  return address;
+}
+
+}  // namespace
+
+const std::string* ClientResponse::header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (equal_ignoring_case(key, name)) return &value;
+  }
+  return nullptr;
+}
+
+struct Client::State {
+  std::string base_url;
+  std::optional<std::string> token, tenant, called;
+  asio::io_context io{1};
+  std::optional<asio::ssl::context> tls;
+  std::optional<Address> address;
+  std::variant<std::monostate, Plain, Secure> stream;
+  beast::flat_buffer buffer;
+  std::atomic<bool> interrupted = false;
+
+  Plain& lowest() {
+    auto* secure = std::get_if<Secure>(&stream);
+    return secure != nullptr ? beast::get_lowest_layer(*secure) : std::get<Plain>(stream);
+  }
+  bool is_open() { return !std::holds_alternative<std::monostate>(stream); }
+  void close() {
+    stream.emplace<std::monostate>();
+    buffer.clear();
+  }
+
+  // Starts one operation and waits for it; the stream's own timer ends it in time.
+  template <class Start>
+  error_code wait(Start start) {
+    error_code result = asio::error::operation_aborted;
+    start([&result](const error_code& error, auto&&...) { result = error; });
+    io.restart();
+    io.run();
+    return result;
+  }
+
+  // A server may close an idle connection at any time: seeing that before sending makes the loss harmless.
+  bool is_stale() {
+    char byte = 0;
+    const auto seen = ::recv(lowest().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return seen >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  }
+
+  // Between two operations nothing runs that could be interrupted; so each is preceded by this.
+  Result<> go_on() {
+    if (!interrupted) return {};
+    close();
+    return fail(Code::unavailable, "interrupted");
+  }
+
+  const std::string& shown() const { return called ? *called : base_url; }
+
+  Error cannot_connect(const error_code& error) const {
+    if (error == asio::error::connection_refused) {
+      return {Code::unavailable, fmt::format("cannot connect to {}: connection refused{}", shown(),
+                                             called ? "" : "; is `baton serve` running?")};
+    }
+    if (error == beast::error::timeout) {
+      return {Code::unavailable, fmt::format("cannot connect to {}: no answer in time", shown())};
+    }
+    return {Code::unavailable, fmt::format("cannot connect to {}: {}", shown(), error.message())};
+  }
+
+  Result<> connect(std::chrono::milliseconds timeout);
+  Result<> shake_hands();
+  Result<ClientResponse> exchange(const Message& message, std::chrono::milliseconds timeout,
+                                  bool& sent_nothing_back);
+  Message build(std::string_view method, std::string_view target, std::string body,
+                std::string_view content_type, const Headers& headers) const;
+};
+
+Result<> Client::State::connect(std::chrono::milliseconds timeout) {
+  close();
+  tcp::resolver resolver(io);
+  error_code error;
+  const auto endpoints = resolver.resolve(address->host, address->port, error);
+  if (error) return std::unexpected(cannot_connect(error));
+  if (address->secure) {
+    if (!tls) {
+      tls.emplace(asio::ssl::context::tls_client);
+      tls->set_default_verify_paths(error);
+      tls->set_verify_mode(asio::ssl::verify_peer);
+    }
+    stream.emplace<Secure>(io, *tls);
+  } else {
+    stream.emplace<Plain>(io);
+  }
+  lowest().expires_after(timeout);
+  error = wait([&](auto done) { lowest().async_connect(endpoints, done); });
+  if (!error) {
+    error_code ignored;
+    lowest().socket().set_option(tcp::no_delay(true), ignored);
+    if (!address->secure) return {};
+    return shake_hands();
+  }
+  close();
+  return std::unexpected(cannot_connect(error));
+}
+
+Result<> Client::State::shake_hands() {
+  auto& secure = std::get<Secure>(stream);
+  error_code error;
+  // A name is told to the server and checked in its certificate; an address is only checked.
+  asio::ip::make_address(address->host, error);
+  if (error && SSL_set_tlsext_host_name(secure.native_handle(), address->host.c_str()) != 1) {
+    close();
+    return fail(Code::invalid, fmt::format("{}: not a host name", shown()));
+  }
+  secure.set_verify_callback(asio::ssl::host_name_verification(address->host), error);
+  error = wait([&](auto done) { secure.async_handshake(asio::ssl::stream_base::client, done); });
+  if (!error) return {};
+  close();
+  return fail(Code::unavailable, fmt::format("cannot connect to {}: TLS: {}", shown(), error.message()));
+}
+
+Message Client::State::build(std::string_view method, std::string_view target, std::string body,
+                             std::string_view content_type, const Headers& headers) const {
+  Message message;
+  message.version(11);
+  message.method_string({method.data(), method.size()});
+  message.target(address->prefix + std::string(target));
+  message.set(beast::http::field::host, address->authority);
+  message.set(beast::http::field::user_agent, "baton");
+  if (token) message.set(beast::http::field::authorization, "Bearer " + *token);
+  if (tenant) message.set("Baton-Tenant", *tenant);
+  if (!body.empty())
+    message.set(beast::http::field::content_type, {content_type.data(), content_type.size()});
+  for (const auto& [name, value] : headers) message.set(name, value);
+  message.body() = std::move(body);
+  message.prepare_payload();
+  return message;
+}
+
+Result<ClientResponse> Client::State::exchange(const Message& message, std::chrono::milliseconds timeout,
+                                               bool& sent_nothing_back) {
+  Parser parser;
+  parser.body_limit(answer_bytes_max);
+  lowest().expires_after(timeout);
+  const auto run = [&](auto& open) {
+    const auto unsent = wait([&](auto done) { beast::http::async_write(open, message, done); });
+    if (unsent && unsent != asio::error::broken_pipe && unsent != asio::error::connection_reset)
+      return unsent;
+    // A server that refuses a body (too large, say) answers and hangs up before it has read it all.
+    const auto unread = wait([&](auto done) { beast::http::async_read(open, buffer, parser, done); });
+    return unread && unsent ? unsent : unread;
+  };
+  const auto error = address->secure ? run(std::get<Secure>(stream)) : run(std::get<Plain>(stream));
+  if (error) {
+    sent_nothing_back = !parser.got_some() && error != beast::error::timeout;
+    close();
+    const auto why = error == beast::error::timeout ? std::string("no answer in time")
+                     : error == beast::http::error::end_of_stream
+                         ? std::string("the server closed the connection without an answer")
+                         : error.message();
+    return fail(Code::unavailable, fmt::format("no answer from {}: {}", shown(), why));
+  }
+  ClientResponse response;
+  auto answer = parser.release();
+  response.status = static_cast<int>(answer.result_int());
+  for (const auto& field : answer) {
+    const auto name = field.name_string();
+    const auto value = field.value();
+    response.headers.emplace_back(std::string(name.data(), name.size()),
+                                  std::string(value.data(), value.size()));
+  }
+  if (const auto* type = response.header("Content-Type")) response.content_type = *type;
+  response.body = std::move(answer.body());
+  if (!answer.keep_alive()) close();
+  return response;
+}
+
+Client::Client(std::string base_url, std::optional<std::string> token, std::optional<std::string> tenant,
+               std::optional<std::string> called)
+    : state_(std::make_unique<State>()) {
+  state_->base_url = std::move(base_url);
+  state_->token = std::move(token);
+  state_->tenant = std::move(tenant);
+  state_->called = std::move(called);
+}
+
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+void Client::interrupt() {
+  state_->interrupted = true;
+  // A posted closure waits for the next operation if none is under way now.
+  asio::post(state_->io, [state = state_.get()] {
+    if (state->is_open()) state->lowest().close();
+  });
+}
+
+Result<ClientResponse> Client::request(std::string_view method, std::string_view target, std::string body,
+                                       std::string_view content_type, const Headers& headers,
+                                       std::chrono::milliseconds timeout) {
+  auto& state = *state_;
+  if (!state.address) {
+    TRY_ASSIGN(state.address, parse_address(state.base_url));
+  }
+  const auto has_controls = [](std::string_view text) {
+    return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  };
+  bool injected = has_controls(state.token.value_or("")) || has_controls(state.tenant.value_or(""));
+  for (const auto& [name, value] : headers) injected = injected || has_controls(name) || has_controls(value);
+  if (injected) return fail(Code::invalid, "a token, a tenant or a header must not have control characters");
+  try {
+    TRY(state.go_on());
+    const auto message = state.build(method, target, std::move(body), content_type, headers);
+    if (state.is_open() && state.is_stale()) state.close();
+    const bool reused = state.is_open();
+    if (!reused) TRY(state.connect(timeout));
+    TRY(state.go_on());
+    bool sent_nothing_back = false;
+    auto response = state.exchange(message, timeout, sent_nothing_back);
+    if (response || !reused || !sent_nothing_back || method != "GET") return response;
+    TRY(state.connect(timeout));
+    return state.exchange(message, timeout, sent_nothing_back);
+  } catch (const std::exception& error) {
+    state.close();
+    return fail(Code::invalid, fmt::format("cannot ask {}: {}", state.shown(), error.what()));
+  }
+}
+
+}  // namespace baton::http

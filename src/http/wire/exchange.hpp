@@ -1,0 +1,190 @@
+// How a handler waits: for the engine, for a read, and not longer than the client and the server are there.
+//
+// Answers arrive on other threads, the engine's in bursts. The mailbox takes them under a short lock and
+// wakes the I/O thread once per burst; everything else here belongs to the I/O thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "http/wire/message.hpp"
+#include "http/wire/server.hpp"
+#include "http/wire/task.hpp"
+
+namespace baton::http {
+
+// Something that a coroutine waits for.
+class Parcel {
+ public:
+  virtual ~Parcel() = default;
+  void arrive();                  // it is here: resume who waits, or deal with it alone
+  void abandon();                 // nobody will collect it any more; resumes who waits
+  void drop() { uncollected(); }  // it came when there was nobody left at all; any thread
+  [[nodiscard]] bool arrived() const { return arrived_; }
+  void resume_on_arrival(std::coroutine_handle<> waiting) { waiting_ = waiting; }
+
+ protected:
+  virtual void uncollected() {}  // it came after it was abandoned
+  virtual void abandoned() {}
+
+ private:
+  std::coroutine_handle<> waiting_;
+  bool arrived_ = false;
+  bool abandoned_ = false;
+};
+
+class Mailbox {
+ public:
+  explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
+  void put(std::shared_ptr<Parcel> parcel);  // any thread
+  void drain();                              // I/O thread
+  void close();  // after the I/O thread: what is here, and what still comes, is dropped
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> wake_;
+  std::vector<std::shared_ptr<Parcel>> arrived_;
+  bool closed_ = false;
+};
+
+// The engine's answer. Work that was handed to a client who has gone is given back.
+class ReplyParcel final : public Parcel, public Waiter, public std::enable_shared_from_this<ReplyParcel> {
+ public:
+  ReplyParcel(std::shared_ptr<Mailbox> mailbox, Inbox& inbox) : mailbox_(std::move(mailbox)), inbox_(inbox) {}
+  void deliver(Reply reply) override;
+  [[nodiscard]] bool gone() const override { return gone_.load(std::memory_order_relaxed); }
+  [[nodiscard]] Reply take() { return std::move(reply_); }
+
+ private:
+  void uncollected() override;
+  void abandoned() override { gone_.store(true, std::memory_order_relaxed); }
+
+  std::shared_ptr<Mailbox> mailbox_;
+  Inbox& inbox_;
+  Reply reply_;
+  std::atomic<bool> gone_{false};
+};
+
+void return_tasks(Inbox& inbox, std::vector<TaskLease> tasks);
+
+template <class T>
+struct ReadParcel final : Parcel {
+  std::optional<T> value;
+};
+
+// no: until the answer comes. when_stopping: until the server stops or the client is seen to have gone.
+// watching: the same, and the client is watched from the start, because an answer that he cannot take costs
+// others.
+enum class Interruptible { no, when_stopping, watching };
+
+// One connection's side of waiting.
+struct Exchange {
+  std::shared_ptr<Parcel> waiting;
+  Interruptible interruptible = Interruptible::no;
+  bool stopping = false;  // do not begin long waits
+  bool over = false;      // nobody reads the answer: wait for nothing
+  std::function<void()> watch;
+
+  void interrupt(bool terminal);
+};
+
+// Awaits one parcel; answers false when the wait was interrupted.
+class Wait {
+ public:
+  Wait(Exchange& exchange, std::shared_ptr<Parcel> parcel, Interruptible interruptible)
+      : exchange_(exchange), parcel_(std::move(parcel)), interruptible_(interruptible) {}
+  [[nodiscard]] bool await_ready() const { return parcel_->arrived() || exchange_.over; }
+  void await_suspend(std::coroutine_handle<> waiting);
+  bool await_resume();
+
+ private:
+  Exchange& exchange_;
+  std::shared_ptr<Parcel> parcel_;
+  Interruptible interruptible_;
+};
+
+// What handlers work with.
+struct Services {
+  const Options& options;
+  Inbox& inbox;
+  ReadPool& reads;
+  metrics::Registry& metrics;
+  const Clock& clock;
+  std::function<bool()> ready;
+  std::shared_ptr<Mailbox> mailbox;
+  TokenCache tokens;
+  std::mt19937_64 random{std::random_device{}()};
+  std::shared_ptr<std::mutex> sources_busy = std::make_shared<std::mutex>();  // held while one is read
+};
+
+struct Call {
+  Call(Services& all, Exchange& of, Request from) : services(all), exchange(of), request(std::move(from)) {}
+
+  Services& services;
+  Exchange& exchange;
+  Request request;
+
+  [[nodiscard]] std::shared_ptr<ReplyParcel> submit(Command command);
+  // None: the wait was interrupted.
+  template <class C>
+  Task<std::optional<Reply>> ask(C&& command, Interruptible interruptible = Interruptible::no) {
+    return collect(submit(Command(std::forward<C>(command))), interruptible);
+  }
+  // Hands all in before it waits for the first, so that one commit can take them. None: it was interrupted.
+  Task<std::vector<std::optional<Reply>>> ask_all(std::vector<Command> commands);
+  // When a wait of this length from now ends; at once when the server is stopping.
+  [[nodiscard]] Time wait_until(std::int64_t wait_ms) const;
+  [[nodiscard]] std::string new_id();
+
+  // fn: Reads& -> Result<T>, on a thread of the pool.
+  template <class Fn, class R = std::invoke_result_t<Fn&, Reads&>>
+  Task<R> read(Fn&& fn) {
+    auto parcel = std::make_shared<ReadParcel<R>>();
+    auto done = [parcel, mailbox = services.mailbox](R result) {
+      parcel->value.emplace(std::move(result));
+      mailbox->put(parcel);
+    };
+    services.reads.run(std::forward<Fn>(fn), std::move(done));
+    return collect(std::move(parcel));
+  }
+
+  // fn: () -> T, on a thread of the pool: what would hold up everybody else here. None: it was interrupted.
+  template <class Fn, class T = std::invoke_result_t<Fn&>>
+  Task<std::optional<T>> compute(Fn&& fn) {
+    auto parcel = std::make_shared<ReadParcel<T>>();
+    auto work = [parcel, mailbox = services.mailbox, fn = std::forward<Fn>(fn)]() mutable {
+      parcel->value.emplace(fn());
+      mailbox->put(parcel);
+    };
+    services.reads.compute(std::move(work));
+    return collect_computed(std::move(parcel));
+  }
+
+ private:
+  Task<std::optional<Reply>> collect(std::shared_ptr<ReplyParcel> parcel, Interruptible interruptible);
+  template <class R>
+  Task<R> collect(std::shared_ptr<ReadParcel<R>> parcel) {
+    Wait wait(exchange, parcel, Interruptible::no);
+    const bool here = co_await wait;
+    if (!here) co_return R(fail(Code::unavailable, "the server is stopping"));
+    co_return std::move(*parcel->value);
+  }
+  template <class T>
+  Task<std::optional<T>> collect_computed(std::shared_ptr<ReadParcel<T>> parcel) {
+    Wait wait(exchange, parcel, Interruptible::no);
+    const bool here = co_await wait;
+    std::optional<T> value;
+    if (here) value = std::move(parcel->value);
+    co_return value;
+  }
+};
+
+}  // namespace baton::http

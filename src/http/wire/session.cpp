@@ -1,0 +1,386 @@
+#include "http/wire/session.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+
+#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <iterator>
+
+#include "http/api/routes.hpp"
+#include "http/json/problem.hpp"
+
+namespace baton::http {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+constexpr std::size_t small_read = 4 * 1024;
+constexpr std::size_t large_read = 64 * 1024;
+constexpr std::size_t kept_out_max = 4 * 1024;
+constexpr std::size_t drained_max = 1024 * 1024;
+
+struct IoResult {
+  error_code error;
+  std::size_t bytes = 0;
+};
+
+struct ReadSome {
+  asio::ip::tcp::socket& socket;
+  asio::mutable_buffer into;
+  IoResult result{};
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    socket.async_read_some(into, [this, waiting](const error_code& error, std::size_t bytes) {
+      result = {error, bytes};
+      waiting.resume();
+    });
+  }
+  IoResult await_resume() const { return result; }
+};
+
+struct WriteAll {
+  asio::ip::tcp::socket& socket;
+  std::string_view text;
+  IoResult result{};
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    asio::async_write(socket, asio::buffer(text.data(), text.size()),
+                      [this, waiting](const error_code& error, std::size_t bytes) {
+                        result = {error, bytes};
+                        waiting.resume();
+                      });
+  }
+  IoResult await_resume() const { return result; }
+};
+
+std::string_view detail_of(int status) {
+  switch (status) {
+    case 408: return "the request did not arrive in time";
+    case 413: return "the body is larger than this server takes (its setting body_max, 4 MiB if nothing is said)";
+    case 431: return "the header is too large";
+    default: return "the request is not well-formed HTTP/1.1";
+  }
+}
+
+std::string_view code_of(int status) {
+  switch (status) {
+    case 408: return "request_timeout";
+    case 413: return "body_too_large";
+    case 431: return "header_too_large";
+    default: return "malformed_request";
+  }
+}
+
+int status_of(const error_code& error) {
+  if (error == beast::http::error::header_limit || error == beast::http::error::buffer_overflow) return 431;
+  if (error == beast::http::error::body_limit) return 413;
+  return 400;
+}
+
+// Where a request ends, and whom it is for, must not be a matter of opinion between a proxy and us.
+template <class Message>
+bool is_unambiguous(const Message& message) {
+  const auto encoding = message.find(beast::http::field::transfer_encoding);
+  if (encoding != message.end() && !beast::iequals(encoding->value(), "chunked")) return false;
+  const auto hosts = message.count(beast::http::field::host);
+  return hosts == 1 || (hosts == 0 && message.version() < 11);
+}
+
+std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
+
+}  // namespace
+
+void Floor::count(int route, std::string_view method, int status, std::chrono::nanoseconds took) {
+  const auto table = routes();
+  const auto index = route < 0 ? table.size() : static_cast<std::size_t>(route);
+  const std::string_view pattern = route < 0 ? "none" : table[index].pattern;
+  if (by_route.size() <= table.size()) by_route.resize(table.size() + 1);
+  auto& metrics = by_route[index];
+  if (metrics.seconds == nullptr) {
+    metrics.seconds =
+        &services.metrics.histogram("baton_http_request_seconds", "How long requests took, waits included.",
+                                    fmt::format("route=\"{}\"", pattern));
+  }
+  metrics.seconds->observe(took);
+  for (const auto& [known, counter] : metrics.by_status) {
+    if (known == status) return counter->add();
+  }
+  // Without a route the method is the client's invention and must not become a label.
+  auto& counter = services.metrics.counter(
+      "baton_http_requests_total", "Requests answered.",
+      fmt::format("method=\"{}\",route=\"{}\",status=\"{}\"", route < 0 ? "other" : method, pattern, status));
+  metrics.by_status.emplace_back(status, &counter);
+  counter.add();
+}
+
+Session::Session(asio::ip::tcp::socket socket, Floor& floor) : socket_(std::move(socket)), floor_(floor) {
+  place_ = floor_.sessions.insert(floor_.sessions.end(), this);
+  floor_.connections.set(static_cast<std::int64_t>(floor_.sessions.size()));
+  exchange_.stopping = floor_.stopping;
+  exchange_.watch = [this] { watch(); };
+}
+
+Session::~Session() {
+  floor_.sessions.erase(place_);
+  floor_.connections.set(static_cast<std::int64_t>(floor_.sessions.size()));
+  if (floor_.sessions.empty() && floor_.stopping) floor_.on_empty();
+}
+
+void Session::start(bool welcome) {
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  serve(shared_from_this(), welcome);
+}
+
+Detached Session::serve([[maybe_unused]] std::shared_ptr<Session> self, bool welcome) {
+  try {
+    if (welcome) {
+      while (co_await serve_one()) {
+      }
+    } else {
+      auto full = problem(503, "too_many_connections", "the server has too many connections");
+      co_await respond(std::move(full), false, false, "-");
+    }
+    if (phase_ == Phase::draining) co_await drain();
+  } catch (const std::exception& error) {
+    spdlog::error("a connection failed: {}", error.what());
+  }
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+void Session::enter(Phase phase, std::chrono::milliseconds limit) {
+  phase_ = phase;
+  timed_out_ = false;
+  deadline_ = limit == std::chrono::milliseconds::max() ? SteadyTime::max() : steady_clock::now() + limit;
+}
+
+Task<bool> Session::serve_one() {
+  const auto& options = floor_.services.options;
+  std::optional<Parser> parser;
+  parser.emplace();
+  parser->header_limit(static_cast<std::uint32_t>(options.header_bytes_max));
+  parser->body_limit(options.body_bytes_max);
+  parser->eager(false);
+  const int refused = co_await read_request(*parser);
+  if (refused < 0) co_return false;
+  if (refused > 0) {
+    floor_.count(-1, "", refused, {});
+    auto why = problem(refused, code_of(refused), detail_of(refused));
+    co_await respond(std::move(why), false, false, "-");
+    co_return false;
+  }
+  const auto began = steady_clock::now();
+  bool keep_alive = parser->keep_alive() && parser->get().version() == 11;
+  Call call(floor_.services, exchange_, take_request(*parser));
+  parser.reset();
+  release_buffer();
+  enter(Phase::handling, std::chrono::milliseconds::max());
+  ++requests_;
+  watched_ = false;
+  int route = -1;
+  auto response = co_await dispatch(call, route);
+  if (watched_) {
+    error_code ignored;
+    socket_.cancel(ignored);
+    watched_ = false;
+  }
+  const auto& request = call.request;
+  const int status = response.status;
+  keep_alive = keep_alive && !floor_.stopping;
+  add_instance(response, request.request_id);
+  auto handed_out = std::move(response.handed_out);
+  bool written = false;
+  if (!exchange_.over) {
+    const bool head = request.method == "HEAD";
+    written = co_await respond(std::move(response), keep_alive, head, request.request_id);
+  }
+  if (!written) return_tasks(floor_.services.inbox, std::move(handed_out));
+  const auto took = steady_clock::now() - began;
+  floor_.count(route, request.method, status, took);
+  const auto level = status >= 500 ? spdlog::level::warn : spdlog::level::debug;
+  if (spdlog::should_log(level)) {
+    spdlog::log(level, "request id={} method={} path={} status={} ms={:.3f}", request.request_id,
+                request.method, request.path, status,
+                std::chrono::duration<double, std::milli>(took).count());
+  }
+  co_return written&& keep_alive;
+}
+
+Task<int> Session::read_request(Parser& parser) {
+  const auto& options = floor_.services.options;
+  const bool waiting = buffer_.size() == 0;
+  if (waiting && floor_.stopping) co_return -1;
+  // A new connection has the time of a header to say something, an old one may be idle for longer.
+  enter(waiting ? Phase::idle : Phase::header, waiting && !first_ ? options.idle_time : options.header_time);
+  first_ = false;
+  while (true) {
+    while (buffer_.size() > 0 && !parser.is_done()) {
+      error_code error;
+      const bool had_header = parser.is_header_done();
+      buffer_.consume(parser.put(buffer_.data(), error));
+      if (error == beast::http::error::need_more) break;
+      if (error) co_return status_of(error);
+      if (!had_header && parser.is_header_done()) {
+        if (!is_unambiguous(parser.get())) co_return 400;
+        enter(Phase::body, options.body_time);
+        const bool wants_word = beast::iequals(parser.get()[beast::http::field::expect], "100-continue");
+        if (wants_word && !parser.is_done() && buffer_.size() == 0) {
+          const bool written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+          if (!written) co_return -1;
+          enter(Phase::body, options.body_time);
+        }
+      }
+    }
+    if (parser.is_done()) co_return 0;
+    const auto wanted = parser.is_header_done() ? large_read : small_read;
+    ReadSome read{socket_, buffer_.prepare(wanted)};
+    const auto [error, bytes] = co_await read;
+    if (timed_out_) co_return phase_ == Phase::idle ? -1 : 408;
+    if (error) co_return -1;
+    buffer_.commit(bytes);
+    if (phase_ == Phase::idle) enter(Phase::header, options.header_time);
+  }
+}
+
+Request Session::take_request(Parser& parser) {
+  namespace http = beast::http;
+  auto message = parser.release();
+  Request request;
+  request.method = text_of(message.method_string());
+  const auto target = message.target();
+  const auto question = target.find('?');
+  request.path = text_of(target.substr(0, question));
+  if (question != beast::string_view::npos) request.query = text_of(target.substr(question + 1));
+  request.body = std::move(message.body());
+  for (const auto& field : message) {
+    switch (field.name()) {
+      case http::field::authorization: request.authorization = text_of(field.value()); break;
+      case http::field::accept: request.accept = text_of(field.value()); break;
+      case http::field::content_type: request.content_type = text_of(field.value()); break;
+      case http::field::origin: request.origin = text_of(field.value()), request.from_browser = true; break;
+      case http::field::sec_fetch_site: request.from_browser = true; break;
+      case http::field::host: request.host = text_of(field.value()); break;
+      case http::field::unknown: {
+        const auto name = field.name_string();
+        if (beast::iequals(name, "Baton-Tenant")) request.tenant_header = text_of(field.value());
+        if (beast::iequals(name, "Idempotency-Key")) request.idempotency_key = text_of(field.value());
+        if (beast::iequals(name, "traceparent")) request.traceparent = text_of(field.value());
+        if (beast::iequals(name, "X-Request-Id")) request.request_id = text_of(field.value());
+        break;
+      }
+      default: break;
+    }
+  }
+  if (!is_name(request.request_id, 64)) {
+    auto& random = floor_.services.random;
+    request.request_id = fmt::format("{:016x}", random());
+  }
+  return request;
+}
+
+Task<bool> Session::respond(Response response, bool keep_alive, bool head, std::string_view request_id) {
+  out_.clear();
+  out_.reserve(256 + response.body.size());
+  fmt::format_to(std::back_inserter(out_),
+                 "HTTP/1.1 {} {}\r\nServer: baton\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: "
+                 "{}\r\nX-Request-Id: {}\r\n",
+                 response.status, reason_phrase(response.status), floor_.date, response.content_type,
+                 response.body.size(), request_id);
+  for (const auto& [name, value] : response.headers) {
+    out_ += name;
+    out_ += ": ";
+    out_ += value;
+    out_ += "\r\n";
+  }
+  if (!keep_alive) out_ += "Connection: close\r\n";
+  out_ += "\r\n";
+  if (!head) out_ += response.body;
+  response.body = {};
+  const bool written = co_await write(out_);
+  if (out_.capacity() > kept_out_max) out_ = {};
+  if (written && !keep_alive) {
+    error_code ignored;
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    enter(Phase::draining, std::chrono::seconds{1});
+  }
+  co_return written;
+}
+
+Task<bool> Session::write(std::string_view text) {
+  enter(Phase::writing, floor_.services.options.write_time);
+  WriteAll all{socket_, text};
+  const auto [error, bytes] = co_await all;
+  co_return !error;
+}
+
+// A socket closed with unread data answers with a reset, which can destroy the answer on its way: read on for
+// a moment.
+Task<bool> Session::drain() {
+  buffer_.clear();
+  std::size_t drained = 0;
+  while (drained < drained_max && !exchange_.over) {
+    ReadSome read{socket_, buffer_.prepare(small_read)};
+    const auto [error, bytes] = co_await read;
+    if (error) break;
+    drained += bytes;
+  }
+  co_return true;
+}
+
+void Session::check_time(SteadyTime now) {
+  if (exchange_.waiting && exchange_.interruptible != Interruptible::no && !watched_) watch();
+  if (now < deadline_) return;
+  deadline_ = SteadyTime::max();
+  timed_out_ = true;
+  error_code ignored;
+  if (phase_ == Phase::header || phase_ == Phase::body) {
+    socket_.cancel(ignored);  // the reader sees it and answers 408
+  } else {
+    socket_.close(ignored);
+  }
+}
+
+void Session::stop() {
+  exchange_.stopping = true;
+  if (phase_ == Phase::idle) {
+    error_code ignored;
+    timed_out_ = true;
+    socket_.cancel(ignored);
+  }
+  exchange_.interrupt(false);
+}
+
+void Session::terminate() {
+  error_code ignored;
+  socket_.close(ignored);
+  exchange_.interrupt(true);
+}
+
+// Sees a client go while his request waits. More data is a next request and tells nothing.
+void Session::watch() {
+  watched_ = true;
+  if (buffer_.size() > 0) return;
+  buffer_ = {};  // thousands may wait like this
+  socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this(),
+                                                        request = requests_](const error_code& error) {
+    if (error || request != self->requests_ || !self->watched_) return;
+    char byte = 0;
+    const auto seen = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (seen > 0) return;
+    if (seen < 0 && (errno == EAGAIN || errno == EINTR)) return self->watch();
+    self->exchange_.interrupt(true);
+  });
+}
+
+void Session::release_buffer() {
+  if (buffer_.size() == 0 && (buffer_.capacity() > small_read || exchange_.stopping)) buffer_ = {};
+}
+
+}  // namespace baton::http

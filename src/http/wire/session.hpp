@@ -1,0 +1,82 @@
+// One connection: reads a request, has it handled, writes the answer, and again. Lives on the I/O thread.
+//
+// Time limits cost nothing per request: a session only notes its deadline, and the server looks at all of
+// them a few times a second.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "http/wire/exchange.hpp"
+#include "http/wire/task.hpp"
+
+namespace baton::http {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+class Session;
+
+// What all sessions share.
+struct Floor {
+  Services& services;
+  std::list<Session*> sessions;
+  bool stopping = false;
+  std::string date;  // of the Date header, renewed once a second
+  std::function<void()> on_empty;
+  metrics::Gauge& connections;
+  struct RouteMetrics {
+    metrics::Histogram* seconds = nullptr;
+    std::vector<std::pair<int, metrics::Counter*>> by_status;
+  };
+  std::vector<RouteMetrics> by_route;  // the last one: no route
+
+  void count(int route, std::string_view method, int status, std::chrono::nanoseconds took);
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(boost::asio::ip::tcp::socket socket, Floor& floor);
+  ~Session();
+
+  // welcome: false when there are too many already; the client is told so and let go.
+  void start(bool welcome);
+  void check_time(SteadyTime now);
+  void stop();       // finish what is in flight, then close
+  void terminate();  // close now
+
+ private:
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  enum class Phase { idle, header, body, handling, writing, draining };
+
+  Detached serve(std::shared_ptr<Session> self, bool welcome);
+  Task<bool> serve_one();
+  Task<int> read_request(Parser& parser);  // 0: read; -1: the client has gone; else the status of the refusal
+  Task<bool> respond(Response response, bool keep_alive, bool head, std::string_view request_id);
+  Task<bool> write(std::string_view text);
+  Task<bool> drain();
+  void enter(Phase phase, std::chrono::milliseconds limit);
+  void watch();
+  void release_buffer();
+  [[nodiscard]] Request take_request(Parser& parser);
+
+  boost::asio::ip::tcp::socket socket_;
+  Floor& floor_;
+  std::list<Session*>::iterator place_;
+  boost::beast::flat_buffer buffer_;
+  std::string out_;
+  Exchange exchange_;
+  Phase phase_ = Phase::idle;
+  SteadyTime deadline_ = SteadyTime::max();
+  bool timed_out_ = false;
+  bool first_ = true;
+  bool watched_ = false;
+  std::uint64_t requests_ = 0;  // tells a watch of this request from one of an earlier request
+};
+
+}  // namespace baton::http

@@ -1,0 +1,110 @@
+#include "http/wire/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace baton::http {
+
+namespace {
+
+
+bool is_alphanumeric(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool is_lower_hex(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+bool is_name(std::string_view text, std::size_t length_max) {
+  return !text.empty() && text.size() <= length_max && std::ranges::all_of(text, [](char c) {
+    return is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
+  });
+}
+
+bool is_printable(std::string_view text, std::size_t length_max) {
+  return !text.empty() && text.size() <= length_max && is_utf8(text) &&
+         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
+bool is_traceparent(std::string_view text) {
+  if (text.size() != 55 || !text.starts_with("00-") || text[35] != '-' || text[52] != '-') return false;
+  const auto trace = text.substr(3, 32);
+  const auto span = text.substr(36, 16);
+  const auto is_zero = [](std::string_view id) {
+    return id.find_first_not_of('0') == std::string_view::npos;
+  };
+  return is_lower_hex(trace) && is_lower_hex(span) && is_lower_hex(text.substr(53)) && !is_zero(trace) &&
+         !is_zero(span);
+}
+
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && plus_is_blank) {
+      out += ' ';
+    } else if (text[i] == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const int high = hex_digit(text[i + 1]);
+      const int low = hex_digit(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::string percent_encode(std::string_view text) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~') {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += hex[byte >> 4U];
+      out += hex[byte & 15U];
+    }
+  }
+  return out;
+}
+
+std::optional<std::int64_t> to_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<Query> parse_query(std::string_view text) {
+  Query query;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('&'), text.size());
+    const auto pair = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (pair.empty()) continue;
+    const auto equals = std::min(pair.find('='), pair.size());
+    auto key = percent_decode(pair.substr(0, equals), true);
+    auto value = percent_decode(pair.substr(std::min(equals + 1, pair.size())), true);
+    if (!key || !value) return std::nullopt;
+    query.emplace_back(*std::move(key), *std::move(value));
+  }
+  return query;
+}
+
+}  // namespace baton::http
