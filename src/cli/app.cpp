@@ -59,26 +59,27 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 }  // namespace
 
 std::unique_ptr<CLI::App> make_app(Action& chosen) {
-  auto app =
-      std::make_unique<CLI::App>("Durable orchestration: workflows and runbooks from YAML to a finished job.", "baton");
+  auto app = std::make_unique<CLI::App>(
+      "Durable orchestration: workflows and runbooks from YAML to a finished job.", "baton");
   app->set_version_flag("--version", fmt::format("baton {}", version));
   app->require_subcommand(1);
   app->get_formatter()->column_width(38);
-  add_serve(*app, chosen);
-  add_run(*app, chosen);
-  add_validate(*app, chosen);
-  add_workflow(*app, chosen);
-  add_job(*app, chosen);
-  add_runbook(*app, chosen);
-  add_batch(*app, chosen);
-  add_member(*app, chosen);
-  add_step(*app, chosen);
-  add_call(*app, chosen);
-  add_check(*app, chosen);
-  add_lists(*app, chosen);
-  add_worker(*app, chosen);
-  add_token(*app, chosen);
-  add_bench(*app, chosen);
+  const Parser parser(*app);
+  add_serve(parser, chosen);
+  add_run(parser, chosen);
+  add_validate(parser, chosen);
+  add_workflow(parser, chosen);
+  add_job(parser, chosen);
+  add_runbook(parser, chosen);
+  add_batch(parser, chosen);
+  add_member(parser, chosen);
+  add_step(parser, chosen);
+  add_call(parser, chosen);
+  add_check(parser, chosen);
+  add_lists(parser, chosen);
+  add_worker(parser, chosen);
+  add_token(parser, chosen);
+  add_bench(parser, chosen);
   app->footer(examples);  // last: a command begins with the footer that its parent has
   return app;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <optional>
 
@@ -66,17 +65,17 @@ Destination destination(const RemoteOptions& options) {
           .tenant = chosen(options.tenant, "BATON_TENANT")};
 }
 
-void add_server_options(CLI::App& command, RemoteOptions& options) {
+void add_server_options(Parser command, RemoteOptions& options) {
   command
       .add_option("--server", options.server,
                   "the server's URL (BATON_SERVER); default " + std::string(default_server))
-      ->type_name("URL");
-  command.add_option("--token", options.token, "access token (BATON_TOKEN)")->type_name("TOKEN");
+      .type_name("URL");
+  command.add_option("--token", options.token, "access token (BATON_TOKEN)").type_name("TOKEN");
   command.add_option("--tenant", options.tenant, "whose data (BATON_TENANT); default the token's tenant")
-      ->type_name("TENANT");
+      .type_name("TENANT");
 }
 
-void add_remote_options(CLI::App& command, RemoteOptions& options) {
+void add_remote_options(Parser command, RemoteOptions& options) {
   add_server_options(command, options);
   command.add_flag("--json", options.as_json, "print the server's JSON");
 }

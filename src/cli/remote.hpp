@@ -9,10 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-
-namespace CLI {
-class App;
-}
+#include "cli/commands/parser.hpp"
 
 namespace baton::cli {
 
@@ -24,8 +21,8 @@ struct RemoteOptions {
 // --server, --token and --tenant, with BATON_SERVER, BATON_TOKEN and BATON_TENANT behind them; the second
 // adds
 // --json.
-void add_server_options(CLI::App& command, RemoteOptions& options);
-void add_remote_options(CLI::App& command, RemoteOptions& options);
+void add_server_options(Parser command, RemoteOptions& options);
+void add_remote_options(Parser command, RemoteOptions& options);
 
 struct Destination {
   std::string url;

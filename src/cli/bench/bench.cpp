@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -206,33 +205,31 @@ int run_echo(const Options& options) {
   return was_interrupted() ? exit_interrupted : exit_failed;
 }
 
-void add_echo(CLI::App& parent, Action& chosen) {
+void add_echo(Parser parent, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = parent.add_subcommand(
+  Parser command = parent.add_subcommand(
       "echo", "Jobs of one task or a chain of them, from submission to the answer that it has completed");
-  command->add_option("--store", options->store,
-                      "sqlite:PATH or postgres://…, which keeps the jobs; default a temporary SQLite file");
+  command.add_option("--store", options->store,
+                     "sqlite:PATH or postgres://…, which keeps the jobs; default a temporary SQLite file");
   command
-      ->add_option("--clients", options->clients, "closed loops of so many clients each; default 1,8,64,256")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4000));
-  command->add_option("--seconds", options->seconds, "of each level; default 5")
-      ->check(CLI::Range(0.1, 86'400.0));
-  command->add_option("--jobs", options->jobs, "of each level, instead of seconds")
-      ->check(CLI::Range(1, 1'000'000'000));
-  command->add_option("--tasks", options->tasks, "tasks of a job, one after the other; default 1")
-      ->check(CLI::Range(1, 100));
-  command->add_option("--workers", options->workers, "worker processes; default 1")->check(CLI::Range(1, 64));
+      .add_option("--clients", options->clients, "closed loops of so many clients each; default 1,8,64,256")
+      .delimiter(',')
+      .range(1, 4000);
+  command.add_option("--seconds", options->seconds, "of each level; default 5").range(0.1, 86'400.0);
+  command.add_option("--jobs", options->jobs, "of each level, instead of seconds").range(1, 1'000'000'000);
+  command.add_option("--tasks", options->tasks, "tasks of a job, one after the other; default 1")
+      .range(1, 100);
+  command.add_option("--workers", options->workers, "worker processes; default 1").range(1, 64);
   command
-      ->add_option("--rate", options->rate,
-                   "jobs/s of the open loop, 0 leaves it out; default half of the best closed loop")
-      ->check(CLI::Range(0.0, 1'000'000.0));
+      .add_option("--rate", options->rate,
+                  "jobs/s of the open loop, 0 leaves it out; default half of the best closed loop")
+      .range(0.0, 1'000'000.0);
   command
-      ->add_option("--soak", options->soak,
-                   "only this: so many jobs with 256 clients, and the server's memory meanwhile")
-      ->check(CLI::Range(1, 1'000'000'000));
-  command->add_flag("--json", options->as_json, "print everything as one JSON object at the end");
-  command->footer(
+      .add_option("--soak", options->soak,
+                  "only this: so many jobs with 256 clients, and the server's memory meanwhile")
+      .range(1, 1'000'000'000);
+  command.add_flag("--json", options->as_json, "print everything as one JSON object at the end");
+  command.footer(
       "Server and workers are processes of their own. Open loop: jobs start at random times whatever the\n"
       "server does, and their time counts from when they were meant to start. The ceiling is the same rows\n"
       "written straight into the same store, without engine and HTTP.\n"
@@ -241,18 +238,18 @@ void add_echo(CLI::App& parent, Action& chosen) {
       "  baton bench echo --tasks 3 --clients 256\n"
       "  baton bench echo --clients 256 --store postgres://postgres@127.0.0.1/bench --json\n"
       "  baton bench echo --soak 1000000");
-  command->callback([options, &chosen] { chosen = [options] { return run_echo(*options); }; });
+  command.callback([options, &chosen] { chosen = [options] { return run_echo(*options); }; });
 }
 
-void add_bench_worker(CLI::App& parent, Action& chosen) {
+void add_bench_worker(Parser parent, Action& chosen) {
   auto options = std::make_shared<WorkerOptions>();
-  CLI::App* command = parent.add_subcommand("worker", "The worker that `bench echo` starts")->group("");
-  command->add_option("--server", options->server)->required();
-  command->add_option("--queue", options->queue);
-  command->add_option("--name", options->name);
-  command->add_option("--polls", options->polls)->check(CLI::Range(1, 1000));
-  command->add_option("--max", options->max)->check(CLI::Range(1, 1000));
-  command->callback([options, &chosen] {
+  Parser command = parent.add_subcommand("worker", "The worker that `bench echo` starts").group("");
+  command.add_option("--server", options->server).required();
+  command.add_option("--queue", options->queue);
+  command.add_option("--name", options->name);
+  command.add_option("--polls", options->polls).range(1, 1000);
+  command.add_option("--max", options->max).range(1, 1000);
+  command.callback([options, &chosen] {
     chosen = [options] {
       complain(run_worker(*options).message);
       return exit_failed;
@@ -262,15 +259,15 @@ void add_bench_worker(CLI::App& parent, Action& chosen) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& chosen) {
-  CLI::App* command = app.add_subcommand("bench", "Measure speed");
-  command->require_subcommand(1);
-  add_echo(*command, chosen);
-  add_bench_fan_out(*command, chosen);
-  add_bench_polls(*command, chosen);
-  add_bench_runbook(*command, chosen);
-  add_bench_calls(*command, chosen);
-  add_bench_worker(*command, chosen);
+void add_bench(Parser app, Action& chosen) {
+  Parser command = app.add_subcommand("bench", "Measure speed");
+  command.require_subcommand(1);
+  add_echo(command, chosen);
+  add_bench_fan_out(command, chosen);
+  add_bench_polls(command, chosen);
+  add_bench_runbook(command, chosen);
+  add_bench_calls(command, chosen);
+  add_bench_worker(command, chosen);
 }
 
 }  // namespace baton::cli

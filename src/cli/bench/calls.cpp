@@ -2,7 +2,6 @@
 // the other in an idle server, against a sink that counts.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -158,18 +157,17 @@ Result<> measure(const Options& options) {
 
 }  // namespace
 
-void add_bench_calls(CLI::App& bench, Action& chosen) {
+void add_bench_calls(Parser bench, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Parser command =
       bench.add_subcommand("calls", "Service calls that are due at once, and one after the other");
-  command->add_option("--store", options->store,
-                      "sqlite:PATH or postgres://…; default a temporary SQLite file");
-  command->add_option("--calls", options->calls, "due at once; default 100000, 0 leaves it out");
-  command->add_option("--idle", options->idle, "due one after the other; default 1000, 0 leaves it out");
-  command->add_option("--later", options->later, "due tomorrow, submitted first; default 0");
-  command->add_option("--hosts", options->hosts, "that those of tomorrow go to; default 1")
-      ->check(CLI::PositiveNumber);
-  command->callback([options, &chosen] { chosen = [options] { return finish(measure(*options)); }; });
+  command.add_option("--store", options->store,
+                     "sqlite:PATH or postgres://…; default a temporary SQLite file");
+  command.add_option("--calls", options->calls, "due at once; default 100000, 0 leaves it out");
+  command.add_option("--idle", options->idle, "due one after the other; default 1000, 0 leaves it out");
+  command.add_option("--later", options->later, "due tomorrow, submitted first; default 0");
+  command.add_option("--hosts", options->hosts, "that those of tomorrow go to; default 1").positive();
+  command.callback([options, &chosen] { chosen = [options] { return finish(measure(*options)); }; });
 }
 
 }  // namespace baton::cli

@@ -1,8 +1,7 @@
-// `baton bench runbook`: batches of several sizes through HTTP workers: what a step costs, how fast the pages of a
-// batch are while it runs, and how late the timer of another batch is meanwhile.
+// `baton bench runbook`: batches of several sizes through HTTP workers: what a step costs, how fast the pages
+// of a batch are while it runs, and how late the timer of another batch is meanwhile.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -26,41 +25,49 @@ struct Options {
   std::size_t workers = 1;
 };
 
-std::string runbook_of(std::string_view name, std::string_view worker_id, std::size_t steps, std::string_view retry) {
+std::string runbook_of(std::string_view name, std::string_view worker_id, std::size_t steps,
+                       std::string_view retry) {
   std::string text = fmt::format(
-      "name: {}\ndata_source: {{type: csv, connection: BENCH_CSV, interval: 7d, primary_key: Key, batch_time_column: T}}\n"
+      "name: {}\ndata_source: {{type: csv, connection: BENCH_CSV, interval: 7d, primary_key: Key, "
+      "batch_time_column: T}}\n"
       "{}phases:\n  - name: work\n    offset: T-0\n    steps:\n",
       name, retry);
   for (std::size_t i = 0; i < steps; ++i)
-    text += fmt::format("      - {{name: step-{}, worker_id: {}, function: Echo, params: {{Key: \"{{{{Key}}}}\", n: {}}}}}\n", i,
-                        worker_id, i);
+    text += fmt::format(
+        "      - {{name: step-{}, worker_id: {}, function: Echo, params: {{Key: \"{{{{Key}}}}\", n: {}}}}}\n",
+        i, worker_id, i);
   return text;
 }
 
 Result<std::string> post(http::Client& client, const std::string& target, const std::string& body,
                          const std::string& type) {
   TRY_ASSIGN(const auto answer, client.request("POST", target, body, type, {}, 120s));
-  if (answer.status >= 300) return fail(Code::invalid, fmt::format("{}: {} {}", target, answer.status, answer.body));
+  if (answer.status >= 300)
+    return fail(Code::invalid, fmt::format("{}: {} {}", target, answer.status, answer.body));
   return answer.body;
 }
 
 // A batch of so many members that waits to be advanced.
 Result<std::string> make_batch(http::Client& client, const std::string& runbook, std::size_t members) {
   std::string csv = "Key,Name\n";
-  for (std::size_t i = 0; i < members; ++i) csv += fmt::format("user{0}@contoso.example,User number {0}\n", i);
+  for (std::size_t i = 0; i < members; ++i)
+    csv += fmt::format("user{0}@contoso.example,User number {0}\n", i);
   TRY_ASSIGN(const auto made, post(client, "/api/v1/runbooks/" + runbook + "/batches", csv, "text/csv"));
   const Fields answer(made);
-  return std::to_string(answer.has("batch") ? Fields(answer.document("batch")).number("id") : answer.number("id"));
+  return std::to_string(answer.has("batch") ? Fields(answer.document("batch")).number("id")
+                                            : answer.number("id"));
 }
 
-// The lateness of another batch's timer: a step that fails is tried again after a second, and somebody waits for it.
+// The lateness of another batch's timer: a step that fails is tried again after a second, and somebody waits
+// for it.
 class Probe {
  public:
   explicit Probe(const std::string& url) : client_(url) {}
   ~Probe() { stop(); }
   Result<> start() {
     TRY(post(client_, "/api/v1/runbooks",
-             runbook_of("probe", "probe", 1, "retry: {max_retries: 100, interval: 1s}\n"), "application/yaml"));
+             runbook_of("probe", "probe", 1, "retry: {max_retries: 100, interval: 1s}\n"),
+             "application/yaml"));
     TRY_ASSIGN(const auto batch, make_batch(client_, "probe", 1));
     TRY(post(client_, "/api/v1/batches/" + batch + "/advance", "", "application/json"));
     thread_ = std::thread([this] { run(); });
@@ -83,9 +90,12 @@ class Probe {
       const auto at = polled->find("\"jobId\":\"");
       if (at == std::string::npos) continue;
       const std::string job = polled->substr(at + 9, polled->find('"', at + 9) - at - 9);
-      if (due) worst_ = std::max(worst_.load(), std::chrono::duration<double, std::milli>(Steady::now() - *due).count());
+      if (due)
+        worst_ =
+            std::max(worst_.load(), std::chrono::duration<double, std::milli>(Steady::now() - *due).count());
       const auto told = post(client_, "/api/v1/callbacks/worker-result",
-                             fmt::format(R"({{"jobId":"{}","status":"Failure","error":"again"}})", job), "application/json");
+                             fmt::format(R"({{"jobId":"{}","status":"Failure","error":"again"}})", job),
+                             "application/json");
       if (!told) return;
       due = Steady::now() + 1s;
     }
@@ -126,7 +136,8 @@ Result<Found> run_batch(Bed& bed, Probe& probe, std::size_t members) {
     if (status == "completed") break;
     if (status != "active") return fail(Code::conflict, "the batch is " + status);
     if (was_interrupted()) return fail(Code::unavailable, "interrupted");
-    std::this_thread::sleep_for(members > 5'000 ? 50ms : 2ms);  // nothing to wait on: somebody looks now and then
+    std::this_thread::sleep_for(members > 5'000 ? 50ms
+                                                : 2ms);  // nothing to wait on: somebody looks now and then
   }
   found.seconds = std::chrono::duration<double>(Steady::now() - began).count();
   found.late_millis = probe.worst_millis();
@@ -136,7 +147,8 @@ Result<Found> run_batch(Bed& bed, Probe& probe, std::size_t members) {
 Result<> measure(const Options& options) {
   Bed bed;
   TRY(bed.start(options.store, {}, {"--scheduler", "off", "--body-max", "256m"}));
-  TRY(post(*bed.client, "/api/v1/runbooks", runbook_of("bench", "bench", options.steps, ""), "application/yaml"));
+  TRY(post(*bed.client, "/api/v1/runbooks", runbook_of("bench", "bench", options.steps, ""),
+           "application/yaml"));
   std::vector<Process> workers;
   workers.reserve(options.workers);
   for (std::size_t i = 0; i < options.workers; ++i)
@@ -145,8 +157,8 @@ Result<> measure(const Options& options) {
   Probe probe(bed.url);
   TRY(probe.start());
   TRY(run_batch(bed, probe, 200));  // warm-up
-  fmt::print("{:>8} {:>6} {:>10} {:>9} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "members", "batches", "steps/s", "us/step",
-             "of first", "page ms", "matrix ms", "late ms", "RSS MiB");
+  fmt::print("{:>8} {:>6} {:>10} {:>9} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "members", "batches", "steps/s",
+             "us/step", "of first", "page ms", "matrix ms", "late ms", "RSS MiB");
   double first = 0;
   const std::size_t most = std::ranges::max(options.sizes);
   for (const std::size_t size : options.sizes) {
@@ -162,8 +174,9 @@ Result<> measure(const Options& options) {
     }
     const double micros = all.seconds * 1e6 / static_cast<double>(size * rounds * options.steps);
     if (first == 0) first = micros;
-    fmt::print("{:>8} {:>6} {:>10.0f} {:>9.1f} {:>8.2f}x {:>9.1f} {:>10.1f} {:>9.1f} {:>8.0f}\n", size, rounds,
-               1e6 / micros, micros, micros / first, all.page_millis, all.matrix_millis, all.late_millis, all.resident);
+    fmt::print("{:>8} {:>6} {:>10.0f} {:>9.1f} {:>8.2f}x {:>9.1f} {:>10.1f} {:>9.1f} {:>8.0f}\n", size,
+               rounds, 1e6 / micros, micros, micros / first, all.page_millis, all.matrix_millis,
+               all.late_millis, all.resident);
     std::fflush(stdout);
   }
   return {};
@@ -171,17 +184,17 @@ Result<> measure(const Options& options) {
 
 }  // namespace
 
-void add_bench_runbook(CLI::App& bench, Action& chosen) {
+void add_bench_runbook(Parser bench, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      bench.add_subcommand("runbook", "Batches of several sizes, and what a step of each costs");
-  command->add_option("--store", options->store, "sqlite:PATH or postgres://…; default a temporary SQLite file");
-  command->add_option("--members", options->sizes, "default 1000,10000,100000")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--steps", options->steps, "default 5")->check(CLI::Range(1, 100));
-  command->add_option("--workers", options->workers, "worker processes; default 1")->check(CLI::Range(1, 64));
-  command->callback([options, &chosen] {
+  Parser command = bench.add_subcommand("runbook", "Batches of several sizes, and what a step of each costs");
+  command.add_option("--store", options->store,
+                     "sqlite:PATH or postgres://…; default a temporary SQLite file");
+  command.add_option("--members", options->sizes, "default 1000,10000,100000")
+      .delimiter(',')
+      .range(1, 1'000'000);
+  command.add_option("--steps", options->steps, "default 5").range(1, 100);
+  command.add_option("--workers", options->workers, "worker processes; default 1").range(1, 64);
+  command.callback([options, &chosen] {
     chosen = [options] {
       watch_signals();
       return finish(measure(*options));

@@ -1,7 +1,6 @@
 // `baton bench fan-out` and `baton bench polls`: what large things cost, in time and in memory.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -128,16 +127,16 @@ Result<> measure_polls(std::size_t count) {
 
 }  // namespace
 
-void add_bench_fan_out(CLI::App& bench, Action& chosen) {
+void add_bench_fan_out(Parser bench, Action& chosen) {
   auto options = std::make_shared<FanOutOptions>();
-  CLI::App* command =
+  Parser command =
       bench.add_subcommand("fan-out", "Fan-outs of several sizes, and what an item of each costs");
-  command->add_option("--store", options->store,
-                      "sqlite:PATH or postgres://…; default a temporary SQLite file");
-  command->add_option("--items", options->sizes, "default 100,1000,10000,100000")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1'000'000));
-  command->callback([options, &chosen] {
+  command.add_option("--store", options->store,
+                     "sqlite:PATH or postgres://…; default a temporary SQLite file");
+  command.add_option("--items", options->sizes, "default 100,1000,10000,100000")
+      .delimiter(',')
+      .range(1, 1'000'000);
+  command.callback([options, &chosen] {
     chosen = [options] {
       watch_signals();
       return finish(measure_fan_outs(*options));
@@ -145,11 +144,11 @@ void add_bench_fan_out(CLI::App& bench, Action& chosen) {
   });
 }
 
-void add_bench_polls(CLI::App& bench, Action& chosen) {
+void add_bench_polls(Parser bench, Action& chosen) {
   auto count = std::make_shared<std::size_t>(10'000);
-  CLI::App* command = bench.add_subcommand("polls", "Long polls that wait: what they cost a server");
-  command->add_option("--count", *count, "default 10000")->check(CLI::Range(1, 60'000));
-  command->callback([count, &chosen] {
+  Parser command = bench.add_subcommand("polls", "Long polls that wait: what they cost a server");
+  command.add_option("--count", *count, "default 10000").range(1, 60'000);
+  command.callback([count, &chosen] {
     chosen = [count] {
       watch_signals();
       return finish(measure_polls(*count));

@@ -1,7 +1,6 @@
 // `baton batch …`: the batches of runbooks on a server, and what people do to them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/subcommand.hpp"
@@ -137,61 +136,61 @@ int events(const Options& options) {
 int watch(const Options& options) { return watch_batch(options.remote, options.batch_id); }
 
 // A command for one batch.
-CLI::App* add_one(CLI::App& batch, Action& chosen, const Shared& options, const std::string& name,
-                  const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = add_command(batch, chosen, options, name, help, act);
-  add_batch_id(*command, "ID", options->batch_id);
+Parser add_one(Parser batch, Action& chosen, const Shared& options, const std::string& name,
+               const std::string& help, int (*act)(const Options&)) {
+  Parser command = add_command(batch, chosen, options, name, help, act);
+  add_batch_id(command, "ID", options->batch_id);
   return command;
 }
 
-void add_looks(CLI::App& batch, Action& chosen, const Shared& options) {
-  CLI::App* all = add_command(batch, chosen, options, "list", "List batches, newest first", list);
-  all->add_option("--runbook", options->runbook, "only of this runbook");
-  all->add_option("--status", options->status,
-                  "detected, init_dispatched, active, completed, failed or cancelled")
-      ->check(CLI::IsMember({"detected", "init_dispatched", "active", "completed", "failed", "cancelled"}));
-  all->add_option("--limit", options->limit, "batches on one page")->check(CLI::Range(1, 200));
-  all->add_option("--cursor", options->cursor, "where the page before ended");
-  all->footer("Example:\n  baton batch list --runbook contoso-mailboxes --status active");
+void add_looks(Parser batch, Action& chosen, const Shared& options) {
+  Parser all = add_command(batch, chosen, options, "list", "List batches, newest first", list);
+  all.add_option("--runbook", options->runbook, "only of this runbook");
+  all.add_option("--status", options->status,
+                 "detected, init_dispatched, active, completed, failed or cancelled")
+      .one_of({"detected", "init_dispatched", "active", "completed", "failed", "cancelled"});
+  all.add_option("--limit", options->limit, "batches on one page").range(1, 200);
+  all.add_option("--cursor", options->cursor, "where the page before ended");
+  all.footer("Example:\n  baton batch list --runbook contoso-mailboxes --status active");
   (void)add_one(batch, chosen, options, "show", "Print a batch and its phases", show);
   (void)add_one(batch, chosen, options, "events", "Print what has happened to a batch", events);
   add_one(batch, chosen, options, "watch", "Follow a batch to its end, live", watch)
-      ->footer(
+      .footer(
           "On a terminal one picture is kept up to date; elsewhere a line is printed for each change.\n"
           "Exit codes: 0 completed, 1 failed or cancelled.");
 }
 
 }  // namespace
 
-void add_batch(CLI::App& app, Action& chosen) {
+void add_batch(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* batch = app.add_subcommand("batch", "Watch and steer the batches of runbooks");
-  batch->require_subcommand(1);
-  add_looks(*batch, chosen, options);
-  CLI::App* by_hand =
-      add_command(*batch, chosen, options, "create",
+  Parser batch = app.add_subcommand("batch", "Watch and steer the batches of runbooks");
+  batch.require_subcommand(1);
+  add_looks(batch, chosen, options);
+  Parser by_hand =
+      add_command(batch, chosen, options, "create",
                   "Make a batch from a CSV file, whose phases begin by hand; prints its id", create);
-  by_hand->add_option("RUNBOOK", options->runbook, "the runbook's name")->required();
-  by_hand->add_option("--csv", options->csv, "the members, with a heading; - is standard input")
-      ->type_name("FILE")
-      ->required();
-  by_hand->add_option("--version", options->version, "of the runbook; default the active one")
-      ->check(CLI::Range(1, 1'000'000'000));
-  by_hand->add_option("--by", options->by, "who does it; kept with the batch");
-  by_hand->footer("Example:\n  baton batch create contoso-mailboxes --csv wave-3.csv --by ada");
+  by_hand.add_option("RUNBOOK", options->runbook, "the runbook's name").required();
+  by_hand.add_option("--csv", options->csv, "the members, with a heading; - is standard input")
+      .type_name("FILE")
+      .required();
+  by_hand.add_option("--version", options->version, "of the runbook; default the active one")
+      .range(1, 1'000'000'000);
+  by_hand.add_option("--by", options->by, "who does it; kept with the batch");
+  by_hand.footer("Example:\n  baton batch create contoso-mailboxes --csv wave-3.csv --by ada");
   const auto changes = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
-    CLI::App* command = add_one(*batch, chosen, options, name, help, act);
-    command->add_option("--by", options->by, "who does it; kept with the batch");
-    command->add_option("--reason", options->reason, "kept with the batch");
+    Parser command = add_one(batch, chosen, options, name, help, act);
+    command.add_option("--by", options->by, "who does it; kept with the batch");
+    command.add_option("--reason", options->reason, "kept with the batch");
     return command;
   };
   changes("advance", "Begin a phase now, whenever it is due", advance)
-      ->add_option("--phase", options->phase, "which; default the next one");
+      .add_option("--phase", options->phase, "which; default the next one");
   (void)changes("pause", "Pause a batch: what runs goes on, nothing new is handed out", pause);
   (void)changes("resume", "Let a paused batch go on", resume);
   (void)changes("cancel", "Cancel a batch: what has not ended is given up", cancel);
   changes("approve-removals", "Let the members leave that the data source no longer has", approve_removals)
-      ->footer(
+      .footer(
           "When more members would leave at once than the runbook's max_removal_percent allows, they are "
           "held\n"
           "until somebody approves, or until the source has them again.");

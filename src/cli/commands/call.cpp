@@ -1,7 +1,6 @@
 // `baton call …`: service calls, that is one HTTP request each, made once at its time.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -276,75 +275,71 @@ int repeat(const Options& options) {
               joined(json_object({{"idempotencyKey", options.key}}), when_of(options)), print_short);
 }
 
-void add_due(CLI::App& command, Options& options, const std::string& otherwise) {
-  auto* due = command.add_option("--due", options.due_at, "when, as 2026-03-01T20:00:00Z" + otherwise);
+void add_due(Parser command, Options& options, const std::string& otherwise) {
+  const Option due = command.add_option("--due", options.due_at, "when, as 2026-03-01T20:00:00Z" + otherwise);
   command.add_option("--in", options.in, "instead: so long from now, seconds or as 1h30m")
-      ->type_name("SPAN")
-      ->excludes(due)
-      ->check(check_span);
+      .type_name("SPAN")
+      .excludes(due)
+      .check(check_span);
 }
 
-void add_submit(CLI::App& call, Action& chosen, const Shared& options) {
-  CLI::App* command =
+void add_submit(Parser call, Action& chosen, const Shared& options) {
+  Parser command =
       add_command(call, chosen, options, "submit", "Have a request made, once, at its time", submit);
-  command->add_option("URL", options->url, "http or https")->required();
-  command->add_option("--name", options->name, "what it is called; default call");
-  command->add_option("-X,--method", options->method, "default GET, with a body POST");
-  command->add_option("-H,--header", options->headers, "NAME:VALUE; more than one is fine");
-  command->add_option("-d,--body", options->body, "what is sent; @FILE: what the file holds");
-  command->add_option("--timeout-ms", options->timeout_ms, "default 30000")->check(CLI::Range(1, 600'000));
-  command->add_option("--redirects", options->redirects, "how many are followed; default 0")
-      ->check(CLI::Range(0, 10));
-  command->add_option("--probe", options->probe,
-                      "URL that tells after a crash whether the call was received: 2xx or 404");
-  command->add_option("--tag", options->tags, "more than one is fine");
-  command->add_option("--key", options->key, "idempotency key: a repeated submit is the same call");
-  add_due(*command, *options, "; default at once");
+  command.add_option("URL", options->url, "http or https").required();
+  command.add_option("--name", options->name, "what it is called; default call");
+  command.add_option("-X,--method", options->method, "default GET, with a body POST");
+  command.add_option("-H,--header", options->headers, "NAME:VALUE; more than one is fine");
+  command.add_option("-d,--body", options->body, "what is sent; @FILE: what the file holds");
+  command.add_option("--timeout-ms", options->timeout_ms, "default 30000").range(1, 600'000);
+  command.add_option("--redirects", options->redirects, "how many are followed; default 0").range(0, 10);
+  command.add_option("--probe", options->probe,
+                     "URL that tells after a crash whether the call was received: 2xx or 404");
+  command.add_option("--tag", options->tags, "more than one is fine");
+  command.add_option("--key", options->key, "idempotency key: a repeated submit is the same call");
+  add_due(command, *options, "; default at once");
 }
 
-CLI::App* add_one(CLI::App& call, Action& chosen, const Shared& options, const std::string& name,
-                  const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = add_command(call, chosen, options, name, help, act);
-  command->add_option("ID", options->id, "of the call")->required();
+Parser add_one(Parser call, Action& chosen, const Shared& options, const std::string& name,
+               const std::string& help, int (*act)(const Options&)) {
+  Parser command = add_command(call, chosen, options, name, help, act);
+  command.add_option("ID", options->id, "of the call").required();
   return command;
 }
 
 }  // namespace
 
-void add_call(CLI::App& app, Action& chosen) {
+void add_call(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* call =
-      app.add_subcommand("call", "Submit service calls, look at them, cancel and reschedule them");
-  call->require_subcommand(1);
-  add_submit(*call, chosen, options);
-  CLI::App* many =
-      add_command(*call, chosen, options, "submit-all", "Submit the calls of a file", submit_all);
-  many->add_option("FILE", options->file,
-                   "a call as JSON on each line, or an array of calls; - for standard input")
-      ->required();
-  CLI::App* all = add_command(*call, chosen, options, "list", "List calls, newest first", list);
-  all->add_option("--status", options->status, "Scheduled, Running, Succeeded or Failed");
-  all->add_option("--name", options->name, "only of this name");
-  all->add_option("--tag", options->tags, "only with this tag; more than one: with all of them");
-  all->add_option("--due-from", options->due_from, "only due then or later; the earliest first");
-  all->add_option("--due-until", options->due_until, "only due before");
-  all->add_option("--limit", options->limit, "calls on one page; default 50")->check(CLI::Range(1, 200));
-  all->add_option("--cursor", options->cursor, "of the page before");
-  (void)add_one(*call, chosen, options, "show", "Print a call, its outcome and its events", show);
-  (void)add_one(*call, chosen, options, "watch", "Wait for the end of a call and print it", watch);
-  CLI::App* gone = add_one(*call, chosen, options, "cancel", "Cancel a call that is Scheduled", cancel);
-  gone->add_option("--by", options->by, "who does it; kept with the call");
-  gone->add_option("--reason", options->reason, "why");
-  CLI::App* later =
-      add_one(*call, chosen, options, "reschedule", "Give a call that is Scheduled another time", reschedule);
-  later->add_option("--by", options->by, "who does it; kept with the call");
-  later->add_option("--reason", options->reason, "why");
-  add_due(*later, *options, "");
-  CLI::App* again = add_one(*call, chosen, options, "repeat",
-                            "Make the same request once more, as a call of its own", repeat);
-  again->add_option("--key", options->key,
-                    "idempotency key: repeated once more with it, it is the same call");
-  add_due(*again, *options, "; default at once");
+  Parser call = app.add_subcommand("call", "Submit service calls, look at them, cancel and reschedule them");
+  call.require_subcommand(1);
+  add_submit(call, chosen, options);
+  Parser many = add_command(call, chosen, options, "submit-all", "Submit the calls of a file", submit_all);
+  many.add_option("FILE", options->file,
+                  "a call as JSON on each line, or an array of calls; - for standard input")
+      .required();
+  Parser all = add_command(call, chosen, options, "list", "List calls, newest first", list);
+  all.add_option("--status", options->status, "Scheduled, Running, Succeeded or Failed");
+  all.add_option("--name", options->name, "only of this name");
+  all.add_option("--tag", options->tags, "only with this tag; more than one: with all of them");
+  all.add_option("--due-from", options->due_from, "only due then or later; the earliest first");
+  all.add_option("--due-until", options->due_until, "only due before");
+  all.add_option("--limit", options->limit, "calls on one page; default 50").range(1, 200);
+  all.add_option("--cursor", options->cursor, "of the page before");
+  (void)add_one(call, chosen, options, "show", "Print a call, its outcome and its events", show);
+  (void)add_one(call, chosen, options, "watch", "Wait for the end of a call and print it", watch);
+  Parser gone = add_one(call, chosen, options, "cancel", "Cancel a call that is Scheduled", cancel);
+  gone.add_option("--by", options->by, "who does it; kept with the call");
+  gone.add_option("--reason", options->reason, "why");
+  Parser later =
+      add_one(call, chosen, options, "reschedule", "Give a call that is Scheduled another time", reschedule);
+  later.add_option("--by", options->by, "who does it; kept with the call");
+  later.add_option("--reason", options->reason, "why");
+  add_due(later, *options, "");
+  Parser again = add_one(call, chosen, options, "repeat",
+                         "Make the same request once more, as a call of its own", repeat);
+  again.add_option("--key", options->key, "idempotency key: repeated once more with it, it is the same call");
+  add_due(again, *options, "; default at once");
 }
 
 }  // namespace baton::cli

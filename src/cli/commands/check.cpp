@@ -2,7 +2,6 @@
 // one.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
@@ -109,17 +108,17 @@ int check(const Options& options) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Action& chosen) {
+void add_check(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Parser command =
       app.add_subcommand("check", "Check a database: --replay folds all events of service calls anew");
-  command->add_flag("--replay", options->replay, "compare what the events come to with what is stored")
-      ->required();
+  command.add_flag("--replay", options->replay, "compare what the events come to with what is stored")
+      .required();
   for (const std::string key : {"data", "store", "config"})
-    command->add_option_function<std::string>(
+    command.add_option(
         "--" + key, [options, key](const std::string& value) { options->where[key] = value; },
         "as of `baton serve`");
-  command->callback([options, &chosen] { chosen = [options] { return check(*options); }; });
+  command.callback([options, &chosen] { chosen = [options] { return check(*options); }; });
 }
 
 }  // namespace baton::cli

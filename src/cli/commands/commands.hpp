@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "cli/commands/parser.hpp"
 
 namespace baton::cli {
 
@@ -24,26 +22,26 @@ enum Exit : int {
 
 using Action = std::function<int()>;
 
-void add_serve(CLI::App& app, Action& chosen);
-void add_run(CLI::App& app, Action& chosen);
-void add_validate(CLI::App& app, Action& chosen);
-void add_workflow(CLI::App& app, Action& chosen);
-void add_job(CLI::App& app, Action& chosen);
-void add_job_operations(CLI::App& job, Action& chosen);  // those of `baton job` that change or explain one
-void add_runbook(CLI::App& app, Action& chosen);
-void add_batch(CLI::App& app, Action& chosen);
-void add_member(CLI::App& app, Action& chosen);
-void add_step(CLI::App& app, Action& chosen);
-void add_call(CLI::App& app, Action& chosen);
-void add_check(CLI::App& app, Action& chosen);
-void add_lists(CLI::App& app, Action& chosen);           // workers, approvals, dead letters
-void add_worker(CLI::App& app, Action& chosen);
-void add_token(CLI::App& app, Action& chosen);
-void add_bench(CLI::App& app, Action& chosen);
-void add_bench_fan_out(CLI::App& bench, Action& chosen);
-void add_bench_polls(CLI::App& bench, Action& chosen);
-void add_bench_runbook(CLI::App& bench, Action& chosen);
-void add_bench_calls(CLI::App& bench, Action& chosen);
+void add_serve(Parser app, Action& chosen);
+void add_run(Parser app, Action& chosen);
+void add_validate(Parser app, Action& chosen);
+void add_workflow(Parser app, Action& chosen);
+void add_job(Parser app, Action& chosen);
+void add_job_operations(Parser job, Action& chosen);  // those of `baton job` that change or explain one
+void add_runbook(Parser app, Action& chosen);
+void add_batch(Parser app, Action& chosen);
+void add_member(Parser app, Action& chosen);
+void add_step(Parser app, Action& chosen);
+void add_call(Parser app, Action& chosen);
+void add_check(Parser app, Action& chosen);
+void add_lists(Parser app, Action& chosen);  // workers, approvals, dead letters
+void add_worker(Parser app, Action& chosen);
+void add_token(Parser app, Action& chosen);
+void add_bench(Parser app, Action& chosen);
+void add_bench_fan_out(Parser bench, Action& chosen);
+void add_bench_polls(Parser bench, Action& chosen);
+void add_bench_runbook(Parser bench, Action& chosen);
+void add_bench_calls(Parser bench, Action& chosen);
 
 // The whole program; arguments without the program's name.
 [[nodiscard]] int run(std::vector<std::string> arguments);

@@ -1,7 +1,6 @@
 // `baton job …`: jobs on a server.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/json.hpp"
@@ -196,56 +195,56 @@ int watch(const Options& options) {
   return follow(remote, options, options.job_id);
 }
 
-void add_submit(CLI::App& job, Action& chosen, const Shared& options) {
-  CLI::App* command = add_command(job, chosen, options, "submit", "Start a job and print its id", submit);
-  command->add_option("WORKFLOW", options->workflow_id, "the workflow's id")->required();
-  command->add_option("-i,--input", options->input, input_help);
-  command->add_option("--version", options->version, "of the workflow; default the latest")
-      ->check(CLI::Range(1, 1'000'000'000));
-  command->add_option("--idempotency-key", options->idempotency_key, "the same key again gives the same job");
-  command->add_option("--priority", options->priority, "of its tasks in their queues, higher first")
-      ->check(CLI::Range(-100, 100));
-  command->add_option("--tag", options->tags, "a tag to find it by; may be repeated");
-  auto* due =
-      command->add_option("--due", options->due_at, "not before this instant, as 2026-01-31T08:00:00Z");
-  command->add_option("--delay", options->delay, "not before so long from now: seconds, or as 1h30m")
-      ->type_name("SPAN")
-      ->check(check_span)
-      ->excludes(due);
-  command->add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
-  command->footer(
+void add_submit(Parser job, Action& chosen, const Shared& options) {
+  Parser command = add_command(job, chosen, options, "submit", "Start a job and print its id", submit);
+  command.add_option("WORKFLOW", options->workflow_id, "the workflow's id").required();
+  command.add_option("-i,--input", options->input, input_help);
+  command.add_option("--version", options->version, "of the workflow; default the latest")
+      .range(1, 1'000'000'000);
+  command.add_option("--idempotency-key", options->idempotency_key, "the same key again gives the same job");
+  command.add_option("--priority", options->priority, "of its tasks in their queues, higher first")
+      .range(-100, 100);
+  command.add_option("--tag", options->tags, "a tag to find it by; may be repeated");
+  const Option due =
+      command.add_option("--due", options->due_at, "not before this instant, as 2026-01-31T08:00:00Z");
+  command.add_option("--delay", options->delay, "not before so long from now: seconds, or as 1h30m")
+      .type_name("SPAN")
+      .check(check_span)
+      .excludes(due);
+  command.add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
+  command.footer(
       "Examples:\n"
       "  baton job submit echo_test --input '{\"message\":\"hello\"}' --wait\n"
       "  baton job submit echo_test --input @input.json --idempotency-key order-17");
 }
 
-void add_list(CLI::App& job, Action& chosen, const Shared& options) {
-  CLI::App* command = add_command(job, chosen, options, "list", "List jobs, newest first", list);
-  command->add_option("--status", options->status, "PENDING, RUNNING, COMPLETED, FAILED or CANCELLED")
-      ->check(CLI::IsMember({"PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"}, CLI::ignore_case));
-  command->add_option("--workflow", options->workflow_id, "only of this workflow");
-  command->add_option("--tag", options->tag, "only with this tag");
-  command->add_option("--limit", options->limit, "jobs on one page")->check(CLI::Range(1, 200));
-  command->add_option("--cursor", options->cursor, "where the page before ended");
-  command->footer("Example:\n  baton job list --status FAILED --limit 20");
+void add_list(Parser job, Action& chosen, const Shared& options) {
+  Parser command = add_command(job, chosen, options, "list", "List jobs, newest first", list);
+  command.add_option("--status", options->status, "PENDING, RUNNING, COMPLETED, FAILED or CANCELLED")
+      .one_of_any_case({"PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"});
+  command.add_option("--workflow", options->workflow_id, "only of this workflow");
+  command.add_option("--tag", options->tag, "only with this tag");
+  command.add_option("--limit", options->limit, "jobs on one page").range(1, 200);
+  command.add_option("--cursor", options->cursor, "where the page before ended");
+  command.footer("Example:\n  baton job list --status FAILED --limit 20");
 }
 
 }  // namespace
 
-void add_job(CLI::App& app, Action& chosen) {
+void add_job(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* job = app.add_subcommand("job", "Submit, watch, steer and explain jobs");
-  job->require_subcommand(1);
-  add_submit(*job, chosen, options);
-  add_list(*job, chosen, options);
-  CLI::App* one = add_command(*job, chosen, options, "show", "Print a job and its nodes", show);
-  one->add_option("ID", options->job_id, "the job's id")->required();
-  CLI::App* follows = add_command(*job, chosen, options, "watch", "Follow a job to its end", watch);
-  follows->add_option("ID", options->job_id, "the job's id")->required();
-  follows->footer(
+  Parser job = app.add_subcommand("job", "Submit, watch, steer and explain jobs");
+  job.require_subcommand(1);
+  add_submit(job, chosen, options);
+  add_list(job, chosen, options);
+  Parser one = add_command(job, chosen, options, "show", "Print a job and its nodes", show);
+  one.add_option("ID", options->job_id, "the job's id").required();
+  Parser follows = add_command(job, chosen, options, "watch", "Follow a job to its end", watch);
+  follows.add_option("ID", options->job_id, "the job's id").required();
+  follows.footer(
       "Progress goes to standard error, the result to standard output.\nExit codes: 0 completed, 1 failed or "
       "cancelled.");
-  add_job_operations(*job, chosen);
+  add_job_operations(job, chosen);
 }
 
 }  // namespace baton::cli

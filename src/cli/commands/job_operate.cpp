@@ -2,7 +2,6 @@
 // and what it has to say.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
@@ -97,25 +96,25 @@ int logs(const Options& options) {
   });
 }
 
-CLI::App* add(CLI::App& job, Action& chosen, const Shared& options, const std::string& name,
-              const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = add_command(job, chosen, options, name, help, act);
-  command->add_option("ID", options->job_id, "the job's id")->required();
+Parser add(Parser job, Action& chosen, const Shared& options, const std::string& name,
+           const std::string& help, int (*act)(const Options&)) {
+  Parser command = add_command(job, chosen, options, name, help, act);
+  command.add_option("ID", options->job_id, "the job's id").required();
   return command;
 }
 
-void add_node(CLI::App* command, const Shared& options) {
-  command->add_option("NODE", options->node_id, "the node's name")->required();
+void add_node(Parser command, const Shared& options) {
+  command.add_option("NODE", options->node_id, "the node's name").required();
 }
 
 }  // namespace
 
-void add_job_operations(CLI::App& job, Action& chosen) {
+void add_job_operations(Parser job, Action& chosen) {
   auto options = std::make_shared<Options>();
   const auto changes = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
-    CLI::App* command = add(job, chosen, options, name, help, act);
-    command->add_option("--by", options->by, "who does it; kept with the job");
-    command->add_option("--reason", options->reason, "kept with the job");
+    Parser command = add(job, chosen, options, name, help, act);
+    command.add_option("--by", options->by, "who does it; kept with the job");
+    command.add_option("--reason", options->reason, "kept with the job");
   };
   changes("cancel", "Cancel a job", cancel);
   changes("pause", "Pause a job: what runs goes on, nothing new is handed out", pause);
@@ -124,18 +123,18 @@ void add_job_operations(CLI::App& job, Action& chosen) {
   (void)add(job, chosen, options, "rerun", "Start a new job with the same version and input; prints its id",
             rerun);
   const auto decisions = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
-    CLI::App* command = add(job, chosen, options, name, help, act);
+    Parser command = add(job, chosen, options, name, help, act);
     add_node(command, options);
-    command->add_option("--by", options->by, "who decides")->required();
-    command->add_option("--comment", options->reason, "kept with the job");
+    command.add_option("--by", options->by, "who decides").required();
+    command.add_option("--comment", options->reason, "kept with the job");
   };
   decisions("approve", "Approve an approval node", approve);
   decisions("reject", "Reject an approval node", reject);
   add(job, chosen, options, "why", "Say why a job, and each node that waits, is not running", why)
-      ->footer("Example:\n  baton job why 01a3185c-8f0a-7b0c-a1b0-83be19ecabac");
-  CLI::App* said = add(job, chosen, options, "logs", "Print what the tasks of a node said", logs);
+      .footer("Example:\n  baton job why 01a3185c-8f0a-7b0c-a1b0-83be19ecabac");
+  Parser said = add(job, chosen, options, "logs", "Print what the tasks of a node said", logs);
   add_node(said, options);
-  said->footer("Each line has its time, #ATTEMPT, the stream and the text.");
+  said.footer("Each line has its time, #ATTEMPT, the stream and the text.");
   add_node(add(job, chosen, options, "items", "List the children of a fan-out", items), options);
   (void)add(job, chosen, options, "result", "Print the result of a job, however large", result);
 }

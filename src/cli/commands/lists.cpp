@@ -2,7 +2,6 @@
 // person, and what was given up.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
@@ -69,18 +68,18 @@ int replay(const Options& options) {
 
 }  // namespace
 
-void add_lists(CLI::App& app, Action& chosen) {
+void add_lists(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
   (void)add_command(app, chosen, options, "workers", "List the workers that a server has seen", workers);
   (void)add_command(app, chosen, options, "approvals", "List the approvals that wait for a person",
                     approvals);
-  CLI::App* dead = app.add_subcommand("dead-letter", "Tasks that were given up after too many deliveries");
-  dead->require_subcommand(1);
-  add_command(*dead, chosen, options, "list", "List them, oldest first", dead_letters)
-      ->add_option("--cursor", options->cursor, "where the page before ended");
-  CLI::App* again = add_command(*dead, chosen, options, "replay", "Let the job of one go on from it", replay);
-  again->add_option("TASK", options->task_id, "the task's id")->required();
-  again->add_option("--by", options->by, "who does it; kept with the job");
+  Parser dead = app.add_subcommand("dead-letter", "Tasks that were given up after too many deliveries");
+  dead.require_subcommand(1);
+  add_command(dead, chosen, options, "list", "List them, oldest first", dead_letters)
+      .add_option("--cursor", options->cursor, "where the page before ended");
+  Parser again = add_command(dead, chosen, options, "replay", "Let the job of one go on from it", replay);
+  again.add_option("TASK", options->task_id, "the task's id").required();
+  again.add_option("--by", options->by, "who does it; kept with the job");
 }
 
 }  // namespace baton::cli

@@ -1,7 +1,6 @@
 // `baton member …`: those whom a batch is about.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -135,7 +134,8 @@ Show changed(std::string_view done) {
   return [done](const Fields& reply) {
     const std::int64_t left_out = reply.number("left_out");
     const auto phases = reply.items("phases");
-    for (const Fields& phase : phases) fmt::print("Phase '{}' goes on from where it failed.\n", phase.whole());
+    for (const Fields& phase : phases)
+      fmt::print("Phase '{}' goes on from where it failed.\n", phase.whole());
     if (!phases.empty()) return;
     fmt::print("{} {}", done, counted(reply.number("count"), "member"));
     if (left_out > 0) fmt::print("; {} {} left out", left_out, left_out == 1 ? "was" : "were");
@@ -159,57 +159,58 @@ int remove(const Options& options) { return change(options, "remove", "Removed")
 
 int retry(const Options& options) {
   if (options.keys.empty() && !options.all) {
-    complain("say whom to retry: KEY, or --all for every failed member of the batch (in lockstep, for the phases that failed)");
+    complain(
+        "say whom to retry: KEY, or --all for every failed member of the batch (in lockstep, for the phases "
+        "that failed)");
     return exit_usage;
   }
   return change(options, "retry", "Retried", options.all);
 }
 
-CLI::App* add_one(CLI::App& member, Action& chosen, const Shared& options, const std::string& name,
-                  const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = add_command(member, chosen, options, name, help, act);
-  add_batch_id(*command, "BATCH", options->batch_id);
+Parser add_one(Parser member, Action& chosen, const Shared& options, const std::string& name,
+               const std::string& help, int (*act)(const Options&)) {
+  Parser command = add_command(member, chosen, options, name, help, act);
+  add_batch_id(command, "BATCH", options->batch_id);
   return command;
 }
 
-void add_looks(CLI::App& member, Action& chosen, const Shared& options) {
-  CLI::App* all = add_one(member, chosen, options, "list", "List the members of a batch", list);
-  all->add_option("--status", options->status, "active, failed or removed")
-      ->check(CLI::IsMember({"active", "failed", "removed"}));
-  all->add_option("--key", options->member, "only the member of that key");
-  all->add_option("--limit", options->limit, "members on one page; default 100")->check(CLI::Range(1, 1000));
-  all->add_option("--cursor", options->cursor, "where the page before ended");
-  all->footer("Example:\n  baton member list 42 --status failed");
+void add_looks(Parser member, Action& chosen, const Shared& options) {
+  Parser all = add_one(member, chosen, options, "list", "List the members of a batch", list);
+  all.add_option("--status", options->status, "active, failed or removed")
+      .one_of({"active", "failed", "removed"});
+  all.add_option("--key", options->member, "only the member of that key");
+  all.add_option("--limit", options->limit, "members on one page; default 100").range(1, 1000);
+  all.add_option("--cursor", options->cursor, "where the page before ended");
+  all.footer("Example:\n  baton member list 42 --status failed");
   add_one(member, chosen, options, "show", "Print a member, its data and its steps", show)
-      ->add_option("MEMBER", options->member, "its key or its id")
-      ->required();
+      .add_option("MEMBER", options->member, "its key or its id")
+      .required();
 }
 
 }  // namespace
 
-void add_member(CLI::App& app, Action& chosen) {
+void add_member(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* member =
-      app.add_subcommand("member", "Look at the members of a batch, add, retry and remove them");
-  member->require_subcommand(1);
-  add_looks(*member, chosen, options);
-  add_one(*member, chosen, options, "add", "Add members to a batch; they catch up on what has begun", add)
-      ->add_option("--csv", options->csv, "the members, with a heading; - is standard input")
-      ->type_name("FILE")
-      ->required();
+  Parser member = app.add_subcommand("member", "Look at the members of a batch, add, retry and remove them");
+  member.require_subcommand(1);
+  add_looks(member, chosen, options);
+  add_one(member, chosen, options, "add", "Add members to a batch; they catch up on what has begun", add)
+      .add_option("--csv", options->csv, "the members, with a heading; - is standard input")
+      .type_name("FILE")
+      .required();
   const std::string by_help = "who does it; kept with the batch";
-  CLI::App* again =
-      add_one(*member, chosen, options, "retry", "Let failed members go on from what failed", retry);
-  auto* whom = again->add_option("KEY", options->keys, "the members' keys");
-  again->add_flag("--all", options->all, "every failed member of the batch")->excludes(whom);
-  again->add_option("--by", options->by, by_help);
-  again->footer(
+  Parser again =
+      add_one(member, chosen, options, "retry", "Let failed members go on from what failed", retry);
+  const Option whom = again.add_option("KEY", options->keys, "the members' keys");
+  again.add_flag("--all", options->all, "every failed member of the batch").excludes(whom);
+  again.add_option("--by", options->by, by_help);
+  again.footer(
       "Examples:\n  baton member retry 42 ada@contoso.example\n  baton member retry 42 --all --by ada");
-  CLI::App* out =
-      add_one(*member, chosen, options, "remove",
+  Parser out =
+      add_one(member, chosen, options, "remove",
               "Take members out: what is left of them is cancelled, then on_member_removed runs", remove);
-  out->add_option("KEY", options->keys, "the members' keys")->required();
-  out->add_option("--by", options->by, by_help);
+  out.add_option("KEY", options->keys, "the members' keys").required();
+  out.add_option("--by", options->by, by_help);
 }
 
 }  // namespace baton::cli

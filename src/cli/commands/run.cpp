@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -128,14 +127,14 @@ Result<> Session::submit(const server::DefinitionFile& file, Json input) {
   const auto bits = [&] { return (std::uint64_t{random()} << 32) | random(); };
   job_id_ = JobId{uuid7(clock_.now(), bits(), bits())};
   const Reply reply = ask(*engine_, SubmitJob{.job_id = job_id_,
-                                                      .tenant = tenant_,
-                                                      .workflow_id = published.front().workflow_id,
-                                                      .version = published.front().version,
-                                                      .input_data = std::move(input),
-                                                      .idempotency_key = {},
-                                                      .request_hash = {},
-                                                      .traceparent = {},
-                                                      .wait_until = {}})
+                                              .tenant = tenant_,
+                                              .workflow_id = published.front().workflow_id,
+                                              .version = published.front().version,
+                                              .input_data = std::move(input),
+                                              .idempotency_key = {},
+                                              .request_hash = {},
+                                              .traceparent = {},
+                                              .wait_until = {}})
                           .get();
   if (const auto* refused = std::get_if<Refused>(&reply)) {
     std::string message = refused->message;
@@ -148,8 +147,7 @@ Result<> Session::submit(const server::DefinitionFile& file, Json input) {
 
 Result<int> Session::follow() {
   const auto wait = [this] {
-    return ask(*engine_,
-                       AwaitJob{.tenant = tenant_, .job_id = job_id_, .wait_until = clock_.now() + 1h});
+    return ask(*engine_, AwaitJob{.tenant = tenant_, .job_id = job_id_, .wait_until = clock_.now() + 1h});
   };
   auto answer = wait();
   while (true) {
@@ -259,22 +257,21 @@ int run_file(const Options& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Action& chosen) {
+void add_run(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("run", "Run a workflow here and now, without a server");
-  command->add_option("FILE", options->file, "the workflow's definition")->required();
-  command->add_option("-i,--input", options->input, input_help);
-  command->add_flag("--json", options->as_json,
-                    "print the whole outcome as one JSON object, and no progress");
-  command->add_flag("-q,--quiet", options->quiet, "no progress lines");
-  command->footer(
+  Parser command = app.add_subcommand("run", "Run a workflow here and now, without a server");
+  command.add_option("FILE", options->file, "the workflow's definition").required();
+  command.add_option("-i,--input", options->input, input_help);
+  command.add_flag("--json", options->as_json, "print the whole outcome as one JSON object, and no progress");
+  command.add_flag("-q,--quiet", options->quiet, "no progress lines");
+  command.footer(
       "Examples:\n"
       "  baton run examples/workflows/echo_test.yaml --input '{\"message\":\"hello\"}'\n"
       "  baton run flow.yaml --input @input.json --json\n"
       "Progress goes to standard error, the result to standard output.\n"
       "Exit codes: 0 completed, 1 failed, 2 wrong usage, definition or input,\n"
       "4 a task needs a worker that is not here, 130 interrupted.");
-  command->callback([options, &chosen] { chosen = [options] { return run_file(*options); }; });
+  command.callback([options, &chosen] { chosen = [options] { return run_file(*options); }; });
 }
 
 }  // namespace baton::cli

@@ -1,7 +1,6 @@
 // `baton runbook …`: runbooks on disk and on a server.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/checked_file.hpp"
@@ -220,46 +219,44 @@ int preview(const Options& options) {
                       [](const Fields& rows) { fmt::print("{}", preview_text(rows)); });
 }
 
-CLI::App* add_named(CLI::App& runbook, Action& chosen, const Shared& options, const std::string& name,
-                    const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = add_command(runbook, chosen, options, name, help, act);
-  command->add_option("NAME", options->name, "the runbook's name")->required();
+Parser add_named(Parser runbook, Action& chosen, const Shared& options, const std::string& name,
+                 const std::string& help, int (*act)(const Options&)) {
+  Parser command = add_command(runbook, chosen, options, name, help, act);
+  command.add_option("NAME", options->name, "the runbook's name").required();
   return command;
 }
 
-void add_version(CLI::App* command, const Shared& options, const std::string& help) {
-  command->add_option("--version", options->version, help)->check(CLI::Range(1, 1'000'000'000));
+void add_version(Parser command, const Shared& options, const std::string& help) {
+  command.add_option("--version", options->version, help).range(1, 1'000'000'000);
 }
 
-void add_files(CLI::App& runbook, Action& chosen, const Shared& options) {
-  CLI::App* check = runbook.add_subcommand("validate", "Check runbooks without a server");
-  check->add_option("FILE", options->files, "runbooks to check")->required();
-  check->add_flag("--json", options->remote.as_json, "print JSON");
-  check->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
-  check->footer("Exit codes: 0 all valid, 2 there are errors.");
-  CLI::App* put = add_command(runbook, chosen, options, "publish",
-                              "Publish new versions; open batches go over to them", publish);
-  put->add_option("FILE", options->files, "runbooks; - is standard input")->required();
-  put->add_option("--overdue-behavior", options->overdue_behavior,
-                  "phases of open batches that are past due: rerun (default) or ignore")
-      ->check(CLI::IsMember({"rerun", "ignore"}));
-  put->add_flag("--rerun-init", options->rerun_init, "open batches do their init steps again");
-  put->footer("Example:\n  baton runbook publish contoso.yaml --overdue-behavior ignore");
+void add_files(Parser runbook, Action& chosen, const Shared& options) {
+  Parser check = runbook.add_subcommand("validate", "Check runbooks without a server");
+  check.add_option("FILE", options->files, "runbooks to check").required();
+  check.add_flag("--json", options->remote.as_json, "print JSON");
+  check.callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
+  check.footer("Exit codes: 0 all valid, 2 there are errors.");
+  Parser put = add_command(runbook, chosen, options, "publish",
+                           "Publish new versions; open batches go over to them", publish);
+  put.add_option("FILE", options->files, "runbooks; - is standard input").required();
+  put.add_option("--overdue-behavior", options->overdue_behavior,
+                 "phases of open batches that are past due: rerun (default) or ignore")
+      .one_of({"rerun", "ignore"});
+  put.add_flag("--rerun-init", options->rerun_init, "open batches do their init steps again");
+  put.footer("Example:\n  baton runbook publish contoso.yaml --overdue-behavior ignore");
 }
 
-void add_plan(CLI::App& runbook, Action& chosen) {
+void add_plan(Parser runbook, Action& chosen) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* command = add_command(runbook, chosen, options, "plan",
-                                  "Say what would happen, and when, without storing anything", plan_runbook);
-  command
-      ->add_option("RUNBOOK", options->what, "a file, - for standard input, or the name of a published one")
-      ->required();
-  command->add_option("--members", options->members, "to show with their steps; default 5")
-      ->check(CLI::Range(1, 100));
-  auto* csv = command->add_option("--csv", options->csv, "members to take instead of the data source's")
-                  ->type_name("FILE");
-  command->add_option("--start", options->start, "T of these members, as 2026-01-31T22:00:00Z")->needs(csv);
-  command->footer(
+  Parser command = add_command(runbook, chosen, options, "plan",
+                               "Say what would happen, and when, without storing anything", plan_runbook);
+  command.add_option("RUNBOOK", options->what, "a file, - for standard input, or the name of a published one")
+      .required();
+  command.add_option("--members", options->members, "to show with their steps; default 5").range(1, 100);
+  const Option csv = command.add_option("--csv", options->csv, "members to take instead of the data source's")
+                         .type_name("FILE");
+  command.add_option("--start", options->start, "T of these members, as 2026-01-31T22:00:00Z").needs(csv);
+  command.footer(
       "The server reads the data source now.\n"
       "Exit codes: 0 every variable is known, 1 some are not, 2 the runbook has errors.\n"
       "Example:\n  baton runbook plan contoso.yaml --members 1");
@@ -267,28 +264,27 @@ void add_plan(CLI::App& runbook, Action& chosen) {
 
 }  // namespace
 
-void add_runbook(CLI::App& app, Action& chosen) {
+void add_runbook(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* runbook = app.add_subcommand("runbook", "Check, publish and plan runbooks");
-  runbook->require_subcommand(1);
-  add_files(*runbook, chosen, options);
-  add_command(*runbook, chosen, options, "list", "List runbooks, the newest version of each", list);
-  CLI::App* one = add_named(*runbook, chosen, options, "show", "Print a runbook", show);
+  Parser runbook = app.add_subcommand("runbook", "Check, publish and plan runbooks");
+  runbook.require_subcommand(1);
+  add_files(runbook, chosen, options);
+  add_command(runbook, chosen, options, "list", "List runbooks, the newest version of each", list);
+  Parser one = add_named(runbook, chosen, options, "show", "Print a runbook", show);
   add_version(one, options, "default the active one");
-  one->add_flag("--yaml", options->yaml, "its text as it was published");
-  (void)add_named(*runbook, chosen, options, "versions", "List the versions of a runbook", versions);
-  add_plan(*runbook, chosen);
-  add_named(*runbook, chosen, options, "preview", "Print the rows that the data source has now", preview)
-      ->add_option("--limit", options->limit, "rows to print; default 20")
-      ->check(CLI::Range(1, 1000));
-  add_version(add_named(*runbook, chosen, options, "activate", "Make a version the active one", activate),
+  one.add_flag("--yaml", options->yaml, "its text as it was published");
+  (void)add_named(runbook, chosen, options, "versions", "List the versions of a runbook", versions);
+  add_plan(runbook, chosen);
+  add_named(runbook, chosen, options, "preview", "Print the rows that the data source has now", preview)
+      .add_option("--limit", options->limit, "rows to print; default 20")
+      .range(1, 1000);
+  add_version(add_named(runbook, chosen, options, "activate", "Make a version the active one", activate),
               options, "default the newest");
-  (void)add_named(*runbook, chosen, options, "deactivate", "Make no new batches; open ones go on",
-                  deactivate);
-  add_named(*runbook, chosen, options, "automation", "Look at the data source, or leave it alone", automation)
-      ->add_option("STATE", options->state, "on or off")
-      ->required()
-      ->check(CLI::IsMember({"on", "off"}));
+  (void)add_named(runbook, chosen, options, "deactivate", "Make no new batches; open ones go on", deactivate);
+  add_named(runbook, chosen, options, "automation", "Look at the data source, or leave it alone", automation)
+      .add_option("STATE", options->state, "on or off")
+      .required()
+      .one_of({"on", "off"});
 }
 
 }  // namespace baton::cli

@@ -1,7 +1,6 @@
 // `baton serve`: the server itself. Its options are the settings of server/config.hpp, one for one.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
@@ -23,28 +22,28 @@ int serve(const server::Values& values) {
 
 }  // namespace
 
-void add_serve(CLI::App& app, Action& chosen) {
+void add_serve(Parser app, Action& chosen) {
   auto values = std::make_shared<server::Values>();
-  CLI::App* command = app.add_subcommand("serve", "Run the server");
+  Parser command = app.add_subcommand("serve", "Run the server");
   command
-      ->add_option_function<std::string>(
+      .add_option(
           "--config", [values](const std::string& value) { (*values)["config"] = value; },
           "YAML file with any of these settings (body_max: 1m)")
-      ->type_name("FILE");
+      .type_name("FILE");
   for (const server::Setting& setting : server::settings()) {
     const std::string key{setting.key};
     const std::string option = server::option_name(key);
     if (setting.argument.empty()) {
-      command->add_flag_callback(option, [values, key] { (*values)[key] = "on"; }, std::string{setting.help});
+      command.add_flag(option, [values, key] { (*values)[key] = "on"; }, std::string{setting.help});
       continue;
     }
     command
-        ->add_option_function<std::string>(
+        .add_option(
             option, [values, key](const std::string& value) { (*values)[key] = value; },
             std::string{setting.help})
-        ->type_name(std::string{setting.argument});
+        .type_name(std::string{setting.argument});
   }
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  baton serve --data ./baton-data --definitions examples/workflows\n"
       "  baton serve --store postgres://baton@db.example.org/baton --listen 0.0.0.0:8080\n"
@@ -53,7 +52,7 @@ void add_serve(CLI::App& app, Action& chosen) {
       "SIGTERM or SIGINT ends the server after what was accepted is answered; a second\n"
       "one ends it at once. Exit codes: 0 ended as asked, 1 cannot start, 2 wrong\n"
       "settings, 3 another server has taken over the store.");
-  command->callback([values, &chosen] { chosen = [values] { return serve(*values); }; });
+  command.callback([values, &chosen] { chosen = [values] { return serve(*values); }; });
 }
 
 }  // namespace baton::cli

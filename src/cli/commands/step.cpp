@@ -2,7 +2,6 @@
 // removal.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/subcommand.hpp"
@@ -81,31 +80,31 @@ int retry(const Options& o) { return change(o, "retry", "Retried"); }
 int skip(const Options& o) { return change(o, "skip", "Skipped"); }
 int cancel(const Options& o) { return change(o, "cancel", "Cancelled"); }
 
-CLI::App* add_one(CLI::App& step, Action& chosen, const Shared& options, const std::string& name,
-                  const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = add_command(step, chosen, options, name, help, act);
-  add_job_id(*command, options->job_id);
+Parser add_one(Parser step, Action& chosen, const Shared& options, const std::string& name,
+               const std::string& help, int (*act)(const Options&)) {
+  Parser command = add_command(step, chosen, options, name, help, act);
+  add_job_id(command, options->job_id);
   return command;
 }
 
 }  // namespace
 
-void add_step(CLI::App& app, Action& chosen) {
+void add_step(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* step =
+  Parser step =
       app.add_subcommand("step", "Look at one step of a batch and its logs, try it again, skip or cancel it");
-  step->require_subcommand(1);
-  (void)add_one(*step, chosen, options, "show", "Print a step, what it was given and what came of it", show);
-  add_one(*step, chosen, options, "logs", "Print what the jobs of a step said", logs)
-      ->footer("Each line has its time, #ATTEMPT, the stream and the text.");
+  step.require_subcommand(1);
+  (void)add_one(step, chosen, options, "show", "Print a step, what it was given and what came of it", show);
+  add_one(step, chosen, options, "logs", "Print what the jobs of a step said", logs)
+      .footer("Each line has its time, #ATTEMPT, the stream and the text.");
   const auto changes = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
-    add_one(*step, chosen, options, name, help, act)
-        ->add_option("--by", options->by, "who does it; kept with the batch");
+    add_one(step, chosen, options, name, help, act)
+        .add_option("--by", options->by, "who does it; kept with the batch");
   };
   changes("retry", "Try a step that failed again", retry);
   changes("skip", "Take a step as done, and go on with the next", skip);
   changes("cancel", "Give a step up", cancel);
-  step->footer("A job is such as step-12, init-3, rollback-4 or removal-5; `baton member show` has them.");
+  step.footer("A job is such as step-12, init-3, rollback-4 or removal-5; `baton member show` has them.");
 }
 
 }  // namespace baton::cli

@@ -2,7 +2,6 @@
 // of them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -13,11 +12,11 @@ namespace baton::cli {
 
 // `Options` has a `remote`, for --server and its kind.
 template <class Options>
-CLI::App* add_command(CLI::App& parent, Action& chosen, const std::shared_ptr<Options>& options,
-                      const std::string& name, const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  add_remote_options(*command, options->remote);
-  command->callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
+Parser add_command(Parser parent, Action& chosen, const std::shared_ptr<Options>& options,
+                   const std::string& name, const std::string& help, int (*act)(const Options&)) {
+  Parser command = parent.add_subcommand(name, help);
+  add_remote_options(command, options->remote);
+  command.callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
   return command;
 }
 

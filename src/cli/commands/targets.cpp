@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/remote.hpp"
@@ -14,11 +13,11 @@ std::string runbook_target(const std::string& name) { return "/api/v1/runbooks/"
 
 std::string batch_target(std::int64_t batch_id) { return fmt::format("/api/v1/batches/{}", batch_id); }
 
-void add_batch_id(CLI::App& command, const std::string& name, std::int64_t& batch_id) {
+void add_batch_id(Parser command, const std::string& name, std::int64_t& batch_id) {
   command.add_option(name, batch_id, "the batch's number")
-      ->required()
-      ->type_name("BATCH")
-      ->check([](const std::string& text) {
+      .required()
+      .type_name("BATCH")
+      .check([](const std::string& text) {
         const bool is_number = !text.empty() && text.size() < 19 && text != "0" &&
                                std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
         return is_number
@@ -48,10 +47,10 @@ std::string job_target(const std::string& job_id) {
   return target;
 }
 
-void add_job_id(CLI::App& command, std::string& job_id) {
+void add_job_id(Parser command, std::string& job_id) {
   command.add_option("JOB", job_id, "such as step-12, init-3, rollback-4 or removal-5")
-      ->required()
-      ->check([](const std::string& text) {
+      .required()
+      .check([](const std::string& text) {
         std::string target;
         return find_job(text, target)
                    ? std::string{}

@@ -5,11 +5,8 @@
 #include <string>
 
 #include "base/time.hpp"
+#include "cli/commands/parser.hpp"
 #include "cli/terminal/fields.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace baton::cli {
 
@@ -19,10 +16,10 @@ namespace baton::cli {
 [[nodiscard]] std::string job_target(const std::string& job_id);
 
 // A required argument that is the number of a batch.
-void add_batch_id(CLI::App& command, const std::string& name, std::int64_t& batch_id);
+void add_batch_id(Parser command, const std::string& name, std::int64_t& batch_id);
 
 // A required argument that is a job's id.
-void add_job_id(CLI::App& command, std::string& job_id);
+void add_job_id(Parser command, std::string& job_id);
 
 // The id by which people call a step, whichever try or poll it is at: step-12.
 [[nodiscard]] std::string job_of(const Fields& step);

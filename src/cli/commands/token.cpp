@@ -2,7 +2,6 @@
 // server listens.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/json.hpp"
@@ -134,36 +133,36 @@ int revoke(const Options& options) {
   return exit_ok;
 }
 
-CLI::App* add_command(CLI::App& parent, Action& chosen, const Shared& options, const std::string& name,
-                      const std::string& help, int (*act)(const Options&)) {
-  CLI::App* command = parent.add_subcommand(name, help);
+Parser add_command(Parser parent, Action& chosen, const Shared& options, const std::string& name,
+                   const std::string& help, int (*act)(const Options&)) {
+  Parser command = parent.add_subcommand(name, help);
   for (const std::string key : {"data", "store", "config"})
-    command->add_option_function<std::string>(
+    command.add_option(
         server::option_name(key), [options, key](const std::string& value) { options->where[key] = value; },
         "as for `baton serve`");
-  command->add_flag("--json", options->as_json, "print JSON");
-  command->callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
+  command.add_flag("--json", options->as_json, "print JSON");
+  command.callback([options, &chosen, act] { chosen = [options, act] { return act(*options); }; });
   return command;
 }
 
 }  // namespace
 
-void add_token(CLI::App& app, Action& chosen) {
+void add_token(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* token = app.add_subcommand("token", "Make, list and revoke access tokens");
-  token->require_subcommand(1);
-  CLI::App* make =
-      add_command(*token, chosen, options, "create", "Make a token; it is printed this once", create);
-  make->add_option("--role", options->role, "admin, operator, viewer or worker")
-      ->required()
-      ->check(CLI::IsMember({"admin", "operator", "viewer", "worker"}));
-  make->add_option("--tenant", options->tenant, "only for this tenant; default all of them");
-  make->add_option("--label", options->label, "whose it is, for the list");
-  make->footer("Example:\n  baton token create --role operator --label 'nightly import' --data ./baton-data");
-  add_command(*token, chosen, options, "list", "List tokens; the secrets are not stored", list);
-  CLI::App* end = add_command(*token, chosen, options, "revoke", "End a token", revoke);
-  end->add_option("ID", options->token_id, "the token's id, from `baton token list`")->required();
-  token->footer(
+  Parser token = app.add_subcommand("token", "Make, list and revoke access tokens");
+  token.require_subcommand(1);
+  Parser make =
+      add_command(token, chosen, options, "create", "Make a token; it is printed this once", create);
+  make.add_option("--role", options->role, "admin, operator, viewer or worker")
+      .required()
+      .one_of({"admin", "operator", "viewer", "worker"});
+  make.add_option("--tenant", options->tenant, "only for this tenant; default all of them");
+  make.add_option("--label", options->label, "whose it is, for the list");
+  make.footer("Example:\n  baton token create --role operator --label 'nightly import' --data ./baton-data");
+  add_command(token, chosen, options, "list", "List tokens; the secrets are not stored", list);
+  Parser end = add_command(token, chosen, options, "revoke", "End a token", revoke);
+  end.add_option("ID", options->token_id, "the token's id, from `baton token list`").required();
+  token.footer(
       "Tokens live in the server's store, found by --data, --store or --config as for\n"
       "`baton serve`. Once there is any token, every request needs one.");
 }

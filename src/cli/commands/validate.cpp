@@ -1,5 +1,4 @@
 // `baton validate FILE…`: every problem of every file, as compilers print them. Needs no server.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/checked_file.hpp"
@@ -21,14 +20,14 @@ int validate(const Options& options) {
 
 }  // namespace
 
-void add_validate(CLI::App& app, Action& chosen) {
+void add_validate(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("validate", "Check workflows and runbooks without a server");
-  command->add_option("FILE", options->files, "definitions to check")->required();
-  command->add_flag("--json", options->as_json, "print JSON");
-  command->footer(
+  Parser command = app.add_subcommand("validate", "Check workflows and runbooks without a server");
+  command.add_option("FILE", options->files, "definitions to check").required();
+  command.add_flag("--json", options->as_json, "print JSON");
+  command.footer(
       "Example:\n  baton validate examples/workflows/*.yaml\nExit codes: 0 all valid, 2 there are errors.");
-  command->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
+  command.callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
 }
 
 }  // namespace baton::cli

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -107,54 +106,54 @@ int work(const Options& options) {
   return agent::Agent(std::move(chosen)).run();
 }
 
-void add_limits(CLI::App& command, Options& options) {
+void add_limits(Parser command, Options& options) {
   command.add_option("--concurrency", options.concurrency, "programs at once; default twice the cores")
-      ->check(CLI::Range(1, 10'000));
+      .range(1, 10'000);
   command
       .add_option("--heartbeat-seconds", options.heartbeat_seconds,
                   "between heartbeats; default 10, a third of the server's --lease-seconds")
-      ->check(CLI::Range(0.1, 3'600.0));
+      .range(0.1, 3'600.0);
   command.add_option("--grace-seconds", options.grace_seconds, "between SIGTERM and SIGKILL; default 5")
-      ->check(CLI::Range(0, 3'600));
+      .range(0, 3'600);
   command
       .add_option("--drain-seconds", options.drain_seconds,
                   "for what runs when the worker is told to end; default 30")
-      ->check(CLI::Range(0, 86'400));
+      .range(0, 86'400);
   command
       .add_option("--idle-exit-seconds", options.idle_exit_seconds, "end when there was no task for so long")
-      ->check(CLI::Range(1, 86'400));
+      .range(1, 86'400);
   command.add_option("--log-limit", options.log_limit, "of standard error, each task; default 256k")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("BYTES");
+      .bytes()
+      .type_name("BYTES");
   command
       .add_option("--output-limit", options.output_limit,
                   "of standard output; more fails the task; default 8m")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("BYTES");
+      .bytes()
+      .type_name("BYTES");
 }
 
 }  // namespace
 
-void add_worker(CLI::App& app, Action& chosen) {
+void add_worker(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("worker", "Run the programs of a directory as functions");
-  add_server_options(*command, options->remote);
+  Parser command = app.add_subcommand("worker", "Run the programs of a directory as functions");
+  add_server_options(command, options->remote);
   command
-      ->add_option("--queue", options->queues,
-                   "take tasks from this queue, or jobs of this worker_id; may be repeated")
-      ->required()
-      ->allow_extra_args(false)
-      ->type_name("QUEUE");
+      .add_option("--queue", options->queues,
+                  "take tasks from this queue, or jobs of this worker_id; may be repeated")
+      .required()
+      .allow_extra_args(false)
+      .type_name("QUEUE");
   command
-      ->add_option("--functions", options->functions,
-                   "the executable DIR/NAME does the tasks of handler, or jobs of function, NAME")
-      ->required()
-      ->type_name("DIR");
-  command->add_option("--name", options->name, "shown in the timeline; default HOST-PID")->type_name("NAME");
-  add_limits(*command, *options);
-  command->add_flag("--quiet", options->is_quiet, "no line for each task");
-  command->add_flag("--pass-token", options->pass_token, "programs get BATON_TOKEN too");
-  command->footer(
+      .add_option("--functions", options->functions,
+                  "the executable DIR/NAME does the tasks of handler, or jobs of function, NAME")
+      .required()
+      .type_name("DIR");
+  command.add_option("--name", options->name, "shown in the timeline; default HOST-PID").type_name("NAME");
+  add_limits(command, *options);
+  command.add_flag("--quiet", options->is_quiet, "no line for each task");
+  command.add_flag("--pass-token", options->pass_token, "programs get BATON_TOKEN too");
+  command.footer(
       "A program gets the task's parameters as JSON on standard input and writes its result\n"
       "as JSON to standard output; exit code 0 is success, standard error is the log.\n"
       "Example:\n"
@@ -162,7 +161,7 @@ void add_worker(CLI::App& app, Action& chosen) {
       "SIGTERM or SIGINT ends the worker when its programs have ended; a second one at once.\n"
       "Exit codes: 0 ended as asked, 1 refused by the server or not all could be ended well,\n"
       "2 wrong usage, 130 ended at once.");
-  command->callback([options, &chosen] { chosen = [options] { return work(*options); }; });
+  command.callback([options, &chosen] { chosen = [options] { return work(*options); }; });
 }
 
 }  // namespace baton::cli

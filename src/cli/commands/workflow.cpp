@@ -1,7 +1,6 @@
 // `baton workflow …`: definitions on a server.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands/commands.hpp"
@@ -24,15 +23,15 @@ int publish(const Options& options) {
 }
 
 int list(const Options& options) {
-  return list_all(
-      options.remote,
-      {.target = "/api/v1/workflows?limit=200",
-       .key = "workflows",
-       .heading = {"WORKFLOW", "VERSION", "PUBLISHED"},
-       .none = "No workflow is published yet; see `baton workflow publish --help`."},
-      [](const Fields& each) -> Row {
-        return {each.text("workflow_id"), std::to_string(each.number("version")), each.text("published_at")};
-      });
+  return list_all(options.remote,
+                  {.target = "/api/v1/workflows?limit=200",
+                   .key = "workflows",
+                   .heading = {"WORKFLOW", "VERSION", "PUBLISHED"},
+                   .none = "No workflow is published yet; see `baton workflow publish --help`."},
+                  [](const Fields& each) -> Row {
+                    return {each.text("workflow_id"), std::to_string(each.number("version")),
+                            each.text("published_at")};
+                  });
 }
 
 int show(const Options& options) {
@@ -52,18 +51,17 @@ int show(const Options& options) {
 
 }  // namespace
 
-void add_workflow(CLI::App& app, Action& chosen) {
+void add_workflow(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  CLI::App* workflow = app.add_subcommand("workflow", "Publish and look at workflow definitions");
-  workflow->require_subcommand(1);
-  CLI::App* put = add_command(*workflow, chosen, options, "publish", "Publish definitions", publish);
-  put->add_option("FILE", options->files, "definitions; - is standard input")->required();
-  put->footer("Example:\n  baton workflow publish examples/workflows/*.yaml");
-  add_command(*workflow, chosen, options, "list", "List the latest versions", list);
-  CLI::App* get =
-      add_command(*workflow, chosen, options, "show", "Print a definition as it was published", show);
-  get->add_option("ID", options->workflow_id, "the workflow's id")->required();
-  get->add_option("--version", options->version, "default the latest")->check(CLI::Range(1, 1'000'000'000));
+  Parser workflow = app.add_subcommand("workflow", "Publish and look at workflow definitions");
+  workflow.require_subcommand(1);
+  Parser put = add_command(workflow, chosen, options, "publish", "Publish definitions", publish);
+  put.add_option("FILE", options->files, "definitions; - is standard input").required();
+  put.footer("Example:\n  baton workflow publish examples/workflows/*.yaml");
+  add_command(workflow, chosen, options, "list", "List the latest versions", list);
+  Parser get = add_command(workflow, chosen, options, "show", "Print a definition as it was published", show);
+  get.add_option("ID", options->workflow_id, "the workflow's id").required();
+  get.add_option("--version", options->version, "default the latest").range(1, 1'000'000'000);
 }
 
 }  // namespace baton::cli
