@@ -4,21 +4,23 @@
 #include <utility>
 
 #include "base/mutant.hpp"
-#include "engine/batch.hpp"
+#include "engine/kinds/kinds.hpp"
 
 namespace baton::engine {
-
-using namespace workflow;
 
 Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMetrics metrics)
     : store_(store),
       clock_(clock),
       options_(std::move(options)),
       metrics_(metrics),
-      queues_(options_.queue_window),
-      progressions_(options_.expansions_max) {}
+      kinds_(make_kinds(options_, metrics_)),
+      matching_(options_.queue_window),
+      workshop_{store_, kinds_, matching_,
+                {options_.timers_max, options_.handouts_max, options_.policy.short_lease}, metrics_.redecided} {}
 
 Writer::~Writer() = default;
+
+// ---- opening
 
 Result<> Writer::open() {
   auto state = store_.open();
@@ -30,142 +32,116 @@ Result<> Writer::open() {
   last_commit_ = state->last_commit;
   away_ = false;
   retry_at_.reset();
-  options_.policy.opened_at = clock_.now();
-  look_at_all_queues();
-  options_.runbooks.opened_at = clock_.now();
-  if (!std::exchange(opened_before_, true)) {
-    TRY(take_back_builtin());
-    return adopt_phases();
-  }
+  matching_.match_all();
+  for (const auto& kind : kinds_) kind->opened(clock_.now());
+  if (!std::exchange(opened_before_, true)) return start();
   if (!held_) return {};
 
-  const auto held = std::move(held_);
-  const bool happened = last_commit_ == held->commit_number;
+  Held held = *std::exchange(held_, std::nullopt);
+  const bool happened = last_commit_ == held.commit_number;
   if ((happened && !MUTANT(redo_unknown_blindly)) || MUTANT(release_unknown_as_done)) {
-    held->batch->release();
-    look_at_all_queues();
+    perform(std::move(held.effects));
+    matching_.match_all();
   } else {
-    run(held->batch->take_items());
+    run(std::move(held.items));
   }
   return {};
 }
 
-// What the built-in worker of an earlier process was running: that worker is gone for sure, so nobody waits
-// for its leases to run out.
-Result<> Writer::take_back_builtin() {
-  constexpr std::size_t chunk = 1'000;
-  std::vector<NodeKey> before;
-  while (true) {
-    LoadRequest request;
-    TRY_ASSIGN(request.nodes, store_.running_builtin(chunk));
-    if (request.nodes.empty()) break;
-    if (request.nodes == before) return fail(trouble_.code, trouble_.message);
-    TRY_ASSIGN(const Loaded loaded, store_.load(request));
-    ReturnTasks back{.tasks = {}, .reason = "the server was restarted"};
-    for (const NodeState& node : loaded.nodes) back.tasks.push_back({*node.task_id, lease_token(node)});
-    own_items_.push_back({std::move(back), std::make_shared<Nobody>()});
-    run({});
-    if (away_) return fail(Code::unavailable, "the store was lost while the server started");
-    before = std::move(request.nodes);
+// What each kind has to do once, before anybody else is served.
+Result<> Writer::start() {
+  for (const auto& kind : kinds_) {
+    while (true) {
+      TRY_ASSIGN(auto command, kind->at_start(store_));
+      if (!command) break;
+      own_items_.push_back({*std::move(command), std::make_shared<Nobody>()});
+      run({});
+      if (away_) return fail(Code::unavailable, "the store was lost while the server started");
+    }
   }
   return {};
+}
+
+// ---- a turn
+
+std::unique_ptr<Batch> Writer::batch(std::vector<Item> items, TimerChoice timers) {
+  const Time now = clock_.now();
+  const bool look = next_timer_ && *next_timer_ <= now;
+  return std::make_unique<Batch>(workshop_, now, look ? std::optional{now} : std::nullopt, std::move(items),
+                                 std::move(timers));
 }
 
 void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
   const Time now = clock_.now();
   retry_at_.reset();
-  if (look_again_at_ && *look_again_at_ <= now) {
-    look_again_at_.reset();
-    queues_.forget_ready();
-    look_at_all_queues();
+  if (match_all_at_ && *match_all_at_ <= now) {
+    match_all_at_.reset();
+    matching_.forget_waiting();
   }
-  definitions_.trim();
   std::vector<Item> rest = std::exchange(own_items_, {});
+  std::ranges::move(matching_.take_overdue_waits(now), std::back_inserter(rest));
   rest.reserve(rest.size() + items.size());
   for (Item& item : items) {
-    auto* poll = std::get_if<Poll>(&item.command);
-    if (!poll) {
+    if (auto* poll = std::get_if<Poll>(&item.command))
+      matching_.add_poll(std::move(*poll), std::move(item.waiter), now);
+    else
       rest.push_back(std::move(item));
+  }
+  Line line;
+  line.push_back(batch(std::move(rest), {}));
+  run_line(std::move(line));
+  // A commit in doubt may have served polls whose time is up: they are answered when its outcome is known.
+  if (!held_) matching_.time_out_polls(now);
+}
+
+// Load, decide, commit, release. The store may refuse what one message brings, a NUL in a text for example, or
+// another program may hold a row that it needs. The others must not suffer for it: the batch is divided, and
+// each message tried alone. Many that all wait for the same row must not stop everybody: after a while the rest
+// is told to come again.
+void Writer::run_line(Line line) {
+  constexpr Duration patience{6'000};
+  const Duration lost_before = lost_to_others_;
+  while (!line.empty()) {
+    std::unique_ptr<Batch> batch = std::move(line.front());
+    line.pop_front();
+    if (away_ || lost_to_others_ - lost_before >= patience) {
+      refuse(batch->take_items(), Refusal::store_unavailable,
+             away_ ? "the store is not reachable at the moment"
+                   : "other programs hold rows of the store; try again");
       continue;
     }
-    QueueKey key{poll->tenant, poll->queue};
-    const std::uint64_t id = next_id_++;
-    deadlines_.insert({poll->wait_until, id, key});
-    workers_.polled(*poll, now);
-    queues_.add_poll(key, {id, std::move(*poll), std::move(item.waiter)});
-    hungry_.insert(std::move(key));
+    Result<> done = batch->decide();
+    std::ranges::move(batch->take_deferred(), std::back_inserter(own_items_));
+    if (done) done = commit(*batch);
+    if (done) {
+      release(*batch);
+      continue;
+    }
+    const Error& error = done.error();
+    if (error.code == Code::unknown) {
+      hold(*batch, error);
+      continue;
+    }
+    trouble_ = error;
+    forget();
+    const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
+    const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
+    if (collided && batch->again(clock_.now()).value_or(false)) {
+      line.push_front(std::move(batch));
+    } else if ((wrong || collided) && batch->can_be_divided()) {
+      Line parts = divide(*batch, error.code);
+      line.insert(line.begin(), std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));
+    } else {
+      refuse(*batch, error);
+    }
   }
-  attempt(std::make_unique<Batch>(*this, now, std::move(rest)));
-  // A held batch may have served polls whose time is up: they are answered when its outcome is known.
-  if (!held_) polls_time_out(now);
 }
 
-// What a batch touches is foreseen as far as it pays. A job that turned out to need more is loaded whole, and
-// the batch is decided again from the start.
-Result<> Writer::prepare(std::unique_ptr<Batch>& batch) {
-  constexpr int rounds_max = 1'000;  // each learns something, so this ends long before
-  for (int round = 0; round < rounds_max; ++round) {
-    TRY(batch->prepare());
-    if (!batch->needs_more()) return {};
-    const auto wanted = batch->ids_wanted();
-    batch = batch->again();
-    TRY(reserve(wanted));
-    if (metrics_.redecided) metrics_.redecided->add();
-  }
-  return fail(Code::invalid, "what is stored does not fit together: it cannot be decided");
-}
-
-// Ids are reserved in blocks; those that are not used are gaps. As many as were not enough at least, so that
-// a batch that makes many rows is not decided again for each block of them.
-Result<> Writer::reserve(const std::map<runbook::Table, std::size_t>& wanted) {
-  for (const auto& [table, taken] : wanted) {
-    const bool many = table == runbook::Table::step_executions || table == runbook::Table::batch_members;
-    const std::size_t block = many ? options_.ids_block : options_.ids_block / 50 + 1;
-    TRY_ASSIGN(auto fresh, store_.reserve_ids(table, std::max(block, taken)));
-    std::ranges::sort(fresh, std::greater{});
-    auto& pool = ids_[table];
-    pool.insert(pool.begin(), fresh.begin(), fresh.end());
-  }
-  return {};
-}
-
-std::shared_ptr<const runbook::Definition> Writer::runbook_definition(const runbook::Runbook& row) {
-  constexpr std::size_t known_max = 500;
-  const std::size_t hash = std::hash<std::string>{}(row.yaml_content);
-  if (runbook_definitions_.size() > known_max) runbook_definitions_.clear();
-  KnownRunbook& known = runbook_definitions_[row.id];
-  if (known.text_hash != hash || !known.definition)
-    known = {hash, runbook::parse(row.yaml_content, runbook::Strictness::stored).definition};
-  return known.definition;
-}
-
-// A scheduler of ours fires what another has planned.
-Result<> Writer::adopt_phases() {
-  constexpr std::size_t at_once = 500;
-  std::vector<std::int64_t> before;
-  while (options_.runbooks.scheduler) {
-    TRY_ASSIGN(auto ids, store_.phases_without_timer(at_once));
-    if (ids.empty() || ids == before) return {};
-    own_items_.push_back({AdoptPhases{ids}, std::make_shared<Nobody>()});
-    run({});
-    if (away_) return fail(Code::unavailable, "the store was lost while the server started");
-    before = std::move(ids);
-  }
-  return {};
-}
-
-void Writer::tell_unreadable(runbook::Ref ref, const std::string& why) {
-  constexpr std::size_t told_max = 10'000;
-  if (told_unreadable_.size() >= told_max) told_unreadable_.clear();
-  if (!told_unreadable_.insert(ref).second || !options_.unreadable) return;
-  options_.unreadable(std::string(name(ref.kind)) + " " + std::to_string(ref.id) + " cannot go on: " + why);
-}
-
-void Writer::commit(std::unique_ptr<Batch> batch) {
+Result<> Writer::commit(Batch& batch) {
   const std::int64_t number = last_commit_ + 1;
-  const WriteSet writes = batch->writes(number);
-  if (writes.empty()) return batch->release();
+  const WriteSet writes = batch.write(number);
+  if (writes.empty()) return {};
 
   const Time before = clock_.now();
   const auto started = std::chrono::steady_clock::now();
@@ -174,112 +150,117 @@ void Writer::commit(std::unique_ptr<Batch> batch) {
   if (done) {
     last_commit_ = number;
     pause_ = Duration::zero();
-    if (metrics_.jobs_created) metrics_.jobs_created->add(writes.jobs_new.size());
-    return batch->release();
+    return {};
   }
   if (metrics_.commit_failures) metrics_.commit_failures->add();
-  if (done.error().code == Code::unknown) {
-    trouble_ = done.error();
-    away_ = true;
-    held_ = std::make_unique<Held>(std::move(batch), number);
-    queues_.forget_ready();
-    progressions_.forget();
-    return;
-  }
   // Other programs write the tables of runbooks too; what they changed meanwhile is looked at anew.
   if (done.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
-  if (done.error().code == Code::conflict && batch->may_try_again()) {
-    queues_.forget_ready();
-    progressions_.forget();
-    look_at_all_queues();
-    return attempt(batch->again());
-  }
-  failed(*batch, done.error());
+  return done;
 }
 
-// Nothing of the batch has happened. Its callers are told, and what it changed in memory is asked of the
-// store again.
-void Writer::failed(Batch& batch, const Error& error) {
+void Writer::release(Batch& batch) {
+  batch.committed();
+  if (const auto& earliest = batch.earliest_timer())
+    next_timer_ = next_timer_ ? std::min(*next_timer_, *earliest) : *earliest;
+  if (batch.took_timers()) timers_were_taken(batch.more_timers());
+  if (metrics_.batches) {
+    metrics_.batches->add();
+    metrics_.commands->add(batch.items_count());
+    metrics_.timers->add(batch.timers_count());
+    metrics_.handouts->add(batch.handouts_count());
+  }
+  perform(batch.take_effects());
+}
+
+void Writer::perform(Effects effects) {
+  const Time now = clock_.now();
+  for (Effect& effect : effects)
+    std::visit(overloaded{
+                   [](Answer& e) { e.waiter->deliver(std::move(e.reply)); },
+                   [&](Await& e) { matching_.add_wait(std::move(e)); },
+                   [&](Ended& e) { matching_.tell_end(e); },
+                   [&](HandOut& e) { give_back(matching_.answer_poll(std::move(e))); },
+                   [&](Enqueue& e) { matching_.enqueue(std::move(e)); },
+                   [&](MatchAgain& e) { matching_.match_again(std::move(e.queues)); },
+                   [&](MatchAllAt& e) { match_all_at_ = match_all_at_.value_or(e.at); },
+                   [&](WorkerBeat& e) { matching_.workers().beat(e.tenant, e.heartbeat, e.lease_until, now); },
+                   [&](WorkerReported& e) {
+                     matching_.workers().reported(e.tenant, e.worker, e.task_id, e.completed, now);
+                   },
+                   [](Notify& e) { e.tell(); },
+                   [](Count& e) { e.counter->add(e.n); },
+               },
+               effect);
+}
+
+// ---- what goes wrong
+
+void Writer::hold(Batch& batch, const Error& error) {
   trouble_ = error;
-  queues_.forget_ready();
-  progressions_.forget();
-  look_at_all_queues();
-  const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
-  const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
-  if ((wrong || collided) && batch.can_be_divided()) return divide(batch, error.code);
+  away_ = true;
+  held_ = Held{last_commit_ + 1, batch.take_effects(), batch.take_items()};
+  forget();
+}
+
+// What is in memory may not be true: it is asked of the store again.
+void Writer::forget() {
+  matching_.forget_waiting();
+  for (const auto& kind : kinds_) kind->forget();
+}
+
+// A timer that cannot be obeyed even alone is put off, so that it does not spoil every batch.
+Writer::Line Writer::divide(Batch& whole, Code why) {
+  constexpr Duration held_by_others{10'000};  // a timer's row or what it needs may soon be free
+  using Which = TimerChoice::Which;
+  Line parts;
+  for (Timer& timer : whole.take_timers()) {
+    TimerChoice choice{.which = whole.is_one_timer() ? Which::put_off : Which::one, .only = std::move(timer)};
+    if (why == Code::conflict) choice.later = held_by_others;
+    if (choice.which == Which::put_off && metrics_.postponed) metrics_.postponed->add();
+    parts.push_back(batch({}, std::move(choice)));
+  }
+  for (Item& item : whole.take_items()) {
+    std::vector<Item> one;
+    one.push_back(std::move(item));
+    parts.push_back(batch(std::move(one), {.which = Which::none}));
+  }
+  return parts;
+}
+
+// Nothing of the batch has happened. Its callers are told. Timers and waiting polls are tried again a little
+// later: nobody is served by a busy loop.
+void Writer::refuse(Batch& batch, const Error& error) {
   if (error.code == Code::fenced) fatal_ = error;
   const bool full = error.code == Code::full;
-  away_ = !full && !wrong && !collided;
-  batch.refuse(full    ? Refusal::store_full
-               : wrong ? Refusal::invalid_input
-                       : Refusal::store_unavailable,
-               error.message);
-  // Timers and waiting polls are tried again a little later: nobody is served by a busy loop.
+  const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
+  away_ = !full && !wrong && error.code != Code::conflict;
+  refuse(batch.take_items(),
+         full    ? Refusal::store_full
+         : wrong ? Refusal::invalid_input
+                 : Refusal::store_unavailable,
+         error.message);
   pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
   retry_at_ = clock_.now() + pause_;
 }
 
-void Writer::attempt(std::unique_ptr<Batch> batch) {
-  if (const auto prepared = prepare(batch); !prepared)
-    failed(*batch, prepared.error());
-  else
-    commit(std::move(batch));
-}
-
-// The store refuses what one message brings, a NUL in a text for example, or another program holds a row that
-// it needs. The others must not suffer for it: each is tried alone. A timer that cannot be obeyed even then is
-// put off, so that it does not spoil every batch. Many that all wait for the same row must not stop everybody:
-// after a while the rest is told to come again.
-void Writer::divide(Batch& batch, Code why) {
-  constexpr Duration patience{6'000};
-  constexpr Duration held_by_others{10'000};  // a timer's row or what it needs may soon be free
-  const Duration lost_before = lost_to_others_;
-  const auto is_over = [&] { return away_ || lost_to_others_ - lost_before >= patience; };
-  const bool is_alone = batch.is_one_timer();
-  auto items = batch.take_items();
-  const auto timers = batch.take_timers();
-  if (is_alone) {
-    if (metrics_.postponed) metrics_.postponed->add();
-    Lessons lessons;
-    if (why == Code::conflict) lessons.put_off = held_by_others;
-    return attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, Batch::Timers::put_off,
-                                           timers.front(), std::move(lessons)));
-  }
-  for (const Batch::Timer& timer : timers) {
-    if (is_over()) break;
-    attempt(std::make_unique<Batch>(*this, clock_.now(), std::vector<Item>{}, Batch::Timers::one, timer));
-  }
+void Writer::refuse(std::vector<Item> items, Refusal refusal, const std::string& message) {
   for (Item& item : items) {
-    if (is_over() && std::holds_alternative<ReturnTasks>(item.command)) {
-      own_items_.push_back(std::move(item));  // nobody else remembers it
-      continue;
-    }
-    if (is_over()) {
-      item.waiter->deliver(Refused{Refusal::store_unavailable,
-                                   away_ ? "the store is not reachable at the moment"
-                                         : "other programs hold rows of the store; try again",
-                                   {}});
-      continue;
-    }
-    std::vector<Item> one;
-    one.push_back(std::move(item));
-    attempt(std::make_unique<Batch>(*this, clock_.now(), std::move(one), Batch::Timers::none));
+    // A task that is given back has nobody else to remember it: it is given back later.
+    if (refusal != Refusal::invalid_input && std::holds_alternative<ReturnTasks>(item.command))
+      own_items_.push_back(std::move(item));
+    else
+      item.waiter->deliver(Refused{refusal, message, {}});
   }
 }
 
-void Writer::look_at_all_queues() {
-  for (QueueKey& key : queues_.keys()) hungry_.insert(std::move(key));
-}
-
-void Writer::timers_were_taken(std::optional<Time> more_at) {
-  if (more_at) {
-    next_timer_ = more_at;
-    return;
-  }
-  if (const auto next = store_.next_timer())
-    next_timer_ = *next;
-  else
-    next_timer_ = clock_.now() + Duration{50};
+void Writer::abandon_held() {
+  if (!held_) return;
+  // The other effects stay: if it has happened after all, somebody was handed tasks by it.
+  std::erase_if(held_->effects, [](const Effect& effect) {
+    return std::holds_alternative<Answer>(effect) || std::holds_alternative<Await>(effect);
+  });
+  refuse(std::exchange(held_->items, {}), Refusal::store_unavailable,
+         "the store was lost while this was being stored; it may or may not have happened");
 }
 
 void Writer::give_back(const PollReply& reply) {
@@ -288,95 +269,44 @@ void Writer::give_back(const PollReply& reply) {
   if (!back.tasks.empty()) own_items_.push_back({std::move(back), std::make_shared<Nobody>()});
 }
 
-void Writer::add_wait(Wait wait) {
-  const std::uint64_t id = next_id_++;
-  deadlines_.insert({wait.until, id, std::nullopt});
-  waits_by_job_[wait.job_id].push_back(id);
-  waits_.emplace(id, std::move(wait));
-}
+// ---- time
 
-void Writer::remove_wait(std::uint64_t id) {
-  const auto it = waits_.find(id);
-  if (it == waits_.end()) return;
-  deadlines_.erase({it->second.until, id, std::nullopt});
-  const auto by_job = waits_by_job_.find(it->second.job_id);
-  std::erase(by_job->second, id);
-  if (by_job->second.empty()) waits_by_job_.erase(by_job);
-  waits_.erase(it);
-}
-
-void Writer::polls_time_out(Time now) {
-  for (auto it = deadlines_.begin(); it != deadlines_.end() && it->at <= now;) {
-    if (!it->poll) {
-      ++it;
-      continue;
-    }
-    if (const auto poll = queues_.remove_poll(*it->poll, it->id)) poll->waiter->deliver(PollReply{});
-    queues_.drop_if_idle(*it->poll);
-    it = deadlines_.erase(it);
+// After a batch fired timers: when the next one is due.
+void Writer::timers_were_taken(bool more) {
+  if (more) {
+    next_timer_ = clock_.now();
+    return;
   }
-}
-
-void Writer::expire_while_away() {
-  const Time now = clock_.now();
-  polls_time_out(now);
-  while (!deadlines_.empty() && deadlines_.begin()->at <= now) {
-    const std::uint64_t id = deadlines_.begin()->id;
-    const auto waiter = waits_.at(id).waiter;
-    remove_wait(id);
-    waiter->deliver(Refused{Refusal::store_unavailable, "the store is not reachable at the moment", {}});
-  }
+  if (const auto next = store_.next_timer())
+    next_timer_ = *next;
+  else
+    next_timer_ = clock_.now() + Duration{50};
 }
 
 std::optional<Time> Writer::next_wake() const {
   if (retry_at_) return retry_at_;
-  if (!hungry_.empty() || !own_items_.empty()) return Time{};
-  std::optional<Time> wake = next_timer_;
-  if (!deadlines_.empty()) wake = wake ? std::min(*wake, deadlines_.begin()->at) : deadlines_.begin()->at;
-  if (look_again_at_) wake = wake ? std::min(*wake, *look_again_at_) : *look_again_at_;
+  if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
+  std::optional<Time> wake;
+  for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_})
+    if (one && (!wake || *one < *wake)) wake = one;
   return wake;
 }
 
-void Writer::abandon_held() {
-  if (!held_) return;
-  // The batch itself stays: if it has happened after all, somebody was handed tasks by it.
-  held_->batch->refuse(Refusal::store_unavailable,
-                       "the store was lost while this was being stored; it may or may not have happened");
+void Writer::expire_while_away() {
+  const Time now = clock_.now();
+  matching_.time_out_polls(now);
+  refuse(matching_.take_overdue_waits(now), Refusal::store_unavailable, "the store is not reachable at the moment");
 }
 
 void Writer::finish() {
-  for (const WaitingPoll& poll : queues_.take_all_polls()) poll.waiter->deliver(PollReply{});
+  matching_.end_all_polls();
   abandon_held();
   held_.reset();
-  LoadRequest request;
-  for (const auto& [job_id, ids] : waits_by_job_) request.jobs.push_back(job_id);
-  const auto loaded = away_ || request.jobs.empty() ? Result<Loaded>{} : store_.load(request);
-  for (const auto& [id, wait] : waits_) {
-    const Job* job = nullptr;
-    if (loaded)
-      if (const auto it = std::ranges::find(loaded->jobs, wait.job_id, &Job::job_id);
-          it != loaded->jobs.end())
-        job = &*it;
-    if (job)
-      wait.waiter->deliver(JobReply{*job, wait.created});
-    else
-      wait.waiter->deliver(Refused{Refusal::stopping, "the server is stopping", {}});
-  }
-  waits_.clear();
-  waits_by_job_.clear();
-  deadlines_.clear();
-}
-
-void Writer::count(std::size_t commands, std::size_t jobs_ended, std::size_t timers) {
-  if (!metrics_.batches) return;
-  metrics_.batches->add();
-  metrics_.commands->add(commands);
-  metrics_.jobs_ended->add(jobs_ended);
-  metrics_.timers->add(timers);
-}
-
-void Writer::count_handouts(std::size_t n) {
-  if (metrics_.handouts) metrics_.handouts->add(n);
+  std::vector<Item> waits = matching_.take_all_waits();
+  if (away_)
+    refuse(std::move(waits), Refusal::stopping, "the server is stopping");
+  else if (!waits.empty())
+    run(std::move(waits));
 }
 
 }  // namespace baton::engine

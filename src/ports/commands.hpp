@@ -44,6 +44,7 @@ struct AwaitJob {
   workflow::Tenant tenant;
   workflow::JobId job_id;
   Time wait_until{};
+  bool created = false;  // the caller made it: said again in the answer
 };
 
 // What a person does to a job. Doing it again changes nothing.

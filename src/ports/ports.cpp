@@ -37,6 +37,16 @@ bool WriteSet::empty() const {
          runbooks.empty() && calls.empty();
 }
 
+std::optional<Time> WriteSet::earliest_timer() const {
+  std::optional<Time> earliest;
+  const auto look = [&](const auto& timers) {
+    for (const auto& timer : timers) earliest = earliest ? std::min(*earliest, timer.due) : timer.due;
+  };
+  look(timers_new);
+  look(runbooks.timers_new);
+  return earliest;
+}
+
 bool runbook::Writes::empty() const {
   return runbooks_new.empty() && runbooks_changed.empty() && batches_new.empty() && batches_changed.empty() &&
          members_new.empty() && members_changed.empty() && phases_new.empty() && phases_changed.empty() &&

@@ -99,6 +99,7 @@ struct WriteSet {
   runbook::Writes runbooks;
   call::Writes calls;
   [[nodiscard]] bool empty() const;
+  [[nodiscard]] std::optional<Time> earliest_timer() const;  // of the new ones
 };
 
 class Store {

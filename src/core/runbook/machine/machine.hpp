@@ -37,6 +37,7 @@
 #include "core/runbook/machine/ledger.hpp"
 #include "core/runbook/machine/messages.hpp"
 #include "core/runbook/members/members.hpp"
+#include "core/workflow/machine/machine.hpp"
 
 namespace baton::runbook {
 
@@ -109,7 +110,32 @@ struct Judged {
 [[nodiscard]] bool renew(std::string_view job_id, std::string_view lease, Context context);
 [[nodiscard]] bool give_back(std::string_view job_id, std::string_view lease, Context context);
 
+// What a worker gets besides the row of its job.
+struct JobContext {
+  const Execution* row = nullptr;
+  std::int64_t batch_id = 0;
+  std::string runbook_name;
+  std::int32_t runbook_version = 0;
+};
+[[nodiscard]] JobContext context_of(Ref ref, Ledger& ledger);
+
+// The lines that a job may still store: of one attempt at most `bytes_max`.
+struct TakenLog {
+  Judged judged;
+  std::vector<workflow::LogLine> lines;  // log_id is given at commit
+};
+[[nodiscard]] TakenLog take_log(const std::string& job_id, const std::optional<std::string>& lease,
+                                const std::vector<workflow::LogText>& lines, std::int32_t bytes_max,
+                                Context context);
+
 // ---- what the built-in scheduler and people do ----
+
+// Something is wrong unless that runbook, if one is named, is the active version of its name.
+[[nodiscard]] Outcome still_active(std::int64_t runbook_id, Ledger& ledger);
+// A look at the data source has ended, well or not.
+void note_sync(std::int64_t runbook_id, const std::optional<std::string>& error, const OptionalJson& held_removals,
+               const std::vector<ApprovedRemovals>& approvals_seen, Context context);
+[[nodiscard]] Outcome set_automation(const std::string& name, std::int32_t version, bool enabled, Context context);
 
 struct Published {
   Slot<Runbook>* runbook = nullptr;

@@ -1,4 +1,4 @@
-#include "engine/workers.hpp"
+#include "engine/matching/workers.hpp"
 
 #include <algorithm>
 

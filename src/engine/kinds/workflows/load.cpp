@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "engine/batch.hpp"
+#include "engine/kinds/workflows/transaction.hpp"
 
 namespace baton::engine {
 
@@ -18,98 +18,20 @@ std::unexpected<Error> unreadable(const Workflow& row) {
 
 }  // namespace
 
-Writer::Batch::Batch(Writer& writer, Time now, std::vector<Item> items, Timers timers,
-                     std::optional<Timer> only, Lessons lessons)
-    : writer_(writer),
-      now_(now),
-      items_(std::move(items)),
-      lessons_(std::move(lessons)),
-      which_timers_(timers),
-      only_timer_(std::move(only)),
-      ledger_([&writer](const runbook::Runbook& row) { return writer.runbook_definition(row); }, writer.ids_),
-      calls_(now) {}
-
-std::unique_ptr<Writer::Batch> Writer::Batch::again() {
-  lessons_.whole.insert(missing_.begin(), missing_.end());
-  ledger_.return_ids();
-  return std::make_unique<Batch>(writer_, now_, take_items(), which_timers_, only_timer_, std::move(lessons_));
+Result<> WorkflowTransaction::load(std::span<const Item> items, std::span<const engine::Timer> timers) {
+  TRY(load_named(items, timers));
+  TRY(load_neighbours(items, timers));
+  return load_explained(items);
 }
 
-std::vector<Writer::Batch::Timer> Writer::Batch::take_timers() {
-  std::vector<Timer> all(timers_.begin(), timers_.end());
-  all.insert(all.end(), runbook_timers_.begin(), runbook_timers_.end());
-  timers_.clear();
-  runbook_timers_.clear();
-  return all;
-}
-
-Result<> Writer::Batch::prepare() {
-  TRY(take_due());
-  TRY(load_named());
-  TRY(load_neighbours());
-  TRY(load_explained());
-  TRY(load_runbooks());
-  TRY(load_calls());
-  TRY(write_data());
-  decide_heartbeats();
-  decide_timers();
-  decide_runbook_timers();
-  decide_items();
-  if (needs_more()) return {};
-  if (which_timers_ == Timers::due) TRY(hand_out());
-  if (needs_more()) {  // the queues have been touched: the store is asked again
-    writer_.queues_.forget_ready();
-    writer_.look_at_all_queues();
-    return {};
-  }
-  return load_documents();
-}
-
-Result<> Writer::Batch::load_calls() {
-  call::LoadRequest needs;
-  for (const Item& item : items_)
-    std::visit(overloaded{
-                   [&](const auto& command)
-                     requires requires { Calls::want(command, needs); }
-                   { Calls::want(command, needs); },
-                   [](const auto&) {},
-               },
-               item.command);
-  if (needs.calls.empty()) return {};
-  TRY_ASSIGN(auto loaded, writer_.store_.load(needs));
-  calls_.add(std::move(loaded));
-  const auto more = calls_.named_by_keys();
-  if (more.calls.empty()) return {};
-  TRY_ASSIGN(auto named, writer_.store_.load(more));
-  calls_.add(std::move(named));
-  return {};
-}
-
-// Timers, and waits for the end of a job whose patience is over.
-Result<> Writer::Batch::take_due() {
-  if (only_timer_) {
-    std::visit(overloaded{
-                   [&](const workflow::Timer& timer) { timers_.push_back(timer); },
-                   [&](const runbook::Timer& timer) { runbook_timers_.push_back(timer); },
-               },
-               *only_timer_);
-    timers_taken_ = true;
-  } else if (which_timers_ == Timers::due && writer_.next_timer_ && *writer_.next_timer_ <= now_) {
-    const std::size_t limit = writer_.options_.timers_max;
-    TRY_ASSIGN(timers_, writer_.store_.timers_due(now_, limit));
-    TRY_ASSIGN(runbook_timers_, writer_.store_.runbook_timers_due(now_, limit));
-    timers_taken_ = true;
-    more_timers_ = timers_.size() == limit || runbook_timers_.size() == limit;
-  }
-  for (const Deadline& deadline : writer_.deadlines_) {
-    if (deadline.at > now_) break;
-    if (!deadline.poll) waits_over_.push_back(deadline.id);
-  }
+Result<> WorkflowTransaction::restart() {
+  whole_.merge(rows_.missing);
+  rows_ = {};
   return {};
 }
 
 // A name that ends in a number may be a node's or that of a child: which of the two the definition knows.
-void Writer::Batch::want_node(LoadRequest& request, const JobId& job_id, const std::string& node_id) const {
+void WorkflowTransaction::want_node(LoadRequest& request, const JobId& job_id, const std::string& node_id) {
   request.nodes.push_back({job_id, no_item, node_id});
   if (const auto name = parse_item_name(node_id)) {
     request.nodes.push_back({job_id, name->item, node_id});
@@ -117,30 +39,30 @@ void Writer::Batch::want_node(LoadRequest& request, const JobId& job_id, const s
   }
 }
 
-void Writer::Batch::want_task(LoadRequest& request, const std::string& task_id) const {
+void WorkflowTransaction::want_task(LoadRequest& request, const std::string& task_id) const {
   const auto name = parse_task_id(task_id);
   if (!name) return;
   // Whoever waits for the end of the job is told it with its documents.
-  const bool awaited = writer_.waits_by_job_.contains(name->job_id);
+  const bool awaited = turn_.matching.is_awaited(subject_of(name->job_id));
   (awaited ? request.jobs_whole : request.jobs).push_back(name->job_id);
   want_node(request, name->job_id, name->node_id);
 }
 
-void Writer::Batch::want_all_nodes(LoadRequest& request, const Run& r) const {
+void WorkflowTransaction::want_all_nodes(LoadRequest& request, const Run& r) {
   for (const Node& node : r.definition->nodes) request.nodes.push_back({r.job.job_id, no_item, node.id});
 }
 
 // What the completion of a node is likely to touch.
-void Writer::Batch::want_touched(LoadRequest& request, const Run& r, NodeIndex node) const {
+void WorkflowTransaction::want_touched(LoadRequest& request, const Run& r, NodeIndex node) {
   const Node& definition = r.definition->nodes[node];
   for (const NodeIndex other : definition.touches)
     request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
   if (definition.touches_input) request.jobs_whole.push_back(r.job.job_id);
 }
 
-void Writer::Batch::want(LoadRequest& request, const Command& command) const {
+void WorkflowTransaction::want(LoadRequest& request, const Command& command) const {
   const auto want_workflow = [&](const WorkflowKey& key) {
-    if (!writer_.definitions_.find(key)) request.workflows.push_back(key);
+    if (!kind_.definitions_.find(key)) request.workflows.push_back(key);
   };
   std::visit(overloaded{
                  [&](const SubmitJob& c) {
@@ -173,28 +95,30 @@ void Writer::Batch::want(LoadRequest& request, const Command& command) const {
 }
 
 // The rows that the messages name.
-Result<> Writer::Batch::load_named() {
+Result<> WorkflowTransaction::load_named(std::span<const Item> items, std::span<const engine::Timer> timers) {
   LoadRequest request;
-  for (const Item& item : items_) want(request, item.command);
-  for (const workflow::Timer& timer : timers_) {
+  for (const Item& item : items) want(request, item.command);
+  for (const engine::Timer& due : timers) {
+    const auto* named = std::get_if<workflow::Timer>(&due);
+    if (!named) continue;
+    const workflow::Timer& timer = *named;
     request.jobs.push_back(timer.job_id);
     request.nodes.push_back({timer.job_id, timer.item_index, timer.node_id});
     if (timer.item_index != no_item)
       request.nodes.push_back({timer.job_id, no_item, std::string(parse_item_name(timer.node_id)->fan_out)});
   }
-  for (const std::uint64_t id : waits_over_) request.jobs.push_back(writer_.waits_.at(id).job_id);
   return load_runs(std::move(request));
 }
 
-void Writer::Batch::want_items(LoadRequest& request, Run& r, NodeIndex fan_out, NodeIndex walker,
+void WorkflowTransaction::want_items(LoadRequest& request, Run& r, NodeIndex fan_out, NodeIndex walker,
                                std::int32_t from) const {
-  const ItemRange range{from, from + writer_.options_.policy.items_chunk};
+  const ItemRange range{from, from + kind_.policy_.items_chunk};
   r.item_ranges[walker] = range;
   for (std::int32_t item = range.from; item < range.until; ++item)
     request.nodes.push_back({r.job.job_id, item, item_name(r.definition->nodes[fan_out].id, item)});
 }
 
-void Writer::Batch::want_after_report(LoadRequest& request, const Task& task, const ReportResult& report,
+void WorkflowTransaction::want_after_report(LoadRequest& request, const Task& task, const ReportResult& report,
                                       const Messages& messages) {
   Run& r = *task.run;
   const NodeState& state = r.at(task.ref).state;
@@ -211,25 +135,25 @@ void Writer::Batch::want_after_report(LoadRequest& request, const Task& task, co
         r.has(parent) && about_items != messages.end() &&
         r.at(parent).state.items_total.value_or(0) - r.at(parent).state.items_done <= about_items->second;
   }
-  if (may_fail_node(r, task.ref, report.completed, task.retry_count, writer_.options_.policy) ||
+  if (may_fail_node(r, task.ref, report.completed, task.retry_count, kind_.policy_) ||
       (completes && node.may_end_job && r.job.nodes_active <= about_job->second))
     want_all_nodes(request, r);
   if (completes) want_touched(request, r, task.ref.node);
 }
 
-void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
+void WorkflowTransaction::want_after_timer(LoadRequest& request, const Task& task) {
   Run& r = *task.run;
   const Node& node = r.node(task.ref);
   const NodeIndex i = task.ref.node;
   if (task.ref.is_item() || node.type == NodeType::task) {
-    if (may_fail_node(r, task.ref, std::nullopt, 0, writer_.options_.policy))
+    if (may_fail_node(r, task.ref, std::nullopt, 0, kind_.policy_))
       want_all_nodes(request, r);
     else if (node.on_failure == Consequence::go_on)
       want_touched(request, r, i);
     return;
   }
   if (node.type == NodeType::fan_out) {
-    writer_.progressions_.lend(r, i);
+    kind_.progressions_.lend(r, i);
     const auto& sweep_next = r.at(i).state.sweep_next;
     if (sweep_next) return want_items(request, r, i, i, *sweep_next);
     if (r.expansions.contains(i)) return;
@@ -239,7 +163,7 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
     return;
   }
   if (node.type == NodeType::fan_in) {
-    writer_.progressions_.lend(r, i);
+    kind_.progressions_.lend(r, i);
     const auto so_far = r.gatherings.find(i);
     want_items(request, r, node.incoming.front(), i, so_far == r.gatherings.end() ? 0 : so_far->second.next);
     request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[node.incoming.front()].id});
@@ -250,16 +174,16 @@ void Writer::Batch::want_after_timer(LoadRequest& request, const Task& task) {
 
 // The rows that deciding about the named ones is likely to touch, and the jobs that earlier submits with the
 // same key have made.
-Result<> Writer::Batch::load_neighbours() {
+Result<> WorkflowTransaction::load_neighbours(std::span<const Item> items, std::span<const engine::Timer> timers) {
   LoadRequest request;
-  for (const auto& [name, key] : keys_) request.jobs.push_back(key.job_id);
-  for (const JobId& id : lessons_.whole) {
+  for (const auto& [name, key] : rows_.keys) request.jobs.push_back(key.job_id);
+  for (const JobId& id : whole_) {
     request.jobs_whole.push_back(id);
     if (const Run* found = run(id)) want_all_nodes(request, *found);
   }
   Messages messages;
   std::vector<std::pair<Task, const ReportResult*>> tasks;
-  for (const Item& item : items_) {
+  for (const Item& item : items) {
     if (const auto* result = std::get_if<ReportResult>(&item.command))
       if (const auto found = task(result->task_id, std::nullopt)) tasks.emplace_back(*found, result);
     const auto* change = std::get_if<ChangeJob>(&item.command);
@@ -277,11 +201,14 @@ Result<> Writer::Batch::load_neighbours() {
       if (!question) request.jobs_whole.push_back(*about);  // what goes on may look at the input
     }
   }
-  choose_chunks();
-  for (const workflow::Timer& timer : timers_) {
+  choose_chunks(timers);
+  for (const engine::Timer& due : timers) {
+    const auto* named = std::get_if<workflow::Timer>(&due);
+    if (!named) continue;
+    const workflow::Timer& timer = *named;
     Run* found = run(timer.job_id);
     const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (ref && found->has(*ref) && (!is_chunk(*found, *ref) || chunks_.contains(timer)))
+    if (ref && found->has(*ref) && (!is_chunk(*found, *ref) || rows_.chunks.contains(timer)))
       tasks.emplace_back(Task{found, *ref, 0}, nullptr);
   }
   for (const auto& [found, result] : tasks) {
@@ -298,29 +225,32 @@ Result<> Writer::Batch::load_neighbours() {
 }
 
 // A timer of a fan_out or a fan_in itself is the next step of a walk over its children.
-bool Writer::Batch::is_chunk(const Run& run, NodeRef ref) {
+bool WorkflowTransaction::is_chunk(const Run& run, NodeRef ref) {
   const NodeType type = run.node(ref).type;
   return !ref.is_item() && (type == NodeType::fan_out || type == NodeType::fan_in);
 }
 
 // Of the steps of large fan-outs only a few have their turn in one batch: each may bring a thousand rows. The
 // others stay due.
-void Writer::Batch::choose_chunks() {
-  for (const workflow::Timer& timer : timers_) {
+void WorkflowTransaction::choose_chunks(std::span<const engine::Timer> timers) {
+  for (const engine::Timer& due : timers) {
+    const auto* named = std::get_if<workflow::Timer>(&due);
+    if (!named) continue;
+    const workflow::Timer& timer = *named;
     Run* found = run(timer.job_id);
     const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
     if (!ref || !found->has(*ref) || !is_chunk(*found, *ref)) continue;
     const bool gathers = found->node(*ref).type == NodeType::fan_in;
-    if (gathers && !writer_.progressions_.may_gather({timer.job_id, no_item, timer.node_id})) continue;
-    if (chunks_.size() < static_cast<std::size_t>(writer_.options_.chunks_max)) chunks_.insert(timer);
+    if (gathers && !kind_.progressions_.may_gather({timer.job_id, no_item, timer.node_id})) continue;
+    if (rows_.chunks.size() < static_cast<std::size_t>(kind_.chunks_max_)) rows_.chunks.insert(timer);
   }
 }
 
 // Whoever asks why a fan-out does not go on is told of some of its children.
-Result<> Writer::Batch::load_explained() {
+Result<> WorkflowTransaction::load_explained(std::span<const Item> items) {
   constexpr std::int32_t shown = 50;
   LoadRequest request;
-  for (const Item& item : items_) {
+  for (const Item& item : items) {
     const auto* question = std::get_if<ExplainJob>(&item.command);
     Run* found = question ? run(question->job_id) : nullptr;
     if (!found) continue;
@@ -336,21 +266,19 @@ Result<> Writer::Batch::load_explained() {
 }
 
 // Answers tell the job with its documents, which deciding could do without.
-Result<> Writer::Batch::load_documents() {
+Result<> WorkflowTransaction::complete() {
   LoadRequest request;
   const auto want_job = [&](const JobId& id) {
     if (const Run* found = run(id); found && !found->has_input()) request.jobs_whole.push_back(id);
   };
-  for (const Answer& answer : answers_)
-    if (!answer.reply) want_job(answer.job_id);
-  for (const JobId& id : journal_.ended)
-    if (writer_.waits_by_job_.contains(id)) want_job(id);
-  for (const std::uint64_t id : waits_over_) want_job(writer_.waits_.at(id).job_id);
+  for (const JobAnswer& answer : rows_.answers) want_job(answer.job_id);
+  for (const JobId& id : rows_.journal.ended)
+    if (turn_.matching.is_awaited(subject_of(id))) want_job(id);
   return load_runs(std::move(request));
 }
 
-Result<> Writer::Batch::load_runs(LoadRequest request) {
-  std::erase_if(request.jobs, [&](const JobId& id) { return runs_.contains(id); });
+Result<> WorkflowTransaction::load_runs(LoadRequest request) {
+  std::erase_if(request.jobs, [&](const JobId& id) { return rows_.runs.contains(id); });
   std::erase_if(request.jobs_whole, [&](const JobId& id) { return run(id) && run(id)->has_input(); });
   std::erase_if(request.nodes, [&](const NodeKey& key) {
     const Run* found = run(key.job_id);
@@ -360,7 +288,7 @@ Result<> Writer::Batch::load_runs(LoadRequest request) {
   if (request.jobs.empty() && request.jobs_whole.empty() && request.nodes.empty() &&
       request.task_results.empty() && request.workflows.empty() && request.idempotency_keys.empty())
     return {};
-  TRY_ASSIGN(Loaded loaded, writer_.store_.load(request));
+  TRY_ASSIGN(Loaded loaded, turn_.store.load(request));
   for (const Workflow& row : loaded.workflows) {
     const bool latest = std::ranges::any_of(request.workflows, [&](const WorkflowKey& key) {
       return key.version == 0 && key.workflow_id == row.workflow_id && key.tenant == row.tenant;
@@ -368,12 +296,12 @@ Result<> Writer::Batch::load_runs(LoadRequest request) {
     // Of the rows of one workflow the store was asked for, the newest is the latest when the latest was asked
     // for.
     const auto* known = definition({row.tenant, row.workflow_id, 0});
-    if (!writer_.definitions_.add(row, latest && (!known || known->definition->version <= row.version)))
+    if (!kind_.definitions_.add(row, latest && (!known || known->definition->version <= row.version)))
       return unreadable(row);
   }
   for (IdempotencyKey& key : loaded.idempotency_keys)
-    keys_.emplace(std::pair{key.tenant, key.idempotency_key}, key);
-  for (TaskResult& result : loaded.task_results) stored_results_.emplace(result.task_id, std::move(result));
+    rows_.keys.emplace(std::pair{key.tenant, key.idempotency_key}, key);
+  for (TaskResult& result : loaded.task_results) rows_.stored_results.emplace(result.task_id, std::move(result));
   TRY(load_definitions(loaded.jobs));
   for (Job& job : loaded.jobs) {
     const auto* known = definition({job.tenant, job.workflow_id, job.workflow_version});
@@ -382,38 +310,38 @@ Result<> Writer::Batch::load_runs(LoadRequest request) {
     if (Run* found = run(id))
       found->add_documents(std::move(job));
     else
-      runs_.try_emplace(std::move(id), known->definition, std::move(job));
+      rows_.runs.try_emplace(std::move(id), known->definition, std::move(job));
   }
   for (NodeState& node : loaded.nodes)
     if (Run* found = run(node.job_id)) found->add(std::move(node));
   return {};
 }
 
-Result<> Writer::Batch::load_definitions(const std::vector<Job>& jobs) {
+Result<> WorkflowTransaction::load_definitions(const std::vector<Job>& jobs) {
   LoadRequest request;
   for (const Job& job : jobs) {
     WorkflowKey key{job.tenant, job.workflow_id, job.workflow_version};
     if (!definition(key)) request.workflows.push_back(std::move(key));
   }
   if (request.workflows.empty()) return {};
-  TRY_ASSIGN(const Loaded loaded, writer_.store_.load(request));
+  TRY_ASSIGN(const Loaded loaded, turn_.store.load(request));
   for (const Workflow& row : loaded.workflows)
-    if (!writer_.definitions_.add(row, false)) return unreadable(row);
+    if (!kind_.definitions_.add(row, false)) return unreadable(row);
   return {};
 }
 
-const KnownDefinition* Writer::Batch::definition(const WorkflowKey& key) const {
-  const auto it = published_.find(key);
-  return it != published_.end() ? &it->second : writer_.definitions_.find(key);
+const KnownDefinition* WorkflowTransaction::definition(const WorkflowKey& key) const {
+  const auto it = rows_.published.find(key);
+  return it != rows_.published.end() ? &it->second : kind_.definitions_.find(key);
 }
 
-Run* Writer::Batch::run(const JobId& job_id) {
-  const auto it = runs_.find(job_id);
-  return it == runs_.end() ? nullptr : &it->second;
+Run* WorkflowTransaction::run(const JobId& job_id) {
+  const auto it = rows_.runs.find(job_id);
+  return it == rows_.runs.end() ? nullptr : &it->second;
 }
 
 // The loaded task of that id, if it exists and the caller may touch it.
-std::optional<Writer::Batch::Task> Writer::Batch::task(const std::string& task_id,
+std::optional<WorkflowTransaction::Task> WorkflowTransaction::task(const std::string& task_id,
                                                        const std::optional<Tenant>& tenant) {
   const auto name = parse_task_id(task_id);
   if (!name) return std::nullopt;

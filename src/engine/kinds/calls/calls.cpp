@@ -1,4 +1,4 @@
-#include "engine/calls.hpp"
+#include "engine/kinds/calls/calls.hpp"
 
 #include "base/mutant.hpp"
 #include "base/result.hpp"

@@ -1,7 +1,7 @@
 // "Why is it not running?": one answer for a job and for each node of it that waits.
 #include <algorithm>
 
-#include "engine/batch.hpp"
+#include "engine/kinds/workflows/transaction.hpp"
 
 namespace baton::engine {
 
@@ -178,11 +178,11 @@ class Explanation {
 
 }  // namespace
 
-Reply Writer::Batch::decide(const ExplainJob& c) {
+Reply WorkflowTransaction::decide(const ExplainJob& c) {
   Run* found = run(c.job_id);
   if (!found || found->job.tenant != c.tenant)
     return Refused{Refusal::job_not_found, "there is no job '" + c.job_id.value + "'", {}};
-  return Explanation(*found, writer_.workers_, now_).reply();
+  return Explanation(*found, turn_.matching.workers(), turn_.now).reply();
 }
 
 }  // namespace baton::engine

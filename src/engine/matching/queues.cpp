@@ -1,4 +1,4 @@
-#include "engine/queues.hpp"
+#include "engine/matching/queues.hpp"
 
 #include <iterator>
 
@@ -48,15 +48,6 @@ void Queues::drop_if_idle(const QueueKey& key) {
   if (queues_.size() <= idle_max) return;
   const auto it = queues_.find(key);
   if (it != queues_.end() && it->second.polls.empty()) queues_.erase(it);
-}
-
-std::vector<WaitingPoll> Queues::take_all_polls() {
-  std::vector<WaitingPoll> all;
-  for (auto& [key, queue] : queues_) {
-    for (auto& [id, poll] : queue.polls) all.push_back(std::move(poll));
-    queue.polls.clear();
-  }
-  return all;
 }
 
 std::vector<QueueKey> Queues::keys() const {

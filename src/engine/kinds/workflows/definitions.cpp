@@ -1,4 +1,4 @@
-#include "engine/definitions.hpp"
+#include "engine/kinds/workflows/definitions.hpp"
 
 namespace baton::engine {
 

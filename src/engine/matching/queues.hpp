@@ -46,8 +46,12 @@ class Queues {
   void forget_ready();
   // Forgets a queue that nobody polls, when there are many: the store knows what waits in it.
   void drop_if_idle(const QueueKey& key);
-  [[nodiscard]] std::vector<WaitingPoll> take_all_polls();
   [[nodiscard]] std::vector<QueueKey> keys() const;
+  template <class Visit>
+  void each_poll(Visit&& visit) const {
+    for (const auto& [key, queue] : queues_)
+      for (const auto& [id, poll] : queue.polls) visit(key, poll);
+  }
 
  private:
   const std::size_t window_;

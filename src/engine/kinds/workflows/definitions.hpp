@@ -24,6 +24,7 @@ class Definitions {
   [[nodiscard]] bool add(const workflow::Workflow& row, bool latest);
   // Between batches: makes room.
   void trim();
+  void clear() { known_.clear(); }
 
  private:
   static constexpr std::size_t known_max = 2'000;

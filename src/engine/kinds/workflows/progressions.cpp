@@ -1,4 +1,4 @@
-#include "engine/progressions.hpp"
+#include "engine/kinds/workflows/progressions.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,200 @@
+#include "engine/batch.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/mutant.hpp"
+
+namespace baton::engine {
+
+Batch::Batch(Workshop& workshop, Time now, std::optional<Time> until, std::vector<Item> items, TimerChoice timers)
+    : workshop_(workshop), now_(now), until_(until), timers_wanted_(std::move(timers)), items_(std::move(items)) {
+  for (const auto& kind : workshop_.kinds)
+    parts_.push_back(kind->begin({workshop_.store, workshop_.matching, now_, effects_}));
+}
+
+Batch::~Batch() = default;
+
+template <class Thing>
+Transaction* Batch::part_of(const Thing& thing) const {
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (workshop_.kinds[i]->takes(thing)) return parts_[i].get();
+  return nullptr;
+}
+
+Transaction* Batch::part_of_task(std::string_view task_id) const {
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (workshop_.kinds[i]->takes_task(task_id)) return parts_[i].get();
+  return nullptr;
+}
+
+bool Batch::is_incomplete() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->is_incomplete(); });
+}
+
+bool Batch::is_full() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->is_full(); });
+}
+
+bool Batch::can_be_divided() const {
+  return items_.size() + timers_.size() > 1 || (!items_.empty() && handouts_count_ > 0) ||
+         (!timers_.empty() && timers_wanted_.which != TimerChoice::Which::put_off);
+}
+
+Result<bool> Batch::again(Time now) {
+  constexpr int tries_max = 3;
+  constexpr Duration time_max{1'500};
+  if (++tries_ > tries_max || now - now_ >= time_max) return false;
+  for (const auto& part : parts_) TRY(part->restart());
+  timers_.clear();
+  return true;
+}
+
+// ---- load and decide
+
+Result<> Batch::decide() {
+  TRY(take_due());
+  constexpr int rounds_max = 1'000;  // each learns something, so this ends long before
+  for (int round = 0; round < rounds_max; ++round) {
+    TRY(decide_once());
+    if (!is_incomplete()) return {};
+    for (const auto& part : parts_) TRY(part->restart());
+    if (workshop_.redecided) workshop_.redecided->add();
+  }
+  return fail(Code::invalid, "what is stored does not fit together: it cannot be decided");
+}
+
+Result<> Batch::take_due() {
+  if (timers_wanted_.only) {
+    timers_.push_back(*timers_wanted_.only);
+    took_timers_ = true;
+  } else if (timers_wanted_.which == TimerChoice::Which::due && until_) {
+    const std::size_t limit = workshop_.limits.timers_max;
+    TRY_ASSIGN(const auto nodes, workshop_.store.timers_due(*until_, limit));
+    TRY_ASSIGN(const auto runbooks, workshop_.store.runbook_timers_due(*until_, limit));
+    timers_.assign(nodes.begin(), nodes.end());
+    timers_.insert(timers_.end(), runbooks.begin(), runbooks.end());
+    took_timers_ = true;
+    more_timers_ = nodes.size() == limit || runbooks.size() == limit;
+  }
+  return {};
+}
+
+Result<> Batch::decide_once() {
+  effects_.clear();
+  for (const auto& part : parts_) TRY(part->load(items_, timers_));
+  decide_heartbeats();
+  decide_timers();
+  decide_items();
+  if (is_incomplete()) return {};
+  if (timers_wanted_.which == TimerChoice::Which::due) TRY(hand_out());
+  if (is_incomplete()) {
+    workshop_.matching.forget_waiting();  // what was taken from the windows was not handed out
+    return {};
+  }
+  for (const auto& part : parts_) TRY(part->complete());
+  return {};
+}
+
+void Batch::answer(const std::shared_ptr<Waiter>& waiter, Reply reply) {
+  if (MUTANT(reply_before_commit)) return waiter->deliver(std::move(reply));
+  effects_.emplace_back(Answer{waiter, std::move(reply)});
+}
+
+// Before the timers: a worker that has renewed its lease in time must not lose it because the server was slow
+// to look.
+void Batch::decide_heartbeats() {
+  for (const Item& item : items_)
+    if (const auto* heartbeat = std::get_if<Heartbeat>(&item.command)) renew_leases(*heartbeat, item.waiter);
+}
+
+void Batch::decide_timers() {
+  for (const Timer& timer : timers_) {
+    Transaction* part = part_of(timer);
+    ENSURE(part);
+    if (timers_wanted_.which == TimerChoice::Which::put_off)
+      part->put_off(timer, now_ + timers_wanted_.later);
+    else
+      part->fire(timer);
+  }
+}
+
+void Batch::decide_items() {
+  std::size_t decided = 0;
+  for (; decided < items_.size() && !is_full(); ++decided) decide_item(decided);
+  const auto rest = std::stable_partition(
+      items_.begin() + static_cast<std::ptrdiff_t>(decided), items_.end(),
+      [](const Item& item) { return std::holds_alternative<Heartbeat>(item.command); });  // has been decided
+  std::move(rest, items_.end(), std::back_inserter(deferred_));
+  items_.erase(rest, items_.end());
+}
+
+void Batch::decide_item(std::size_t place) {
+  const Item& item = items_[place];
+  if (std::holds_alternative<Heartbeat>(item.command)) return;
+  if (const auto* back = std::get_if<ReturnTasks>(&item.command)) {
+    give_back(*back);
+    return answer(item.waiter, ReturnReply{});
+  }
+  if (const auto* list = std::get_if<ListWorkers>(&item.command))
+    return answer(item.waiter, WorkersReply{workshop_.matching.list_workers(list->tenant, now_)});
+  Transaction* part = part_of(item.command);
+  ENSURE(part);
+  part->decide(place, item);
+}
+
+void Batch::renew_leases(const Heartbeat& heartbeat, const std::shared_ptr<Waiter>& waiter) {
+  HeartbeatReply reply{.lease_until = now_ + workshop_.limits.short_lease};
+  std::optional<Tenant> tenant = heartbeat.tenant;
+  for (const TaskLease& lease : heartbeat.tasks) {
+    Transaction* part = part_of_task(lease.task_id);
+    const auto owner = part ? part->renew(lease, heartbeat.tenant) : std::nullopt;
+    if (!owner) reply.cancelled.push_back(lease.task_id);
+    if (!tenant) tenant = owner;
+  }
+  if (tenant) effects_.emplace_back(WorkerBeat{*tenant, heartbeat, reply.lease_until});
+  answer(waiter, std::move(reply));
+}
+
+void Batch::give_back(const ReturnTasks& back) {
+  for (const TaskLease& lease : back.tasks)
+    if (Transaction* part = part_of_task(lease.task_id)) part->give_back(lease, back.reason);
+}
+
+// ---- hand out
+
+Result<> Batch::hand_out() {
+  std::vector<Enqueue> fresh;
+  for (const auto& part : parts_) std::ranges::move(part->take_enqueued(), std::back_inserter(fresh));
+  handouts_ = std::make_unique<Handouts>(workshop_.matching, workshop_.store, *this, workshop_.limits.handouts_max);
+  TRY(handouts_->run(std::move(fresh)));
+  handouts_count_ = handouts_->count();
+  return {};
+}
+
+Result<> Batch::load_tasks(std::span<const WaitingTask> tasks) {
+  for (const auto& part : parts_) TRY(part->load_tasks(tasks));
+  return {};
+}
+
+std::optional<Handout> Batch::hand_out(const WaitingTask& task, const Poll& poll) {
+  Transaction* part = part_of(task);
+  ENSURE(part);
+  return part->hand_out(task, poll);
+}
+
+// ---- write
+
+WriteSet Batch::write(std::int64_t commit_number) {
+  WriteSet out;
+  for (const auto& part : parts_) part->write(out, commit_number);
+  if (handouts_) handouts_->take_effects(effects_);
+  earliest_timer_ = out.earliest_timer();
+  return out;
+}
+
+void Batch::committed() {
+  for (const auto& part : parts_) part->committed();
+}
+
+}  // namespace baton::engine

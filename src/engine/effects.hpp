@@ -1,0 +1,90 @@
+// What follows from a decision once it is durable. Deciding yields these as values; nothing outside the batch
+// is touched before the commit, and a commit whose outcome is not known keeps them until it is.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "base/metrics.hpp"
+#include "ports/commands.hpp"
+#include "ports/store.hpp"
+#include "ports/subject.hpp"
+
+namespace baton::engine {
+
+// A command and who hears its answer.
+struct Item {
+  Command command;
+  std::shared_ptr<Waiter> waiter;
+};
+
+struct Answer {
+  std::shared_ptr<Waiter> waiter;
+  Reply reply;
+};
+
+// Answered when the subject has ended; at `until` its question is asked again, and then answered as things are.
+struct Await {
+  std::shared_ptr<Waiter> waiter;
+  Subject subject;
+  Time until{};
+  Command question;
+  bool created = false;  // the caller made it
+};
+// Whoever awaits the subject hears this.
+struct Ended {
+  Subject subject;
+  Reply reply;
+};
+
+// A poll is answered with what it was given.
+struct HandOut {
+  QueueKey queue;
+  std::uint64_t poll = 0;
+  PollReply reply;
+};
+// Work that waits in a queue from now on.
+struct Enqueue {
+  QueueKey queue;
+  WaitingTask task;
+};
+// Queues in which work and workers were left to be matched: the next batch goes on with them.
+struct MatchAgain {
+  std::set<QueueKey> queues;
+};
+
+struct WorkerBeat {
+  Tenant tenant;
+  Heartbeat heartbeat;
+  Time lease_until{};
+};
+struct WorkerReported {
+  Tenant tenant;
+  std::string worker;
+  std::string task_id;
+  bool completed = false;
+};
+
+// Work that could not be given, because of its rows, is looked at again then: somebody may repair them.
+struct MatchAllAt {
+  Time at{};
+};
+
+// Somebody outside the engine hears of it: a scheduler, the sender of calls.
+struct Notify {
+  std::function<void()> tell;
+};
+
+struct Count {
+  metrics::Counter* counter = nullptr;
+  std::size_t n = 0;
+};
+
+using Effect = std::variant<Answer, Await, Ended, HandOut, Enqueue, MatchAgain, WorkerBeat, WorkerReported,
+                            MatchAllAt, Notify, Count>;
+using Effects = std::vector<Effect>;
+
+}  // namespace baton::engine

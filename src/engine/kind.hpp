@@ -1,0 +1,95 @@
+// A kind of work (workflows, runbooks, service calls), as the writer sees it: all of them have the same verbs.
+// kinds/kinds.cpp lists them; the writer and its batch know no other word of any of them.
+//
+// Owned by the writer's thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/effects.hpp"
+#include "engine/matching/matching.hpp"
+#include "ports/store.hpp"
+
+namespace baton::engine {
+
+using Timer = std::variant<workflow::Timer, runbook::Timer>;
+
+// How far a timer is moved that cannot be obeyed.
+constexpr Duration put_off_for = std::chrono::minutes{10};
+
+// What a transaction has at hand.
+struct Turn {
+  Store& store;
+  const Matching& matching;
+  Time now{};
+  Effects& effects;
+};
+
+// A kind's part in one batch. Rows are loaded, decided on and written; when something turns out to be missing,
+// restart() begins anew, with what was learnt.
+class Transaction {
+ public:
+  virtual ~Transaction() = default;
+
+  // Reads in bulk what deciding these is likely to touch. They are those of the whole batch: each kind takes
+  // what is its own.
+  [[nodiscard]] virtual Result<> load(std::span<const Item> items, std::span<const Timer> timers) = 0;
+
+  // One command of this kind; `place` is its index in the batch. The answer is an effect.
+  virtual void decide(std::size_t place, const Item& item) = 0;
+  virtual void fire(const Timer& timer) = 0;
+  // The timer cannot be obeyed: it is tried again at another time.
+  virtual void put_off(const Timer& timer, Time until) = 0;
+  // The commit cannot take more; what is left of the batch waits for the next one.
+  [[nodiscard]] virtual bool is_full() const { return false; }
+
+  // Work that this batch made ready for workers; then, of what waits, what a worker gets. None: it waits no
+  // longer. A lease is renewed: whose task it is, none when it is not this worker's any more.
+  [[nodiscard]] virtual std::vector<Enqueue> take_enqueued() { return {}; }
+  [[nodiscard]] virtual Result<> load_tasks(std::span<const WaitingTask>) { return {}; }
+  [[nodiscard]] virtual std::optional<Handout> hand_out(const WaitingTask&, const Poll&) { return {}; }
+  [[nodiscard]] virtual std::optional<Tenant> renew(const TaskLease&, const std::optional<Tenant>& /*caller*/) {
+    return {};
+  }
+  virtual void give_back(const TaskLease&, const std::string& /*reason*/) {}
+
+  // A decision needed what nobody foresaw: nothing of this round may be kept.
+  [[nodiscard]] virtual bool is_incomplete() const { return false; }
+  [[nodiscard]] virtual Result<> restart() = 0;
+
+  // Everything is decided: what answers need is loaded, then rows and effects are given away, each once.
+  [[nodiscard]] virtual Result<> complete() { return {}; }
+  virtual void write(WriteSet& out, std::int64_t commit_number) = 0;
+  // The commit is durable: what the kind remembers follows.
+  virtual void committed() {}
+};
+
+class Kind {
+ public:
+  virtual ~Kind() = default;
+
+  [[nodiscard]] virtual bool takes(const Command& command) const = 0;
+  [[nodiscard]] virtual bool takes(const Timer&) const { return false; }
+  [[nodiscard]] virtual bool takes(const WaitingTask&) const { return false; }
+  [[nodiscard]] virtual bool takes_task(std::string_view /*task_id*/) const { return false; }
+
+  [[nodiscard]] virtual std::unique_ptr<Transaction> begin(Turn turn) = 0;
+
+  // The store was opened, also again. What must be done once, when the server starts, is a command at a time.
+  virtual void opened(Time) {}
+  [[nodiscard]] virtual Result<std::optional<Command>> at_start(Store&) { return std::nullopt; }
+  // A commit did not surely succeed: what is remembered may not be true.
+  virtual void forget() {}
+};
+
+using Kinds = std::vector<std::unique_ptr<Kind>>;
+
+// Event ids grow with the commits, so that they order a timeline without a counter in its row.
+[[nodiscard]] constexpr std::int64_t first_event_id(std::int64_t commit_number) { return commit_number << 20; }
+
+}  // namespace baton::engine

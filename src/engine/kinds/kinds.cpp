@@ -1,0 +1,17 @@
+#include "engine/kinds/kinds.hpp"
+
+#include "engine/kinds/calls/calls_kind.hpp"
+#include "engine/kinds/runbooks/runbooks.hpp"
+#include "engine/kinds/workflows/workflows.hpp"
+
+namespace baton::engine {
+
+Kinds make_kinds(const WriterOptions& options, const WriterMetrics& metrics) {
+  Kinds kinds;
+  kinds.push_back(std::make_unique<Workflows>(options, metrics));
+  kinds.push_back(std::make_unique<Runbooks>(options, metrics));
+  kinds.push_back(std::make_unique<CallsKind>(options));
+  return kinds;
+}
+
+}  // namespace baton::engine

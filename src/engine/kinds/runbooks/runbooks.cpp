@@ -1,0 +1,87 @@
+#include "engine/kinds/runbooks/runbooks.hpp"
+
+#include <algorithm>
+
+#include "engine/kinds/runbooks/transaction.hpp"
+
+namespace baton::engine {
+
+Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
+    : policy_(options.runbooks),
+      log_bytes_max_(options.policy.log_bytes_max),
+      walks_max_(static_cast<std::size_t>(options.walks_max)),
+      ids_block_(options.ids_block),
+      changed_(options.runbooks_changed),
+      unreadable_(options.unreadable),
+      steps_ended_(metrics.steps_ended),
+      batches_ended_(metrics.batches_ended) {}
+
+bool Runbooks::takes(const Command& command) const {
+  return std::visit(overloaded{
+                        [](const PublishRunbook&) { return true; },
+                        [](const ChangeRunbook&) { return true; },
+                        [](const NoteSync&) { return true; },
+                        [](const OpenBatch&) { return true; },
+                        [](const AddMembers&) { return true; },
+                        [](const StartBatch&) { return true; },
+                        [](const RefreshMembers&) { return true; },
+                        [](const RemoveMembers&) { return true; },
+                        [](const SyncData&) { return true; },
+                        [](const RetryMembers&) { return true; },
+                        [](const ChangeBatch&) { return true; },
+                        [](const ChangeStep&) { return true; },
+                        [](const RunbookEvent&) { return true; },
+                        [](const AdoptPhases&) { return true; },
+                        [this](const ReplayTask& c) { return takes_task(c.task_id); },
+                        [this](const ReportResult& c) { return takes_task(c.task_id); },
+                        [this](const TaskNote& c) { return takes_task(c.task_id); },
+                        [](const auto&) { return false; },
+                    },
+                    command);
+}
+
+bool Runbooks::takes_task(std::string_view task_id) const { return runbook::parse_job_id(task_id).has_value(); }
+
+std::unique_ptr<Transaction> Runbooks::begin(Turn turn) {
+  return std::make_unique<RunbookTransaction>(*this, turn);
+}
+
+Result<std::optional<Command>> Runbooks::at_start(Store& store) {
+  constexpr std::size_t at_once = 500;
+  if (!policy_.scheduler) return std::nullopt;
+  TRY_ASSIGN(auto ids, store.phases_without_timer(at_once));
+  if (ids.empty() || ids == adopted_) return std::nullopt;
+  adopted_ = ids;
+  return AdoptPhases{std::move(ids)};
+}
+
+std::shared_ptr<const runbook::Definition> Runbooks::definition(const runbook::Runbook& row) {
+  constexpr std::size_t known_max = 500;
+  const std::size_t hash = std::hash<std::string>{}(row.yaml_content);
+  if (definitions_.size() > known_max) definitions_.clear();
+  KnownDefinition& known = definitions_[row.id];
+  if (known.text_hash != hash || !known.definition)
+    known = {hash, runbook::parse(row.yaml_content, runbook::Strictness::stored).definition};
+  return known.definition;
+}
+
+// As many as were not enough at least, so that a batch that makes many rows is not decided again for each block
+// of them.
+Result<> Runbooks::reserve_ids(Store& store, runbook::Table table, std::size_t at_least) {
+  const bool many = table == runbook::Table::step_executions || table == runbook::Table::batch_members;
+  const std::size_t block = many ? ids_block_ : ids_block_ / 50 + 1;
+  TRY_ASSIGN(auto fresh, store.reserve_ids(table, std::max(block, at_least)));
+  std::ranges::sort(fresh, std::greater{});
+  auto& pool = ids_[table];
+  pool.insert(pool.begin(), fresh.begin(), fresh.end());
+  return {};
+}
+
+void Runbooks::tell_unreadable(runbook::Ref ref, const std::string& why) {
+  constexpr std::size_t told_max = 10'000;
+  if (told_unreadable_.size() >= told_max) told_unreadable_.clear();
+  if (!told_unreadable_.insert(ref).second || !unreadable_) return;
+  unreadable_(std::string(name(ref.kind)) + " " + std::to_string(ref.id) + " cannot go on: " + why);
+}
+
+}  // namespace baton::engine

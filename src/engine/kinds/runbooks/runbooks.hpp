@@ -1,0 +1,57 @@
+// Runbooks as a kind of the engine: batches, their members, phases, steps and jobs. What may happen to them is
+// decided in core/runbook; here it is loaded, handed over and written. Runbooks belong to the tenant "default".
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "engine/kind.hpp"
+#include "engine/options.hpp"
+
+namespace baton::engine {
+
+class Runbooks final : public Kind {
+ public:
+  Runbooks(const WriterOptions& options, const WriterMetrics& metrics);
+
+  [[nodiscard]] bool takes(const Command& command) const override;
+  [[nodiscard]] bool takes(const Timer& timer) const override {
+    return std::holds_alternative<runbook::Timer>(timer);
+  }
+  [[nodiscard]] bool takes(const WaitingTask& task) const override {
+    return task.runbook_job.kind != runbook::Kind::none;
+  }
+  [[nodiscard]] bool takes_task(std::string_view task_id) const override;
+  [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
+  void opened(Time now) override { policy_.opened_at = now; }
+  // A scheduler of ours fires the phases that another has planned.
+  [[nodiscard]] Result<std::optional<Command>> at_start(Store& store) override;
+
+ private:
+  friend class RunbookTransaction;
+
+  [[nodiscard]] std::shared_ptr<const runbook::Definition> definition(const runbook::Runbook& row);
+  // Ids are reserved in blocks; those that are not used are gaps.
+  [[nodiscard]] Result<> reserve_ids(Store& store, runbook::Table table, std::size_t at_least);
+  void tell_unreadable(runbook::Ref ref, const std::string& why);
+
+  struct KnownDefinition {
+    std::size_t text_hash = 0;
+    std::shared_ptr<const runbook::Definition> definition;  // null: it cannot be read
+  };
+
+  runbook::Policy policy_;
+  const std::int32_t log_bytes_max_;
+  const std::size_t walks_max_;
+  const std::size_t ids_block_;
+  const std::function<void()> changed_;
+  const std::function<void(const std::string&)> unreadable_;
+  metrics::Counter* const steps_ended_;
+  metrics::Counter* const batches_ended_;
+  runbook::IdPool ids_;
+  std::map<std::int64_t, KnownDefinition> definitions_;  // by id of the runbook; a cache
+  std::set<runbook::Ref> told_unreadable_;
+  std::vector<std::int64_t> adopted_;  // at start, by the command before
+};
+
+}  // namespace baton::engine

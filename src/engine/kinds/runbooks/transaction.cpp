@@ -1,0 +1,324 @@
+#include "engine/kinds/runbooks/transaction.hpp"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "base/mutant.hpp"
+
+namespace baton::engine {
+
+using runbook::Needs;
+using runbook::Ref;
+
+namespace {
+
+// Whatever cannot be read is found out again when it is decided on.
+template <class Foresee>
+void unless_unreadable(Foresee&& foresee) {
+  try {
+    foresee();
+  } catch (const runbook::Unreadable&) {
+  }
+}
+
+}  // namespace
+
+RunbookTransaction::Round::Round(Runbooks& kind)
+    : ledger([&kind](const runbook::Runbook& row) { return kind.definition(row); }, kind.ids_) {}
+
+RunbookTransaction::RunbookTransaction(Runbooks& kind, Turn turn) : kind_(kind), turn_(turn) {
+  round_.emplace(kind);
+}
+
+Result<> RunbookTransaction::restart() {
+  std::map<runbook::Table, std::size_t> wanted;
+  for (const runbook::Table table : round_->ids_wanted) wanted[table] = round_->ledger.ids_taken(table);
+  round_->ledger.return_ids();
+  round_.emplace(kind_);
+  for (const auto& [table, taken] : wanted) TRY(kind_.reserve_ids(turn_.store, table, taken));
+  return {};
+}
+
+// ---- loading
+
+// False: everything was known already.
+Result<bool> RunbookTransaction::load_needs(Needs needs) {
+  std::erase_if(needs, [&](const runbook::Need& need) { return round_->ledger.knows(need); });
+  if (needs.empty()) return false;
+  TRY_ASSIGN(auto loaded, turn_.store.load(std::vector<runbook::Need>(needs.begin(), needs.end())));
+  round_->ledger.add(std::move(loaded), needs);
+  return true;
+}
+
+// A round of loading may tell what the next one needs: step, phase, batch, runbook.
+template <class Foresee>
+Result<> RunbookTransaction::load_rounds(Foresee&& foresee) {
+  constexpr int rounds_max = 8;
+  for (int round = 0; round < rounds_max; ++round) {
+    Needs needs;
+    foresee(needs);
+    TRY_ASSIGN(const bool more, load_needs(std::move(needs)));
+    if (!more) break;
+  }
+  return {};
+}
+
+void RunbookTransaction::foresee(const Command& command, Needs& needs) {
+  using What = runbook::Need::What;
+  const auto job = [&](const std::string& task_id) {
+    if (const auto named = runbook::parse_job_id(task_id)) runbook::foresee(named->ref, round_->ledger, needs);
+  };
+  const auto batch = [&](std::int64_t id) { runbook::foresee(Ref{runbook::Kind::batch, id}, round_->ledger, needs); };
+  const auto of_version = [&](std::int64_t id) {
+    if (id != 0) needs.insert({.what = What::runbook, .id = id});
+  };
+  std::visit(overloaded{
+                 [&](const RunbookEvent& c) { runbook::foresee(c.message, round_->ledger, needs); },
+                 [&](const ReportResult& c) { job(c.task_id); },
+                 [&](const TaskNote& c) {
+                   if (const auto named = runbook::parse_job_id(c.task_id))
+                     runbook::foresee_handout(named->ref, round_->ledger, needs);
+                 },
+                 [&](const Heartbeat& c) {
+                   for (const TaskLease& lease : c.tasks)
+                     if (const auto named = runbook::parse_job_id(lease.task_id))
+                       runbook::foresee_handout(named->ref, round_->ledger, needs);
+                 },
+                 [&](const ReturnTasks& c) {
+                   for (const TaskLease& lease : c.tasks) job(lease.task_id);
+                 },
+                 [&](const PublishRunbook& c) {
+                   needs.insert({.what = What::runbook_named, .n = 0, .text = c.definition->name});
+                   needs.insert({.what = What::latest_version, .text = c.definition->name});
+                 },
+                 [&](const AddMembers& c) {
+                   batch(c.batch_id);
+                   of_version(c.of_runbook);
+                   for (const runbook::DataRow& row : c.members)
+                     needs.insert({.what = What::members_named, .id = c.batch_id, .text = row.member_key});
+                 },
+                 [&](const OpenBatch& c) { of_version(c.of_runbook); },
+                 [&](const NoteSync& c) { of_version(c.runbook_id); },
+                 [&](const RefreshMembers& c) {
+                   of_version(c.of_runbook);
+                   for (const auto& one : c.members) needs.insert({.what = What::member, .id = one.member_id});
+                 },
+                 [&](const RemoveMembers& c) {
+                   batch(c.batch_id);
+                   of_version(c.of_runbook);
+                   for (const std::int64_t id : c.member_ids) {
+                     needs.insert({.what = What::member, .id = id});
+                     needs.insert({.what = What::steps_of_member, .id = id});
+                     needs.insert({.what = What::removals_of, .id = id});
+                   }
+                 },
+                 [&](const SyncData& c) { needs.insert({.what = What::runbook, .id = c.runbook_id}); },
+                 [&](const StartBatch& c) { batch(c.batch_id), of_version(c.of_runbook); },
+                 [&](const ChangeBatch& c) { batch(c.batch_id); },
+                 [&](const RetryMembers& c) { batch(c.batch_id); },
+                 [&](const ChangeStep& c) { runbook::foresee(c.ref, round_->ledger, needs); },
+                 [&](const AdoptPhases& c) {
+                   for (const std::int64_t id : c.phase_ids) needs.insert({.what = What::phase, .id = id});
+                 },
+                 [&](const ReplayTask& c) { job(c.task_id); },
+                 [&](const auto&) {},
+             },
+             command);
+}
+
+Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const Timer> timers) {
+  for (const Timer& timer : timers)
+    if (kind_.takes(timer)) round_->timers.push_back(std::get<runbook::Timer>(timer));
+  TRY(load_needs(learnt_.needs));
+  TRY(load_rounds([&](Needs& needs) {
+    for (const Item& item : items) unless_unreadable([&] { foresee(item.command, needs); });
+    for (const runbook::Timer& timer : round_->timers)
+      unless_unreadable([&] { runbook::foresee(Ref{timer.kind, timer.id}, round_->ledger, needs); });
+  }));
+  choose_walks();
+  TRY(load_rounds([&](Needs& needs) {
+    for (const runbook::Timer& timer : round_->walks)
+      runbook::foresee_chunk(Ref{timer.kind, timer.id}, kind_.policy_, round_->ledger, needs);
+  }));
+  return write_data(items);
+}
+
+// A chunk of a walk may bring thousands of rows: only few have their turn in one batch. The others stay due.
+void RunbookTransaction::choose_walks() {
+  for (const runbook::Timer& timer : round_->timers) {
+    if (round_->walks.size() >= kind_.walks_max_) return;
+    try {
+      if (runbook::is_chunk({timer.kind, timer.id}, round_->ledger)) round_->walks.insert(timer);
+    } catch (const runbook::NotLoaded&) {  // a row that is gone: deciding finds out
+    } catch (const runbook::Unreadable&) {
+    }
+  }
+}
+
+// What the source of a runbook said goes to its table, in a transaction of its own; once, however often the
+// batch is decided.
+Result<> RunbookTransaction::write_data(std::span<const Item> items) {
+  if (std::exchange(learnt_.data_written, true)) return {};
+  for (const Item& item : items) {
+    const auto* sync = std::get_if<SyncData>(&item.command);
+    const auto* book = sync ? round_->ledger.runbook(sync->runbook_id) : nullptr;
+    if (!book || !book->row.is_active || book->row.data_table_name.empty()) continue;
+    runbook::DataRows out{.table = book->row.data_table_name,
+                          .rows = sync->rows,
+                          .seen_at = sync->seen_at,
+                          .finish = sync->finish};
+    boost::system::error_code error;
+    const auto first = boost::json::parse(out.rows.empty() ? "{}" : out.rows.front().data.text, error);
+    if (!error && first.is_object())
+      for (const auto& entry : first.get_object()) out.columns.emplace_back(entry.key());
+    TRY(turn_.store.write_data(out));
+  }
+  return {};
+}
+
+// ---- deciding
+
+template <class Decide>
+bool RunbookTransaction::with_ledger(Decide&& decide, std::string& unreadable) {
+  try {
+    decide();
+    return true;
+  } catch (const runbook::NotLoaded& missing) {
+    round_->incomplete = true;
+    learnt_.needs.insert(missing.needs.begin(), missing.needs.end());
+  } catch (const runbook::NoIds& none) {
+    round_->incomplete = true;
+    round_->ids_wanted.insert(none.table);
+  } catch (const runbook::Unreadable& problem) {
+    round_->incomplete = true;  // rows may be half changed
+    unreadable = problem.message;
+  }
+  return false;
+}
+
+void RunbookTransaction::decide(std::size_t place, const Item& item) {
+  Reply reply;
+  std::string unreadable;
+  if (const auto it = learnt_.unreadable.find(place); it != learnt_.unreadable.end())
+    reply = Refused{Refusal::runbook_unreadable, it->second, {}};
+  else if (!with_ledger([&] { reply = reply_to(item.command); }, unreadable) && !unreadable.empty())
+    learnt_.unreadable.emplace(place, std::move(unreadable));
+  if (MUTANT(reply_before_commit)) return item.waiter->deliver(std::move(reply));
+  turn_.effects.emplace_back(Answer{item.waiter, std::move(reply)});
+}
+
+void RunbookTransaction::fire(const Timer& due) {
+  const auto& timer = std::get<runbook::Timer>(due);
+  if (learnt_.unreadable_timers.contains(timer)) return put_off(due, turn_.now + put_off_for);
+  std::string unreadable;
+  const bool decided = with_ledger(
+      [&] {
+        const Ref ref{timer.kind, timer.id};
+        if (runbook::is_chunk(ref, round_->ledger) && !round_->walks.contains(timer)) return;  // it stays due
+        runbook::timer_fired(ref, context());
+      },
+      unreadable);
+  if (decided || unreadable.empty()) return;
+  learnt_.unreadable_timers.insert(timer);
+  kind_.tell_unreadable({timer.kind, timer.id}, unreadable);
+}
+
+void RunbookTransaction::put_off(const Timer& timer, Time until) {
+  round_->put_off[std::get<runbook::Timer>(timer)] = until;
+}
+
+// ---- workers
+
+std::optional<Tenant> RunbookTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
+  bool renewed = false;
+  std::string unreadable;
+  if (!may_touch_jobs(caller) ||
+      !with_ledger([&] { renewed = runbook::renew(lease.task_id, lease.lease, context()); }, unreadable))
+    return std::nullopt;
+  return renewed ? std::optional{tenant_of_runbooks} : std::nullopt;
+}
+
+void RunbookTransaction::give_back(const TaskLease& lease, const std::string&) {
+  std::string unreadable;
+  (void)with_ledger([&] { (void)runbook::give_back(lease.task_id, lease.lease, context()); }, unreadable);
+}
+
+std::vector<Enqueue> RunbookTransaction::take_enqueued() {
+  std::vector<Enqueue> all;
+  for (runbook::Queued& q : round_->journal.queued)
+    all.push_back({{tenant_of_runbooks, std::move(q.queue)}, {0, q.queued_at, {}, q.ref}});
+  return all;
+}
+
+Result<> RunbookTransaction::load_tasks(std::span<const WaitingTask> tasks) {
+  return load_rounds([&](Needs& needs) {
+    for (const WaitingTask& task : tasks)
+      unless_unreadable([&] { runbook::foresee_handout(task.runbook_job, round_->ledger, needs); });
+  });
+}
+
+std::optional<Handout> RunbookTransaction::hand_out(const WaitingTask& task, const Poll& poll) {
+  const Ref ref = task.runbook_job;
+  std::optional<Handout> handout;
+  if (learnt_.unreadable_jobs.contains(ref)) return handout;
+  std::string unreadable;
+  const bool decided = with_ledger(
+      [&] {
+        if (!runbook::hand_out(ref, poll.worker, poll.heartbeats, context())) return;
+        const runbook::JobContext job = runbook::context_of(ref, round_->ledger);
+        const runbook::Execution& row = *job.row;
+        handout = Handout{.task_id = *row.job_id,
+                          .handler = row.function_name.value_or(""),
+                          .params = row.params_json.value_or(Json{"{}"}),
+                          .queue = row.worker_id,
+                          .timeout = std::chrono::seconds{row.timeout_sec.value_or(3600)},
+                          .retry_count = row.retry_count,
+                          .delivery_count = row.delivery_count,
+                          .lease = runbook::lease_token(row),
+                          .lease_until = *row.lease_until,
+                          .runbook = RunbookJob{job.batch_id, ref, job.runbook_name, job.runbook_version}};
+      },
+      unreadable);
+  if (!decided && !unreadable.empty()) {
+    learnt_.unreadable_jobs.insert(ref);
+    kind_.tell_unreadable(ref, unreadable);
+  }
+  return handout;
+}
+
+// ---- writing
+
+void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
+  std::vector<runbook::Timer> stray;
+  for (const runbook::Timer& timer : round_->timers)
+    if (!round_->put_off.contains(timer) && !round_->ledger.holds(timer)) stray.push_back(timer);
+  runbook::Writes& out = set.runbooks;
+  out = round_->ledger.take_writes();
+  const bool approved = std::ranges::any_of(
+      out.batches_changed, [](const auto& batch) { return batch.removals_approved.has_value(); });
+  if (kind_.changed_ && (approved || !out.runbooks_new.empty() || !out.runbooks_changed.empty()))
+    turn_.effects.emplace_back(Notify{kind_.changed_});
+  if (!learnt_.unreadable_jobs.empty())
+    turn_.effects.emplace_back(MatchAllAt{turn_.now + std::chrono::seconds{5}});
+  if (kind_.steps_ended_) {
+    turn_.effects.emplace_back(Count{kind_.steps_ended_, round_->journal.steps_ended});
+    turn_.effects.emplace_back(Count{kind_.batches_ended_, round_->journal.batches_ended});
+  }
+  std::int64_t event_id = first_event_id(commit_number);
+  out.events_new = std::move(round_->journal.events);
+  for (runbook::BatchEvent& event : out.events_new) event.event_id = event_id++;
+  std::int64_t log_id = first_event_id(commit_number);
+  for (workflow::LogLine& line : round_->logs) {
+    line.log_id = log_id++;
+    set.logs_new.push_back(std::move(line));
+  }
+  // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.
+  out.timers_gone.insert(out.timers_gone.end(), stray.begin(), stray.end());
+  // What cannot be obeyed is tried again later. Its row, which may be unreadable, keeps its time, now in the past.
+  for (const auto& [timer, until] : round_->put_off) {
+    out.timers_gone.push_back(timer);
+    out.timers_new.push_back({until, timer.kind, timer.id});
+  }
+}
+
+}  // namespace baton::engine

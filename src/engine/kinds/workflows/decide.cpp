@@ -1,0 +1,197 @@
+// Deciding: each command and each due timer, in order, against the rows at hand.
+#include "base/mutant.hpp"
+#include "core/workflow/definition/input.hpp"
+#include "engine/kinds/workflows/transaction.hpp"
+
+namespace baton::engine {
+
+using namespace workflow;
+
+void WorkflowTransaction::fire(const engine::Timer& due) {
+  const auto& timer = std::get<workflow::Timer>(due);
+  unless_missing(&timer.job_id, [&] {
+    Run* found = run(timer.job_id);
+    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
+    if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
+      rows_.timers_stray.push_back(timer);
+      return;
+    }
+    if (is_chunk(*found, *ref) && !rows_.chunks.contains(timer)) return;  // it stays due
+    timer_fired(*found, *ref, kind_.policy_, turn_.now, rows_.journal);
+  });
+}
+
+void WorkflowTransaction::put_off(const engine::Timer& due, Time until) {
+  const auto& timer = std::get<workflow::Timer>(due);
+  Run* found = run(timer.job_id);
+  const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
+  if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
+    rows_.timers_stray.push_back(timer);
+    return;
+  }
+  found->at(*ref).state.timer_due = until;
+  found->at(*ref).changed = true;
+}
+
+void WorkflowTransaction::decide(std::size_t, const Item& item) {
+  const auto job_of = [](const std::string& task_id) {
+    const auto name = parse_task_id(task_id);
+    return name ? name->job_id : JobId{};
+  };
+  const auto with = [&](const JobId& job_id, auto&& decide_it) { unless_missing(&job_id, decide_it); };
+  std::visit(
+      overloaded{
+          [&](const SubmitJob& c) { unless_missing([&] { decide(c, item.waiter); }); },
+          [&](const AwaitJob& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
+          [&](const ChangeJob& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
+          [&](const DecideApproval& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
+          [&](const ExplainJob& c) { with(c.job_id, [&] { answer(item.waiter, decide(c)); }); },
+          [&](const ReplayTask& c) { with(job_of(c.task_id), [&] { decide(c, item.waiter); }); },
+          [&](const ReportResult& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },
+          [&](const TaskNote& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },
+          [&](const PublishWorkflow& c) { answer(item.waiter, decide(c)); },
+          [](const auto&) { ENSURE(false); },  // another kind's
+      },
+      item.command);
+}
+
+void WorkflowTransaction::decide(const SubmitJob& c, const std::shared_ptr<Waiter>& waiter) {
+  if (c.idempotency_key && !MUTANT(ignore_idempotency_key)) {
+    if (const auto it = rows_.keys.find({c.tenant, *c.idempotency_key}); it != rows_.keys.end()) {
+      if (it->second.request_hash != c.request_hash)
+        return answer(waiter, Refused{Refusal::idempotency_key_reused,
+                                      "this idempotency key was used before, for a different request",
+                                      {}});
+      return answer_job(waiter, run(it->second.job_id)->job, false, c.wait_until);
+    }
+  }
+  if (auto refused = create_job(c)) return answer(waiter, *std::move(refused));
+  answer_job(waiter, run(c.job_id)->job, true, c.wait_until);
+}
+
+std::optional<Refused> WorkflowTransaction::create_job(const SubmitJob& c) {
+  const auto* known = definition({c.tenant, c.workflow_id, c.version});
+  if (!known) {
+    std::string which = "there is no workflow '" + c.workflow_id + "'";
+    if (c.version > 0) which += " in version " + std::to_string(c.version);
+    return Refused{Refusal::workflow_not_found, std::move(which), {}};
+  }
+  auto input = check_input(*known->definition, c.input_data);
+  if (!input)
+    return Refused{Refusal::invalid_input, "the input does not fit workflow '" + c.workflow_id + "'",
+                   std::move(input).error()};
+  std::optional<std::string> tags;
+  for (const std::string& tag : c.tags) {
+    tags = tags ? *tags + "," + quoted(tag) : "[" + quoted(tag);
+    rows_.tags_new.push_back({c.tenant, tag, c.job_id});
+  }
+  if (tags) *tags += "]";
+  Run created =
+      create({c.job_id, c.tenant, known->definition->version, *std::move(input), c.traceparent, c.priority,
+              std::move(tags), c.delay ? std::optional{turn_.now + *c.delay} : c.due_at, c.rerun_of},
+             known->definition, kind_.policy_, turn_.now, rows_.journal);
+  rows_.runs.try_emplace(c.job_id, std::move(created));
+  if (c.idempotency_key) {
+    rows_.keys_new.push_back({c.tenant, *c.idempotency_key, c.job_id, c.request_hash});
+    rows_.keys.insert_or_assign({c.tenant, *c.idempotency_key}, rows_.keys_new.back());
+    if (MUTANT(ignore_idempotency_key)) rows_.keys_new.pop_back();
+  }
+  return std::nullopt;
+}
+
+// The job, if it is the tenant's; otherwise the caller is told that there is none.
+Run* WorkflowTransaction::run_of(const Tenant& tenant, const JobId& job_id, const std::shared_ptr<Waiter>& waiter) {
+  Run* found = run(job_id);
+  if (found && found->job.tenant == tenant) return found;
+  answer(waiter, Refused{Refusal::job_not_found, "there is no job '" + job_id.value + "'", {}});
+  return nullptr;
+}
+
+void WorkflowTransaction::decide(const AwaitJob& c, const std::shared_ptr<Waiter>& waiter) {
+  if (const Run* found = run_of(c.tenant, c.job_id, waiter))
+    answer_job(waiter, found->job, c.created, c.wait_until);
+}
+
+void WorkflowTransaction::decide(const ChangeJob& c, const std::shared_ptr<Waiter>& waiter) {
+  Run* found = run_of(c.tenant, c.job_id, waiter);
+  if (!found) return;
+  const Policy& policy = kind_.policy_;
+  const JobStatus status = found->job.status;
+  bool done = false;
+  switch (c.what) {
+    // Cancelling what is cancelled already is what a client does that did not hear the first answer.
+    case ChangeJob::What::cancel:
+      done = cancel(*found, c.by, c.reason, policy, turn_.now, rows_.journal) || status == JobStatus::cancelled;
+      break;
+    case ChangeJob::What::pause: done = pause(*found, c.by, c.reason, policy, turn_.now, rows_.journal); break;
+    case ChangeJob::What::resume: done = resume(*found, c.by, c.reason, policy, turn_.now, rows_.journal); break;
+    case ChangeJob::What::retry: done = retry(*found, c.by, c.reason, policy, turn_.now, rows_.journal); break;
+  }
+  if (done) return answer_job(waiter, found->job, false, turn_.now);
+  const bool retried = c.what == ChangeJob::What::retry;
+  answer(waiter,
+         Refused{retried ? Refusal::job_not_failed : Refusal::job_ended,
+                 retried ? "only a FAILED job can be retried; this one is " + std::string(name(status))
+                         : "the job has ended as " + std::string(name(status)),
+                 {}});
+}
+
+void WorkflowTransaction::decide(const DecideApproval& c, const std::shared_ptr<Waiter>& waiter) {
+  Run* found = run_of(c.tenant, c.job_id, waiter);
+  if (!found) return;
+  const auto node = found->definition->find(c.node_id);
+  if (!node)
+    return answer(waiter, Refused{Refusal::node_not_found, "the job has no node '" + c.node_id + "'", {}});
+  if (decide_approval(*found, *node, c.approved, c.by, c.comment, kind_.policy_, turn_.now, rows_.journal) ||
+      was_decided(*found, *node, c.approved))
+    return answer_job(waiter, found->job, false, turn_.now);
+  answer(waiter, Refused{Refusal::not_waiting,
+                         "node '" + c.node_id + "' does not wait for an approval: its type is " +
+                             std::string(name(found->definition->nodes[*node].type)) + " and its status " +
+                             std::string(name(found->at(*node).state.status)),
+                         {}});
+}
+
+void WorkflowTransaction::decide(const ReplayTask& c, const std::shared_ptr<Waiter>& waiter) {
+  const auto found = task(c.task_id, c.tenant);
+  if (!found)
+    return answer(waiter, Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}});
+  Run& r = *found->run;
+  if (!r.at(found->ref).state.dead_at)
+    return answer(waiter, Refused{Refusal::not_dead, "task '" + c.task_id + "' is not a dead letter", {}});
+  if (!retry(r, c.by, "", kind_.policy_, turn_.now, rows_.journal))
+    return answer(waiter,
+                  Refused{Refusal::job_not_failed,
+                          "its job is " + std::string(name(r.job.status)) +
+                              " and goes on or has ended without it; only a FAILED one can be retried",
+                          {}});
+  answer_job(waiter, r.job, false, turn_.now);
+}
+
+Reply WorkflowTransaction::decide(const PublishWorkflow& c) {
+  const std::string& id = c.definition->workflow_id;
+  const auto* latest = definition({c.tenant, id, 0});
+  const std::int32_t newest = latest ? latest->definition->version : 0;
+  if (c.definition->version > 0) {
+    if (const auto* same = definition({c.tenant, id, c.definition->version})) {
+      if (same->text == c.text) return WorkflowReply{id, c.definition->version, false};
+      return Refused{Refusal::version_exists,
+                     "version " + std::to_string(c.definition->version) + " of workflow '" + id +
+                         "' was published with another text; the next free one is " +
+                         std::to_string(newest + 1),
+                     {}};
+    }
+  } else if (latest && latest->text == c.text) {
+    return WorkflowReply{id, newest, false};
+  }
+  auto definition = std::make_shared<Definition>(*c.definition);
+  if (definition->version == 0) definition->version = newest + 1;
+  const std::int32_t version = definition->version;
+  const KnownDefinition known{std::move(definition), c.text};
+  rows_.published[{c.tenant, id, version}] = known;
+  if (version > newest) rows_.published[{c.tenant, id, 0}] = known;
+  rows_.workflows_new.push_back({c.tenant, id, version, c.text, turn_.now});
+  return WorkflowReply{id, version, true};
+}
+
+}  // namespace baton::engine

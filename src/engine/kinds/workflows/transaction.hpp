@@ -1,0 +1,138 @@
+// The jobs of one batch: loaded in bulk, in two rounds (the rows that messages name, then those that deciding
+// about them is likely to touch), decided on, handed out and written. A job that turns out to need more is
+// loaded whole, and the batch decided again.
+//
+//   load.cpp      what messages and timers will need
+//   decide.cpp    commands and timers
+//   tasks.cpp     what workers say and get
+//   write.cpp     rows, effects, what is remembered
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "engine/kinds/workflows/workflows.hpp"
+
+namespace baton::engine {
+
+[[nodiscard]] inline Subject subject_of(const workflow::JobId& job_id) {
+  return {Subject::Type::job, {}, job_id.value};
+}
+
+class WorkflowTransaction final : public Transaction {
+ public:
+  WorkflowTransaction(Workflows& kind, Turn turn) : kind_(kind), turn_(turn) {}
+
+  [[nodiscard]] Result<> load(std::span<const Item> items, std::span<const Timer> timers) override;
+  void decide(std::size_t place, const Item& item) override;
+  void fire(const Timer& timer) override;
+  void put_off(const Timer& timer, Time until) override;
+  // More events than a commit can number.
+  [[nodiscard]] bool is_full() const override { return rows_.journal.events.size() > kind_.events_max_; }
+
+  [[nodiscard]] std::vector<Enqueue> take_enqueued() override;
+  [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
+  [[nodiscard]] std::optional<Handout> hand_out(const WaitingTask& task, const Poll& poll) override;
+  [[nodiscard]] std::optional<Tenant> renew(const TaskLease& lease, const std::optional<Tenant>& caller) override;
+  void give_back(const TaskLease& lease, const std::string& reason) override;
+
+  [[nodiscard]] bool is_incomplete() const override { return !rows_.missing.empty(); }
+  [[nodiscard]] Result<> restart() override;
+  [[nodiscard]] Result<> complete() override;
+  void write(WriteSet& out, std::int64_t commit_number) override;
+  void committed() override;
+
+ private:
+  struct JobAnswer {  // how the job is after the batch; when it has ended, if the caller waits for that
+    std::shared_ptr<Waiter> waiter;
+    workflow::JobId job_id;
+    bool created = false;
+    Time wait_until{};
+  };
+  struct Task {
+    workflow::Run* run = nullptr;
+    workflow::NodeRef ref;
+    std::int32_t retry_count = 0;
+  };
+  using Messages = std::map<std::pair<const workflow::Run*, workflow::NodeRef>, std::int32_t>;
+
+  // ---- load
+  [[nodiscard]] Result<> load_named(std::span<const Item> items, std::span<const Timer> timers);
+  [[nodiscard]] Result<> load_neighbours(std::span<const Item> items, std::span<const Timer> timers);
+  [[nodiscard]] Result<> load_explained(std::span<const Item> items);
+  [[nodiscard]] Result<> load_runs(LoadRequest request);
+  [[nodiscard]] Result<> load_definitions(const std::vector<workflow::Job>& jobs);
+  void want(LoadRequest& request, const Command& command) const;
+  void want_task(LoadRequest& request, const std::string& task_id) const;
+  static void want_node(LoadRequest& request, const workflow::JobId& job_id, const std::string& node_id);
+  static void want_all_nodes(LoadRequest& request, const workflow::Run& run);
+  static void want_touched(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node);
+  void want_after_report(LoadRequest& request, const Task& task, const ReportResult& report,
+                         const Messages& messages);
+  void want_after_timer(LoadRequest& request, const Task& task);
+  void want_items(LoadRequest& request, workflow::Run& run, workflow::NodeIndex fan_out,
+                  workflow::NodeIndex walker, std::int32_t from) const;
+  void choose_chunks(std::span<const Timer> timers);
+  [[nodiscard]] static bool is_chunk(const workflow::Run& run, workflow::NodeRef ref);
+
+  // ---- decide
+  void decide(const SubmitJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const AwaitJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const ChangeJob& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const DecideApproval& command, const std::shared_ptr<Waiter>& waiter);
+  void decide(const ReplayTask& command, const std::shared_ptr<Waiter>& waiter);
+  [[nodiscard]] Reply decide(const ExplainJob& command);
+  [[nodiscard]] Reply decide(const PublishWorkflow& command);
+  [[nodiscard]] Reply decide(const ReportResult& command);
+  [[nodiscard]] Reply decide(const TaskNote& command);
+  // A message that needs rows which nobody foresaw is decided again, with all others, when its job has been
+  // loaded whole; what else is said of that job in this batch would be decided on half-changed rows, and waits
+  // for it.
+  template <class Decide>
+  void unless_missing(const workflow::JobId* job_id, Decide&& decide) {
+    if (!job_id || !rows_.missing.contains(*job_id)) unless_missing(decide);
+  }
+  template <class Decide>
+  void unless_missing(Decide&& decide) {
+    try {
+      decide();
+    } catch (const workflow::NotLoaded& not_loaded) {
+      rows_.missing.insert(not_loaded.job_id);
+    }
+  }
+  [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
+  [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
+  [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id);
+  [[nodiscard]] workflow::Run* run_of(const Tenant& tenant, const workflow::JobId& job_id,
+                                      const std::shared_ptr<Waiter>& waiter);
+  [[nodiscard]] std::optional<Task> task(const std::string& task_id, const std::optional<Tenant>& tenant);
+  void answer(const std::shared_ptr<Waiter>& waiter, Reply reply);
+  void answer_job(const std::shared_ptr<Waiter>& waiter, const workflow::Job& job, bool created, Time wait_until);
+
+  // ---- write
+  void write_answers();
+
+  // What one round of deciding works on; a restart begins with nothing of it.
+  struct Rows {
+    std::map<workflow::JobId, workflow::Run> runs;
+    std::unordered_map<std::string, workflow::TaskResult> stored_results;
+    std::map<std::pair<Tenant, std::string>, workflow::IdempotencyKey> keys;
+    std::map<WorkflowKey, KnownDefinition> published;
+    std::set<workflow::JobId> missing;
+    std::set<workflow::Timer> chunks;  // the steps of large fan-outs that have their turn
+    std::vector<workflow::Timer> timers_stray;
+    std::vector<JobAnswer> answers;
+    workflow::Journal journal;
+    std::vector<workflow::IdempotencyKey> keys_new;
+    std::vector<workflow::Workflow> workflows_new;
+    std::vector<workflow::JobTag> tags_new;
+  };
+
+  Workflows& kind_;
+  const Turn turn_;
+  std::set<workflow::JobId> whole_;  // learnt: jobs to be loaded with all their nodes and documents
+  Rows rows_;
+};
+
+}  // namespace baton::engine

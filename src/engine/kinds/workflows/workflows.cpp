@@ -1,0 +1,63 @@
+#include "engine/kinds/workflows/workflows.hpp"
+
+#include "engine/kinds/workflows/transaction.hpp"
+
+namespace baton::engine {
+
+Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
+    : policy_(options.policy),
+      chunks_max_(options.chunks_max),
+      events_max_(options.events_max),
+      jobs_created_(metrics.jobs_created),
+      jobs_ended_(metrics.jobs_ended),
+      progressions_(options.expansions_max) {}
+
+bool Workflows::takes(const Command& command) const {
+  return std::visit(overloaded{
+                        [](const SubmitJob&) { return true; },
+                        [](const AwaitJob&) { return true; },
+                        [](const ChangeJob&) { return true; },
+                        [](const DecideApproval&) { return true; },
+                        [](const ExplainJob&) { return true; },
+                        [](const PublishWorkflow&) { return true; },
+                        // A task that is nobody's is refused here.
+                        [](const ReplayTask& c) { return !runbook::parse_job_id(c.task_id); },
+                        [](const ReportResult& c) { return !runbook::parse_job_id(c.task_id); },
+                        [](const TaskNote& c) { return !runbook::parse_job_id(c.task_id); },
+                        [](const auto&) { return false; },
+                    },
+                    command);
+}
+
+bool Workflows::takes_task(std::string_view task_id) const {
+  return workflow::parse_task_id(task_id).has_value();
+}
+
+std::unique_ptr<Transaction> Workflows::begin(Turn turn) {
+  definitions_.trim();
+  return std::make_unique<WorkflowTransaction>(*this, turn);
+}
+
+// A publishing whose outcome was in doubt may have happened, so what is known of the latest versions is dropped.
+void Workflows::opened(Time now) {
+  policy_.opened_at = now;
+  definitions_.clear();
+}
+
+// That worker is gone for sure, so nobody waits for its leases to run out.
+Result<std::optional<Command>> Workflows::at_start(Store& store) {
+  constexpr std::size_t chunk = 1'000;
+  LoadRequest request;
+  TRY_ASSIGN(request.nodes, store.running_builtin(chunk));
+  if (request.nodes.empty()) return std::nullopt;
+  if (request.nodes == taken_back_)
+    return fail(Code::invalid, "tasks of the built-in worker cannot be taken back");
+  TRY_ASSIGN(const Loaded loaded, store.load(request));
+  ReturnTasks back{.tasks = {}, .reason = "the server was restarted"};
+  for (const workflow::NodeState& node : loaded.nodes)
+    back.tasks.push_back({*node.task_id, workflow::lease_token(node)});
+  taken_back_ = std::move(request.nodes);
+  return back;
+}
+
+}  // namespace baton::engine

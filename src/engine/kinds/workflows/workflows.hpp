@@ -1,0 +1,42 @@
+// Workflows as a kind of the engine: jobs, their nodes and tasks. What may happen to them is decided in
+// core/workflow; here it is loaded, handed over and written.
+#pragma once
+
+#include "engine/kind.hpp"
+#include "engine/kinds/workflows/definitions.hpp"
+#include "engine/kinds/workflows/progressions.hpp"
+#include "engine/options.hpp"
+
+namespace baton::engine {
+
+class Workflows final : public Kind {
+ public:
+  Workflows(const WriterOptions& options, const WriterMetrics& metrics);
+
+  [[nodiscard]] bool takes(const Command& command) const override;
+  [[nodiscard]] bool takes(const Timer& timer) const override {
+    return std::holds_alternative<workflow::Timer>(timer);
+  }
+  [[nodiscard]] bool takes(const WaitingTask& task) const override {
+    return task.runbook_job.kind == runbook::Kind::none;
+  }
+  [[nodiscard]] bool takes_task(std::string_view task_id) const override;
+  [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
+  void opened(Time now) override;
+  // Takes back what the built-in worker of an earlier process was running.
+  [[nodiscard]] Result<std::optional<Command>> at_start(Store& store) override;
+  void forget() override { progressions_.forget(); }
+
+ private:
+  friend class WorkflowTransaction;
+  workflow::Policy policy_;
+  const int chunks_max_;
+  const std::size_t events_max_;
+  metrics::Counter* const jobs_created_;
+  metrics::Counter* const jobs_ended_;
+  Definitions definitions_;
+  Progressions progressions_;
+  std::vector<NodeKey> taken_back_;  // at start, by the command before
+};
+
+}  // namespace baton::engine

@@ -1,0 +1,95 @@
+// Writing: the rows of the jobs, each once, and what follows from the commit.
+#include <algorithm>
+#include <iterator>
+
+#include "base/mutant.hpp"
+#include "engine/kinds/workflows/transaction.hpp"
+
+namespace baton::engine {
+
+using namespace workflow;
+
+namespace {
+
+void write_node(const JobId& id, Slot& slot, WriteSet& out) {
+  const NodeState& state = slot.state;
+  if (state.timer_due != slot.stored_timer) {
+    if (slot.stored_timer) out.timers_gone.push_back({*slot.stored_timer, id, state.node_id, state.item_index});
+    if (state.timer_due) out.timers_new.push_back({*state.timer_due, id, state.node_id, state.item_index});
+  }
+  if (slot.is_new)
+    out.nodes_new.push_back(std::move(slot.state));
+  else if (slot.changed)
+    out.nodes_changed.push_back(std::move(slot.state));
+}
+
+}  // namespace
+
+void WorkflowTransaction::answer(const std::shared_ptr<Waiter>& waiter, Reply reply) {
+  if (MUTANT(reply_before_commit)) return waiter->deliver(std::move(reply));
+  turn_.effects.emplace_back(Answer{waiter, std::move(reply)});
+}
+
+void WorkflowTransaction::answer_job(const std::shared_ptr<Waiter>& waiter, const Job& job, bool created,
+                                     Time wait_until) {
+  if (MUTANT(reply_before_commit) && wait_until <= turn_.now) return waiter->deliver(JobReply{job, created});
+  rows_.answers.push_back({waiter, job.job_id, created, wait_until});
+}
+
+// Those who ask for a job hear how it is after the whole batch, or wait for its end; those who have waited hear of
+// the ends in this batch.
+void WorkflowTransaction::write_answers() {
+  for (const JobId& id : rows_.journal.ended)
+    if (const Subject subject = subject_of(id); turn_.matching.is_awaited(subject))
+      turn_.effects.emplace_back(Ended{subject, JobReply{run(id)->job, false}});
+  for (JobAnswer& answer : rows_.answers) {
+    const Job& job = run(answer.job_id)->job;
+    if (answer.wait_until > turn_.now && !is_terminal(job.status))
+      turn_.effects.emplace_back(Await{std::move(answer.waiter), subject_of(job.job_id), answer.wait_until,
+                                       AwaitJob{job.tenant, job.job_id, {}, answer.created}, answer.created});
+    else
+      turn_.effects.emplace_back(Answer{std::move(answer.waiter), JobReply{job, answer.created}});
+  }
+}
+
+void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
+  // Event ids grow with the commits, so that they order a job's timeline without a counter in its row.
+  std::int64_t event_id = first_event_id(commit_number);
+  if (kind_.jobs_ended_) turn_.effects.emplace_back(Count{kind_.jobs_ended_, rows_.journal.ended.size()});
+  write_answers();
+  for (auto& [id, r] : rows_.runs) {
+    for (auto& slot : r.nodes)
+      if (slot) write_node(id, *slot, out);
+    for (auto& [ref, slot] : r.items) write_node(id, slot, out);
+    std::ranges::move(r.logs, std::back_inserter(out.logs_new));
+    std::ranges::move(r.results, std::back_inserter(out.task_results_new));
+    if (r.is_new)
+      out.jobs_new.push_back(std::move(r.job));
+    else if (r.row_changed())
+      out.jobs_changed.push_back(std::move(r.job));
+  }
+  if (kind_.jobs_created_) turn_.effects.emplace_back(Count{kind_.jobs_created_, out.jobs_new.size()});
+  std::ranges::move(rows_.timers_stray, std::back_inserter(out.timers_gone));
+  out.events_new = std::move(rows_.journal.events);
+  for (Event& event : out.events_new) event.event_id = event_id++;
+  // Readers find a job's events side by side; sorting keeps the writes side by side too.
+  std::ranges::stable_sort(out.events_new, {}, &Event::job_id);
+  std::int64_t log_id = first_event_id(commit_number);
+  for (LogLine& line : out.logs_new) line.log_id = log_id++;
+  out.tags_new = std::move(rows_.tags_new);
+  out.workflows_new = rows_.workflows_new;
+  out.idempotency_keys_new = std::move(rows_.keys_new);
+}
+
+void WorkflowTransaction::committed() {
+  for (const Workflow& row : rows_.workflows_new) {
+    const auto latest = rows_.published.find({row.tenant, row.workflow_id, 0});
+    const bool is_latest = latest != rows_.published.end() && latest->second.definition->version == row.version;
+    ENSURE(kind_.definitions_.add(row, is_latest));  // it was parsed to be published
+  }
+  for (auto& [id, r] : rows_.runs)
+    if (!r.expansions.empty() || !r.gatherings.empty()) kind_.progressions_.keep(id, r);
+  for (const JobId& id : rows_.journal.ended) kind_.progressions_.drop(id);
+}
+
+}  // namespace baton::engine

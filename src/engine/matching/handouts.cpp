@@ -1,0 +1,136 @@
+#include "engine/matching/handouts.hpp"
+
+#include <algorithm>
+
+#include "base/mutant.hpp"
+
+namespace baton::engine {
+
+namespace {
+// Params may be large: a reply and a batch are bounded by what they carry too.
+constexpr std::size_t reply_bytes_max = std::size_t{8} << 20;
+constexpr std::size_t batch_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t portion = 500;  // tasks that are loaded before it is looked how much they carry
+
+std::size_t bytes_of(const Handout& handout) {
+  return handout.params.text.size() + (handout.checkpoint ? handout.checkpoint->text.size() : 0);
+}
+}  // namespace
+
+Result<> Handouts::run(std::vector<Enqueue> enqueued) {
+  std::map<QueueKey, std::set<WaitingTask>> fresh;
+  for (Enqueue& work : enqueued)
+    if (matching_.queues().find(work.queue)) fresh[std::move(work.queue)].insert(std::move(work.task));
+  for (const QueueKey& key : matching_.to_match()) fresh[key];
+  for (auto& [key, tasks] : fresh) {
+    services_.push_back({.key = key, .fresh = std::move(tasks), .served = {}});
+    TRY(serve(services_.back()));
+  }
+  return {};
+}
+
+// The next of a queue, in its order: of what is known to wait, what the store has beyond that, and what this
+// batch made ready.
+Result<std::vector<WaitingTask>> Handouts::candidates(Service& service, std::size_t limit, bool& refilled) {
+  Queue& queue = *matching_.queues().find(service.key);
+  if (queue.ready.empty() && !queue.complete && !refilled) {
+    refilled = true;
+    TRY_ASSIGN(std::vector<WaitingTask> stored, store_.waiting(service.key, queue.window));
+    if (MUTANT(lose_queue_on_restart)) stored.clear();
+    queue.complete = stored.size() < queue.window;
+    queue.ready.insert(std::make_move_iterator(stored.begin()), std::make_move_iterator(stored.end()));
+  }
+  std::vector<WaitingTask> next;
+  const auto take = [&](std::set<WaitingTask>& from) {
+    next.push_back(std::move(from.extract(from.begin()).value()));
+  };
+  while (next.size() < limit) {
+    const bool fresh_first = !service.fresh.empty() && queue.precedes_rest(*service.fresh.begin()) &&
+                             (queue.ready.empty() || *service.fresh.begin() < *queue.ready.begin());
+    if (fresh_first)
+      take(service.fresh);
+    else if (!queue.ready.empty())
+      take(queue.ready);
+    else
+      break;
+  }
+  return next;
+}
+
+// The polls of one queue, first come, first served, each filled up before the next one.
+struct Handouts::Deal {
+  Service& service;
+  std::vector<const WaitingPoll*> polls;
+  std::size_t wanted = 0;  // by those that are left
+  std::size_t next = 0;
+  PollReply reply;
+  std::size_t reply_bytes = 0;
+
+  Deal(Service& s, const Queue& queue, std::size_t handouts_max) : service(s) {
+    for (const auto& [id, poll] : queue.polls) {
+      if (poll.waiter->gone()) {
+        service.served.push_back({service.key, id, {}});
+      } else if (wanted < handouts_max) {
+        polls.push_back(&poll);
+        wanted += poll.poll.max;
+      }
+    }
+  }
+  [[nodiscard]] bool is_over() const { return next == polls.size(); }
+  [[nodiscard]] const Poll& poll() const { return polls[next]->poll; }
+  void add(Handout handout) {
+    --wanted;
+    reply_bytes += bytes_of(handout);
+    reply.jobs.push_back(std::move(handout));
+    if (reply.jobs.size() == poll().max || reply_bytes > reply_bytes_max) close();
+  }
+  void close() {
+    service.served.push_back({service.key, polls[next]->id, std::exchange(reply, {})});
+    reply_bytes = 0;
+    ++next;
+  }
+};
+
+Result<> Handouts::serve(Service& service) {
+  Queue* queue = matching_.queues().find(service.key);
+  if (!queue) return {};
+  Deal deal(service, *queue, handouts_max_);
+  bool refilled = false;
+  std::size_t looks_left = 2 * handouts_max_;  // what is found to wait no longer costs a look too
+  while (!deal.is_over() && count_ < handouts_max_ && bytes_ < batch_bytes_max && looks_left > 0) {
+    TRY_ASSIGN(std::vector<WaitingTask> tasks,
+               candidates(service, std::min({handouts_max_ - count_, deal.wanted, portion}), refilled));
+    if (tasks.empty()) break;
+    looks_left -= std::min(looks_left, tasks.size());
+    TRY(source_.load_tasks(tasks));
+    std::size_t dealt = 0;
+    for (; dealt < tasks.size() && !deal.is_over() && bytes_ < batch_bytes_max; ++dealt) {
+      auto handout = source_.hand_out(tasks[dealt], deal.poll());
+      if (!handout) continue;
+      ++count_;
+      bytes_ += bytes_of(*handout);
+      deal.add(*std::move(handout));
+    }
+    // What nobody had room for waits on, in its place.
+    for (; dealt < tasks.size(); ++dealt) queue->ready.insert(std::move(tasks[dealt]));
+  }
+  if (!deal.reply.jobs.empty()) deal.close();
+  // Somebody still waits, and something may still wait too: the next batch goes on.
+  if (!deal.is_over() && (!queue->ready.empty() || !queue->complete || !service.fresh.empty()))
+    match_again_.insert(service.key);
+  return {};
+}
+
+void Handouts::take_effects(Effects& out) {
+  out.emplace_back(MatchAgain{std::move(match_again_)});
+  for (Service& service : services_) {
+    for (auto it = service.fresh.begin(); it != service.fresh.end();) {
+      auto node = service.fresh.extract(it++);
+      out.emplace_back(Enqueue{service.key, std::move(node.value())});
+    }
+    for (HandOut& handout : service.served) out.emplace_back(std::move(handout));
+  }
+  services_.clear();
+}
+
+}  // namespace baton::engine

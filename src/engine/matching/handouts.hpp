@@ -1,0 +1,53 @@
+// Handing out, within a batch: work that waits meets polls that wait, in the transaction that made it ready
+// where both are there already. What is given is an effect; the windows over the queues lose what was taken
+// from them at once, because a commit that fails forgets them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+
+#include "engine/effects.hpp"
+#include "engine/matching/matching.hpp"
+
+namespace baton::engine {
+
+// Loads tasks, in bulk, and gives one of them to the worker behind a poll.
+struct TaskSource {
+  virtual ~TaskSource() = default;
+  [[nodiscard]] virtual Result<> load_tasks(std::span<const WaitingTask> tasks) = 0;
+  [[nodiscard]] virtual std::optional<Handout> hand_out(const WaitingTask& task, const Poll& poll) = 0;
+};
+
+class Handouts {
+ public:
+  Handouts(Matching& matching, Store& store, TaskSource& source, std::size_t handouts_max)
+      : matching_(matching), store_(store), source_(source), handouts_max_(handouts_max) {}
+
+  // Serves all queues that have new work or unserved polls.
+  [[nodiscard]] Result<> run(std::vector<Enqueue> fresh);
+  [[nodiscard]] std::size_t count() const { return count_; }
+  void take_effects(Effects& out);
+
+ private:
+  struct Service {  // what one queue's polls get
+    QueueKey key;
+    std::set<WaitingTask> fresh;  // made ready in this batch and not handed out by it
+    std::vector<HandOut> served;
+  };
+  struct Deal;
+
+  [[nodiscard]] Result<> serve(Service& service);
+  [[nodiscard]] Result<std::vector<WaitingTask>> candidates(Service& service, std::size_t limit, bool& refilled);
+
+  Matching& matching_;
+  Store& store_;
+  TaskSource& source_;
+  const std::size_t handouts_max_;
+  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<Service> services_;
+  std::set<QueueKey> match_again_;
+};
+
+}  // namespace baton::engine

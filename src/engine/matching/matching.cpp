@@ -1,0 +1,114 @@
+#include "engine/matching/matching.hpp"
+
+#include <algorithm>
+
+namespace baton::engine {
+
+void Matching::add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now) {
+  QueueKey key{poll.tenant, poll.queue};
+  const std::uint64_t id = next_id_++;
+  deadlines_.insert({poll.wait_until, id, key});
+  workers_.polled(poll, now);
+  queues_.add_poll(key, {id, std::move(poll), std::move(waiter)});
+  to_match_.insert(std::move(key));
+}
+
+PollReply Matching::answer_poll(HandOut handout) {
+  const auto waiting = queues_.remove_poll(handout.queue, handout.poll);
+  if (!waiting) return std::move(handout.reply);
+  const Poll& poll = waiting->poll;
+  deadlines_.erase({poll.wait_until, handout.poll, std::nullopt});
+  for (const Handout& task : handout.reply.jobs)
+    workers_.took(poll.tenant, poll.worker, task.task_id, task.lease_until);
+  waiting->waiter->deliver(std::move(handout.reply));
+  queues_.drop_if_idle(handout.queue);
+  return {};
+}
+
+void Matching::enqueue(Enqueue work) {
+  if (Queue* queue = queues_.find(work.queue)) queue->append(std::move(work.task));
+}
+
+void Matching::forget_waiting() {
+  queues_.forget_ready();
+  match_all();
+}
+
+void Matching::match_all() {
+  for (QueueKey& key : queues_.keys()) to_match_.insert(std::move(key));
+}
+
+std::vector<WorkerInfo> Matching::list_workers(const std::optional<Tenant>& tenant, Time now) const {
+  std::vector<WorkerInfo> all = workers_.list(tenant, now);
+  std::set<std::pair<Tenant, std::string>> polling;
+  queues_.each_poll([&](const QueueKey& key, const WaitingPoll& poll) {
+    polling.emplace(key.tenant, poll.poll.worker);
+  });
+  for (WorkerInfo& worker : all) worker.polling = polling.contains({worker.tenant, worker.worker});
+  return all;
+}
+
+void Matching::add_wait(Await wait) {
+  const std::uint64_t id = next_id_++;
+  deadlines_.insert({wait.until, id, std::nullopt});
+  by_subject_[wait.subject].push_back(id);
+  waits_.emplace(id, std::move(wait));
+}
+
+Await Matching::take_wait(std::uint64_t id) {
+  const auto it = waits_.find(id);
+  ENSURE(it != waits_.end());
+  Await wait = std::move(it->second);
+  waits_.erase(it);
+  deadlines_.erase({wait.until, id, std::nullopt});
+  const auto others = by_subject_.find(wait.subject);
+  std::erase(others->second, id);
+  if (others->second.empty()) by_subject_.erase(others);
+  return wait;
+}
+
+void Matching::tell_end(const Ended& end) {
+  const auto found = by_subject_.find(end.subject);
+  if (found == by_subject_.end()) return;
+  const std::vector<std::uint64_t> ids = found->second;
+  for (const std::uint64_t id : ids) {
+    const Await wait = take_wait(id);
+    Reply reply = end.reply;
+    if (auto* job = std::get_if<JobReply>(&reply)) job->created = wait.created;
+    wait.waiter->deliver(std::move(reply));
+  }
+}
+
+std::vector<Item> Matching::take_overdue_waits(Time now) {
+  std::vector<Item> questions;
+  for (auto it = deadlines_.begin(); it != deadlines_.end() && it->at <= now;) {
+    const Deadline& deadline = *it++;
+    if (deadline.poll) continue;
+    Await wait = take_wait(deadline.id);
+    questions.push_back({std::move(wait.question), std::move(wait.waiter)});
+  }
+  return questions;
+}
+
+std::vector<Item> Matching::take_all_waits() { return take_overdue_waits(Time::max()); }
+
+void Matching::time_out_polls(Time now) {
+  for (auto it = deadlines_.begin(); it != deadlines_.end() && it->at <= now;) {
+    if (!it->poll) {
+      ++it;
+      continue;
+    }
+    if (const auto poll = queues_.remove_poll(*it->poll, it->id)) poll->waiter->deliver(PollReply{});
+    queues_.drop_if_idle(*it->poll);
+    it = deadlines_.erase(it);
+  }
+}
+
+void Matching::end_all_polls() { time_out_polls(Time::max()); }
+
+std::optional<Time> Matching::next_deadline() const {
+  if (deadlines_.empty()) return std::nullopt;
+  return deadlines_.begin()->at;
+}
+
+}  // namespace baton::engine

@@ -1,0 +1,72 @@
+// Where work that waits meets workers that wait, and where callers wait for something to end. Belongs to the
+// node, in memory only: what waits for a worker is rows of the store, a poll or a wait is somebody's open
+// connection.
+//
+// Owned by the engine's thread.
+#pragma once
+
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/effects.hpp"
+#include "engine/matching/queues.hpp"
+#include "engine/matching/workers.hpp"
+
+namespace baton::engine {
+
+class Matching {
+ public:
+  explicit Matching(std::size_t queue_window) : queues_(queue_window) {}
+
+  // ---- workers ----
+  void add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now);
+  // Answers the poll. What it was given comes back when it is not there any more: its time ran out while the
+  // outcome of a commit was unknown.
+  [[nodiscard]] PollReply answer_poll(HandOut handout);
+  void enqueue(Enqueue work);
+  // What is known to wait may not be true any more: the store is asked again.
+  void forget_waiting();
+  [[nodiscard]] const std::set<QueueKey>& to_match() const { return to_match_; }
+  void match_again(std::set<QueueKey> queues) { to_match_ = std::move(queues); }
+  void match_all();
+  [[nodiscard]] Queues& queues() { return queues_; }
+  [[nodiscard]] Workers& workers() { return workers_; }
+  [[nodiscard]] const Workers& workers() const { return workers_; }
+  [[nodiscard]] std::vector<WorkerInfo> list_workers(const std::optional<Tenant>& tenant, Time now) const;
+
+  // ---- waits ----
+  void add_wait(Await wait);
+  [[nodiscard]] bool is_awaited(const Subject& subject) const { return by_subject_.contains(subject); }
+  void tell_end(const Ended& end);
+  // The questions of those whose time is up, and of all of them.
+  [[nodiscard]] std::vector<Item> take_overdue_waits(Time now);
+  [[nodiscard]] std::vector<Item> take_all_waits();
+
+  // ---- time ----
+  void time_out_polls(Time now);
+  void end_all_polls();
+  [[nodiscard]] std::optional<Time> next_deadline() const;
+
+ private:
+  struct Deadline {
+    Time at;
+    std::uint64_t id = 0;
+    std::optional<QueueKey> poll;  // none: a wait
+    friend bool operator<(const Deadline& a, const Deadline& b) {
+      return std::tie(a.at, a.id) < std::tie(b.at, b.id);
+    }
+  };
+  [[nodiscard]] Await take_wait(std::uint64_t id);
+
+  Queues queues_;
+  Workers workers_;
+  std::set<QueueKey> to_match_;  // in the next batch, whatever it brings
+  std::uint64_t next_id_ = 1;
+  std::unordered_map<std::uint64_t, Await> waits_;
+  std::unordered_map<Subject, std::vector<std::uint64_t>, HashSubject> by_subject_;
+  std::set<Deadline> deadlines_;
+};
+
+}  // namespace baton::engine

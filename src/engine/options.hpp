@@ -1,0 +1,47 @@
+// What the engine is set to, and what it counts.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/metrics.hpp"
+#include "core/runbook/machine/machine.hpp"
+#include "core/workflow/machine/machine.hpp"
+#include "ports/call_commands.hpp"
+
+namespace baton::engine {
+
+struct WriterOptions {
+  workflow::Policy policy;
+  runbook::Policy runbooks;
+  std::size_t timers_max = 1'000;     // due timers taken into one batch
+  std::size_t handouts_max = 1'000;   // tasks handed out in one batch
+  int chunks_max = 4;                 // steps of large fan-outs in one batch: others are to get their turn
+  std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
+  std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks
+  std::size_t events_max = 500'000;   // of one batch, which a commit can number
+  int walks_max = 1;                  // chunks of members of runbooks in one batch
+  std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
+  std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
+  std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
+  std::function<void(const std::string&)> unreadable;  // a row of runbooks that cannot be worked with, once for each
+};
+
+// What the writer and the kinds count; null pointers count nothing.
+struct WriterMetrics {
+  metrics::Counter* batches = nullptr;
+  metrics::Counter* commands = nullptr;
+  metrics::Counter* jobs_created = nullptr;
+  metrics::Counter* jobs_ended = nullptr;
+  metrics::Counter* handouts = nullptr;
+  metrics::Counter* timers = nullptr;
+  metrics::Counter* redecided = nullptr;
+  metrics::Counter* postponed = nullptr;
+  metrics::Counter* commit_failures = nullptr;
+  metrics::Counter* steps_ended = nullptr;
+  metrics::Counter* batches_ended = nullptr;
+  metrics::Histogram* commit_seconds = nullptr;
+};
+
+}  // namespace baton::engine
