@@ -17,7 +17,7 @@ enum class Mutant {
   release_unknown_as_done,     // a commit of unknown outcome is taken for a success
   redo_unknown_blindly,        // … or done again though it happened
   deliveries_never_counted,    // a poison task is handed out for ever
-  fire_timer_early,            // a lease is taken away before it has run out
+  lease_cut_short,             // a lease is taken away before it has run out
   keep_running_after_failure,  // a failed job's other nodes go on
   lose_queue_on_restart,       // what waits for a worker is forgotten by a restart
   join_does_not_wait,          // a join runs after its first dependency
@@ -38,7 +38,6 @@ enum class Mutant {
   runbook_retry_forgotten,        // a failed step is never tried again
   runbook_pause_ignored,          // a paused batch hands out
   runbook_lease_timer_forgotten,  // a dead worker is never noticed
-  runbook_lease_cut_short,        // a lease is taken away before it has run out
   runbook_terminal_changes,       // a late result changes what has ended
   runbook_old_attempt_accepted,   // the result of an earlier attempt or poll counts
   runbook_stale_lease_accepted,   // a zombie's result overwrites its successor's

@@ -132,7 +132,7 @@ struct TaskCheckpoint {
   Json data;
 };
 struct TaskLog {
-  std::vector<workflow::LogText> lines;
+  std::vector<delivery::LogText> lines;
 };
 struct TaskNote {
   std::optional<workflow::Tenant> tenant;

@@ -211,7 +211,7 @@ Task<Response> report_log(Call& call) {
   TaskLog log;
   for (const auto& item : fields.required_array("lines", batch_max)) {
     Fields line(item, fmt::format("lines[{}]", log.lines.size()), errors);
-    workflow::LogText text{.stream = line.text("stream", 20).value_or("log"),
+    delivery::LogText text{.stream = line.text("stream", 20).value_or("log"),
                            .at = line.time("at").value_or(call.services.clock.now()),
                            .text = clean_text(line.prose("text").value_or(""), 16 << 10)};
     log.lines.push_back(std::move(text));

@@ -19,11 +19,10 @@ std::string_view prefix(const Job& job) {
 }
 
 Duration retry_delay(const Execution& row) {
-  const std::int64_t interval = std::max(row.retry_interval_sec.value_or(60), 0);  // others write these rows too
-  if (row.retry_backoff != "exponential") return std::chrono::seconds{interval};
-  const std::int64_t most = row.retry_max_interval_sec.value_or(24 * 3600);
-  const int doublings = std::clamp(row.retry_count, 0, 30);
-  return std::chrono::seconds{std::min(interval << doublings, std::max(most, interval))};
+  const std::chrono::seconds interval{std::max(row.retry_interval_sec.value_or(60), 0)};  // others write these rows too
+  const std::chrono::seconds most{row.retry_max_interval_sec.value_or(24 * 3600)};
+  return delivery::RetryDelay{interval, row.retry_backoff == "exponential", std::max(most, interval)}.before(
+      std::max(row.retry_count, 0) + 1);
 }
 
 // What a poll step's worker says: {"complete": false} is not done yet, {"complete": true, "data": …} is.
@@ -392,8 +391,7 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   row.leased_by = worker;
   row.leased_at = context.now;
   row.queued_at.reset();
-  const Time last = deadline(row);
-  row.lease_until = heartbeats ? std::min(context.now + context.policy.short_lease, last) : last;
+  row.lease_until = delivery::lease_end(context.now, deadline(row), heartbeats, context.policy);
   const auto poll_until = desk.poll_deadline(row);
   if (!MUTANT(runbook_lease_timer_forgotten))
     row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
@@ -446,9 +444,8 @@ bool renew(std::string_view job_id, std::string_view lease, Context context) {
   const auto job = leased_job(job_id, lease, context);
   if (!job) return false;
   Execution& row = *job->row;
-  row.lease_until = std::min(context.now + context.policy.short_lease, deadline(row));
-  // An early timer finds the longer lease when it fires and waits on.
-  if (!row.timer_due || *row.lease_until < *row.timer_due) row.timer_due = row.lease_until;
+  row.lease_until = delivery::lease_end(context.now, deadline(row), true, context.policy);
+  row.timer_due = delivery::timer_after_renewal(row.timer_due, *row.lease_until);
   job->state->changed = true;
   return true;
 }
@@ -468,23 +465,26 @@ void lease_ran_out(const Job& job, Desk& desk) {
   if (poll_until && desk.now >= *poll_until)
     return desk.fail(job, StepStatus::poll_timeout,
                      "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
-  std::optional<Time> later;
-  if (row.lease_until && *row.lease_until > desk.now && !MUTANT(runbook_lease_cut_short))
-    later = row.lease_until;
-  const Time patience = desk.policy.opened_at + desk.policy.short_lease;
-  if (!later && row.leased_at < desk.policy.opened_at && desk.now < patience) later = row.lease_until = patience;
-  if (later) {
-    row.timer_due = poll_until ? std::min(*poll_until, *later) : *later;
-    job.state->changed = true;
-    return;
-  }
-  if (desk.now >= deadline(row))
-    return desk.attempt_failed(job, "timed out after " + std::to_string(row.timeout_sec.value_or(3600)) + " s");
-  if (row.delivery_count < desk.policy.deliveries_max) return desk.enqueue(job);
-  row.dead_at = desk.now;
-  desk.fail(job, StepStatus::failed,
-            "given up after " + std::to_string(row.delivery_count) +
-                " deliveries, each of whose workers went silent");
+  const delivery::Lease lease{row.leased_at.value_or(Time{}), row.lease_until.value_or(desk.now), deadline(row),
+                              row.delivery_count};
+  std::visit(overloaded{
+                 [&](delivery::StillHeld held) {
+                   row.lease_until = held.until;
+                   row.timer_due = poll_until ? std::min(*poll_until, held.until) : held.until;
+                   job.state->changed = true;
+                 },
+                 [&](delivery::TimedOut) {
+                   desk.attempt_failed(job, "timed out after " + std::to_string(row.timeout_sec.value_or(3600)) + " s");
+                 },
+                 [&](delivery::Redeliver) { desk.enqueue(job); },
+                 [&](delivery::GivenUp) {
+                   row.dead_at = desk.now;
+                   desk.fail(job, StepStatus::failed,
+                             "given up after " + std::to_string(row.delivery_count) +
+                                 " deliveries, each of whose workers went silent");
+                 },
+             },
+             delivery::expiry(lease, desk.policy, desk.now));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ JobContext context_of(Ref ref, Ledger& ledger) {
 }
 
 TakenLog take_log(const std::string& job_id, const std::optional<std::string>& lease,
-                  const std::vector<workflow::LogText>& lines, std::int32_t bytes_max, Context context) {
+                  std::span<const delivery::LogText> lines, Context context) {
   const auto named = parse_job_id(job_id);
   const auto job = named ? context.ledger.job(named->ref) : std::nullopt;
   if (!job) return {{Verdict::unknown, "there is no job '" + job_id + "'"}, {}};
@@ -30,18 +30,15 @@ TakenLog take_log(const std::string& job_id, const std::optional<std::string>& l
   if (row.job_id != job_id || row.job_state != JobState::leased || (lease && *lease != lease_token(row)))
     return {{Verdict::stale, "job '" + job_id + "' is not leased, or by another"}, {}};
   TakenLog taken{{Verdict::accepted, ""}, {}};
-  for (const workflow::LogText& line : lines) {
-    const std::int32_t bytes = workflow::log_bytes_of(line);
-    if (row.log_bytes > bytes_max - bytes) break;
-    row.log_bytes += bytes;
-    job->state->changed = true;
+  lines = lines.first(delivery::take_log(row.log_bytes, lines, context.policy));
+  if (!lines.empty()) job->state->changed = true;
+  for (const delivery::LogText& line : lines)
     taken.lines.push_back({.job_id = workflow::JobId{log_name(named->ref)},
                            .node_id = "",
                            .retry_count = row.retry_count,
                            .stream = line.stream,
                            .logged_at = line.at,
                            .text = line.text});
-  }
   return taken;
 }
 

@@ -37,19 +37,15 @@
 #include "core/runbook/machine/ledger.hpp"
 #include "core/runbook/machine/messages.hpp"
 #include "core/runbook/members/members.hpp"
-#include "core/workflow/machine/machine.hpp"
+#include "core/delivery/delivery.hpp"
+#include "core/workflow/machine/rows.hpp"
 
 namespace baton::runbook {
 
-struct Policy {
+struct Policy : delivery::Policy {
   bool scheduler = true;  // phases and polls are fired by our own timers
-  Duration short_lease = std::chrono::seconds{30};
-  std::int32_t deliveries_max = 10;
   std::int32_t chunk_members = 1'000;  // seen by one step of a walk
   std::int32_t chunk_rows = 2'000;     // written by one step of a walk, about
-  // When the server came (back). Whoever was working then gets one short lease's time to report before he is
-  // given up.
-  Time opened_at{};
 };
 
 // A job that waits for a worker from now on.
@@ -119,14 +115,13 @@ struct JobContext {
 };
 [[nodiscard]] JobContext context_of(Ref ref, Ledger& ledger);
 
-// The lines that a job may still store: of one attempt at most `bytes_max`.
+// The lines that a job may still store.
 struct TakenLog {
   Judged judged;
   std::vector<workflow::LogLine> lines;  // log_id is given at commit
 };
 [[nodiscard]] TakenLog take_log(const std::string& job_id, const std::optional<std::string>& lease,
-                                const std::vector<workflow::LogText>& lines, std::int32_t bytes_max,
-                                Context context);
+                                std::span<const delivery::LogText> lines, Context context);
 
 // ---- what the built-in scheduler and people do ----
 

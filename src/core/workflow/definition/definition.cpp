@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "core/delivery/delivery.hpp"
+
 namespace baton::workflow {
 
 std::string_view name(NodeType type) {
@@ -13,13 +15,7 @@ std::string_view name(NodeType type) {
 }
 
 Duration RetryPolicy::delay_before(std::int32_t attempt) const {
-  if (backoff == Backoff::fixed) return initial_delay;
-  Duration delay = std::min(initial_delay, delay_max);
-  if (delay <= Duration::zero()) return Duration::zero();  // doubling would never reach the cap
-  for (std::int32_t i = 1; i < attempt && delay < delay_max; ++i) {
-    delay = delay > delay_max / 2 ? delay_max : delay * 2;  // compared by halves, so that nothing overflows
-  }
-  return delay;
+  return delivery::RetryDelay{initial_delay, backoff == Backoff::exponential, delay_max}.before(attempt);
 }
 
 std::optional<NodeIndex> Definition::find(std::string_view node_id) const {

@@ -142,8 +142,7 @@ bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
   if (!MUTANT(deliveries_never_counted) || state.delivery_count == 0) ++state.delivery_count;
   state.worker_id = worker;
   state.started_at = now;
-  const Time last = deadline(run, ref);
-  state.lease_until = heartbeats ? std::min(now + policy.short_lease, last) : last;
+  state.lease_until = delivery::lease_end(now, deadline(run, ref), heartbeats, policy);
   if (!MUTANT(forget_lease_timer)) state.timer_due = state.lease_until;
   std::string data = "{\"worker\":" + quoted(worker);
   if (state.delivery_count > 1) data += ",\"delivery_count\":" + as_text(state.delivery_count);
@@ -228,10 +227,8 @@ bool renew(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, 
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
   if (!holds_lease(state, lease) || is_orphan(run, ref)) return false;
-  state.lease_until = std::min(now + policy.short_lease, deadline(run, ref));
-  // The timer is moved only when it would be late; an early one finds the longer lease when it fires and
-  // waits on.
-  if (!state.timer_due || *state.lease_until < *state.timer_due) state.timer_due = state.lease_until;
+  state.lease_until = delivery::lease_end(now, deadline(run, ref), true, policy);
+  state.timer_due = delivery::timer_after_renewal(state.timer_due, *state.lease_until);
   slot.changed = true;
   return true;
 }
@@ -270,27 +267,19 @@ bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const 
   return true;
 }
 
-std::int32_t log_bytes_of(const LogText& line) {
-  return static_cast<std::int32_t>(std::min<std::size_t>(line.text.size() + 32, 1 << 30));
-}
-
-LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<LogText> lines,
+LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<delivery::LogText> lines,
                const Policy& policy) {
   Slot& slot = run.at(ref);
   if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return {};
-  LogVerdict verdict{.accepted = true};
-  for (LogText& line : lines) {
-    const std::int32_t bytes = log_bytes_of(line);
-    if (slot.state.log_bytes > policy.log_bytes_max - bytes) break;
-    slot.state.log_bytes += bytes;
-    ++verdict.stored;
+  const LogVerdict verdict{true, delivery::take_log(slot.state.log_bytes, lines, policy)};
+  lines.resize(verdict.stored);
+  for (delivery::LogText& line : lines)
     run.logs.push_back({.job_id = run.job.job_id,
                         .node_id = slot.state.node_id,
                         .retry_count = slot.state.retry_count,
                         .stream = std::move(line.stream),
                         .logged_at = line.at,
                         .text = std::move(line.text)});
-  }
   if (verdict.stored > 0) slot.changed = true;
   return verdict;
 }
@@ -300,28 +289,35 @@ namespace {
 void lease_ran_out(Run& run, NodeRef ref, const Policy& policy, Time now, Decision& decision) {
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
-  ENSURE(state.lease_until);
-  std::optional<Time> later;
-  if (*state.lease_until > now && !MUTANT(fire_timer_early)) later = state.lease_until;
-  if (!later && state.started_at < policy.opened_at && now < policy.opened_at + policy.short_lease)
-    later = state.lease_until = policy.opened_at + policy.short_lease;
-  if (later) {
-    state.timer_due = later;
-    slot.changed = true;
-    return;
-  }
+  ENSURE(state.lease_until && state.started_at);
   const std::string worker = quoted(state.worker_id.value_or(""));
-  if (now >= deadline(run, ref)) {
-    decision.event(EventType::node_timeout, &state, Json{"{\"worker\":" + worker + "}"});
-    return decision.attempt_failed(ref, "timed out after " + as_text(run.node(ref).timeout.count()) + " s");
-  }
-  decision.event(
-      EventType::node_lease_expired, &state,
-      Json{"{\"worker\":" + worker + ",\"delivery_count\":" + as_text(state.delivery_count) + "}"});
-  if (state.delivery_count < policy.deliveries_max) return decision.enqueue(slot);
-  if (!MUTANT(dead_not_listed)) state.dead_at = now;
-  decision.fail(ref, "given up after " + as_text(state.delivery_count) +
-                         " deliveries, each of whose workers went silent");
+  const auto expired = [&] {
+    decision.event(
+        EventType::node_lease_expired, &state,
+        Json{"{\"worker\":" + worker + ",\"delivery_count\":" + as_text(state.delivery_count) + "}"});
+  };
+  std::visit(overloaded{
+                 [&](delivery::StillHeld held) {
+                   state.timer_due = state.lease_until = held.until;
+                   slot.changed = true;
+                 },
+                 [&](delivery::TimedOut) {
+                   decision.event(EventType::node_timeout, &state, Json{"{\"worker\":" + worker + "}"});
+                   decision.attempt_failed(ref, "timed out after " + as_text(run.node(ref).timeout.count()) + " s");
+                 },
+                 [&](delivery::Redeliver) {
+                   expired();
+                   decision.enqueue(slot);
+                 },
+                 [&](delivery::GivenUp) {
+                   expired();
+                   if (!MUTANT(dead_not_listed)) state.dead_at = now;
+                   decision.fail(ref, "given up after " + as_text(state.delivery_count) +
+                                          " deliveries, each of whose workers went silent");
+                 },
+             },
+             delivery::expiry({*state.started_at, *state.lease_until, deadline(run, ref), state.delivery_count},
+                              policy, now));
 }
 
 // The next chunk of what a fan-out has to do. A walk that cancels goes on whatever the job is; the others

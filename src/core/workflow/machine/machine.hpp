@@ -36,22 +36,17 @@
 //    and its children are on their way to be CANCELLED.
 #pragma once
 
+#include "core/delivery/delivery.hpp"
 #include "core/workflow/machine/run.hpp"
 
 namespace baton::workflow {
 
-struct Policy {
+struct Policy : delivery::Policy {
   bool builtin = true;  // tasks that name no queue and a built-in handler go to the built-in queue
-  Duration short_lease = std::chrono::seconds{30};
-  std::int32_t deliveries_max = 10;
   std::int32_t items_chunk = 1'000;         // children created or visited in one step
   std::int32_t items_max = 1'000'000;       // of one fan-out
   std::size_t item_params_max = 256 << 10;  // bytes: a thousand of them are visited in one step
   std::size_t gathered_max = 64 << 20;      // bytes that a fan_in may collect
-  std::int32_t log_bytes_max = 1 << 20;     // stored of one attempt
-  // When the server came (back). Whoever was working then gets one short lease's time to report before he is
-  // given up.
-  Time opened_at{};
   std::map<std::string, std::string> environment;  // what expressions may see as env.*
 };
 
@@ -124,18 +119,11 @@ struct Speaker {
 [[nodiscard]] bool progress(Run& run, NodeRef ref, const Speaker& speaker, Json progress);
 [[nodiscard]] bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const Policy& policy,
                               Time now, Journal& journal);
-struct LogText {
-  std::string stream;
-  Time at{};
-  std::string text;
-};
-// What a line counts for against Policy::log_bytes_max.
-[[nodiscard]] std::int32_t log_bytes_of(const LogText& line);
 struct LogVerdict {
   bool accepted = false;
   std::size_t stored = 0;  // fewer than were sent: the log of this attempt is full
 };
-[[nodiscard]] LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<LogText> lines,
+[[nodiscard]] LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<delivery::LogText> lines,
                              const Policy& policy);
 
 // The node's timer is due: a retry's time has come, a wait is over, a lease, an approval's or an attempt's

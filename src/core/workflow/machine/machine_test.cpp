@@ -273,7 +273,7 @@ TEST(Machine, TheLogOfAnAttemptIsCutAtItsLimitAndANewAttemptHasALogOfItsOwn) {
   policy.log_bytes_max = 100;
   Machine m(one(", retry: {max_attempts: 2, initial_delay_seconds: 0}"), {.policy = policy});
   ASSERT_TRUE(m.give("a"));
-  const std::vector<LogText> lines(3, {"stdout", m.now, "0123456789"});  // each counts 42 bytes
+  const std::vector<delivery::LogText> lines(3, {"stdout", m.now, "0123456789"});  // each counts 42 bytes
   const LogVerdict verdict = log(m.run, m.ref("a"), m.speaker("a"), lines, m.policy);
   EXPECT_TRUE(verdict.accepted);
   EXPECT_EQ(verdict.stored, 2u);

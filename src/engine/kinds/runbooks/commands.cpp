@@ -188,7 +188,7 @@ Reply RunbookTransaction::decide(const TaskNote& c) {
   const auto* log = std::get_if<TaskLog>(&c.note);
   if (!log)
     return Refused{Refusal::not_possible, "jobs of runbooks have neither progress nor checkpoints", {}};
-  const auto taken = runbook::take_log(c.task_id, c.lease, log->lines, kind_.log_bytes_max_, context());
+  const auto taken = runbook::take_log(c.task_id, c.lease, log->lines, context());
   switch (taken.judged.verdict) {
     case runbook::Verdict::accepted: break;
     case runbook::Verdict::unknown: return Refused{Refusal::task_not_found, taken.judged.why, {}};

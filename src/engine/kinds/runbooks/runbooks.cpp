@@ -8,7 +8,6 @@ namespace baton::engine {
 
 Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
     : policy_(options.runbooks),
-      log_bytes_max_(options.policy.log_bytes_max),
       walks_max_(static_cast<std::size_t>(options.walks_max)),
       ids_block_(options.ids_block),
       changed_(options.runbooks_changed),

@@ -41,7 +41,6 @@ class Runbooks final : public Kind {
   };
 
   runbook::Policy policy_;
-  const std::int32_t log_bytes_max_;
   const std::size_t walks_max_;
   const std::size_t ids_block_;
   const std::function<void()> changed_;
