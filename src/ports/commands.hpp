@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/time.hpp"
 #include "core/workflow/definition/definition.hpp"
+#include "core/workflow/machine/explain.hpp"
 #include "core/workflow/machine/machine.hpp"
 #include "core/workflow/machine/rows.hpp"
 #include "ports/call_commands.hpp"
@@ -212,22 +213,7 @@ struct NoteReply {
   std::size_t stored = 0;  // of a log: how many lines; fewer than were sent when it is full
 };
 
-// One node that waits, and what for.
-struct WaitingNode {
-  std::string node_id;
-  workflow::NodeStatus status{};
-  std::string_view reason;  // a word for programs: "no_worker"
-  std::string message;      // for people
-  std::optional<Time> since, until;
-  std::optional<std::string> queue;
-  std::vector<std::string> held_by;  // workers or nodes
-};
-struct ExplainReply {
-  workflow::Job job;  // without documents
-  std::string_view reason;
-  std::string summary;
-  std::vector<WaitingNode> waiting;
-};
+using ExplainReply = workflow::Explanation;
 
 struct WorkerInfo {
   workflow::Tenant tenant;

@@ -24,11 +24,7 @@ class Workers {
 
   [[nodiscard]] std::vector<WorkerInfo> list(const std::optional<workflow::Tenant>& tenant, Time now) const;
 
-  struct QueueReport {
-    std::size_t workers = 0;  // seen on it within the last minute
-    std::size_t running = 0;  // tasks that those are running
-    std::optional<Time> last_poll;
-  };
+  using QueueReport = workflow::QueueReport;
   [[nodiscard]] QueueReport on_queue(const QueueKey& queue, Time now) const;
 
  private:

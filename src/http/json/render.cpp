@@ -171,7 +171,7 @@ void append_explanation(std::string& out, const ExplainReply& reply) {
   append_member(out, "status", name(reply.job.status));
   append_member(out, "reason", reply.reason);
   append_member(out, "summary", reply.summary);
-  append_list(out, "waiting", reply.waiting, [](std::string& to, const WaitingNode& node) {
+  append_list(out, "waiting", reply.waiting, [](std::string& to, const workflow::WaitingNode& node) {
     to += '{';
     append_member(to, "node_id", node.node_id);
     append_member(to, "status", name(node.status));

@@ -168,6 +168,16 @@ void WorkflowTransaction::decide(const ReplayTask& c, const std::shared_ptr<Wait
   answer_job(waiter, r.job, false, turn_.now);
 }
 
+Reply WorkflowTransaction::decide(const ExplainJob& c) {
+  Run* found = run(c.job_id);
+  if (!found || found->job.tenant != c.tenant)
+    return Refused{Refusal::job_not_found, "there is no job '" + c.job_id.value + "'", {}};
+  const auto look = [&](const Tenant& tenant, const std::string& queue) {
+    return turn_.matching.workers().on_queue({tenant, queue}, turn_.now);
+  };
+  return explain(*found, look, turn_.now);
+}
+
 Reply WorkflowTransaction::decide(const PublishWorkflow& c) {
   const std::string& id = c.definition->workflow_id;
   const auto* latest = definition({c.tenant, id, 0});

@@ -1,11 +1,8 @@
-// "Why is it not running?": one answer for a job and for each node of it that waits.
+#include "core/workflow/machine/explain.hpp"
+
 #include <algorithm>
 
-#include "engine/kinds/workflows/transaction.hpp"
-
-namespace baton::engine {
-
-using namespace workflow;
+namespace baton::workflow {
 
 namespace {
 
@@ -23,12 +20,13 @@ std::string counted(std::size_t number, const std::string& what) {
 }
 
 // The answers about one job, node by node.
-class Explanation {
+class Explainer {
  public:
-  Explanation(Run& run, const Workers& workers, Time now) : run_(run), workers_(workers), now_(now) {}
+  Explainer(Run& run, const LookAtQueue& look_at_queue, Time now)
+      : run_(run), look_at_queue_(look_at_queue), now_(now) {}
 
-  ExplainReply reply() {
-    ExplainReply out{.job = run_.job};
+  Explanation explain() {
+    Explanation out{.job = run_.job};
     out.job.input_data = {};
     out.job.result_data.reset();
     if (is_terminal(run_.job.status)) {
@@ -137,7 +135,7 @@ class Explanation {
 
   void explain_queue(const NodeState& state) {
     const std::string queue = "queue '" + *state.queue + "'";
-    const auto report = workers_.on_queue({state.tenant, *state.queue}, now_);
+    const auto report = look_at_queue_(state.tenant, *state.queue);
     if (!report.last_poll)
       return add(state, "no_worker", "no worker has asked for work on " + queue + " since the server started",
                  state.dispatched_at);
@@ -152,7 +150,7 @@ class Explanation {
   }
 
   // The job's own reason is that of the node nearest to running.
-  void summarize(ExplainReply& out) const {
+  void summarize(Explanation& out) const {
     if (run_.job.paused_at) {
       out.reason = "paused";
       out.summary = "paused" + (run_.job.paused_by ? " by " + *run_.job.paused_by : std::string()) +
@@ -171,18 +169,15 @@ class Explanation {
   }
 
   Run& run_;
-  const Workers& workers_;
+  const LookAtQueue& look_at_queue_;
   const Time now_;
   std::vector<WaitingNode> waiting_;
 };
 
 }  // namespace
 
-Reply WorkflowTransaction::decide(const ExplainJob& c) {
-  Run* found = run(c.job_id);
-  if (!found || found->job.tenant != c.tenant)
-    return Refused{Refusal::job_not_found, "there is no job '" + c.job_id.value + "'", {}};
-  return Explanation(*found, turn_.matching.workers(), turn_.now).reply();
+Explanation explain(Run& run, const LookAtQueue& look_at_queue, Time now) {
+  return Explainer(run, look_at_queue, now).explain();
 }
 
-}  // namespace baton::engine
+}  // namespace baton::workflow
