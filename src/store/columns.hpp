@@ -3,7 +3,7 @@
 // (statements.hpp). The DDL is in migrations.cpp.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string_view>
 #include <tuple>
 
@@ -12,10 +12,9 @@ namespace baton::store {
 enum class Kind {
   key,       // names the row
   fixed,     // written once, with the row
-  live,      // written again by each update
-  document,  // JSON that others may have written, so it is text; an update without one leaves it as it is
+  live,      // written again by updates
+  document,  // the same; JSON that others may have written, so it is text
   outcome,   // a document that no decision reads: the writer does not load it
-  guard,     // no column: the status in which an update expects the row
 };
 
 template <class Row, class Member>
@@ -50,10 +49,6 @@ template <class Row, class Member>
 constexpr Column<Row, Member> outcome(std::string_view name, Member Row::*member) {
   return {name, member, Kind::outcome};
 }
-template <class Row, class Member>
-constexpr Column<Row, Member> guard(Member Row::*member) {
-  return {"stored_status", member, Kind::guard};
-}
 
 // The columns of a struct as those of one that is derived from it.
 template <class Row, class Base, class... Member>
@@ -74,16 +69,35 @@ constexpr void for_each_column(F&& f) {
   std::apply([&](const auto&... column) { (f(column), ...); }, Table<Row>::columns);
 }
 
-// What an update does to a row: its live columns, the documents that it brings, and nothing else.
+// Columns of a table by their place: the first is the lowest bit.
+using ColumnSet = std::uint64_t;
+
+// What an update changes of its row.
+template <class Row>
+ColumnSet differing_columns(const Row& before, const Row& row) {
+  static_assert(std::tuple_size_v<decltype(Table<Row>::columns)> <= 64);
+  ColumnSet set = 0, bit = 1;
+  for_each_column<Row>([&](const auto& column) {
+    if (column.kind != Kind::key && before.*column.member != row.*column.member) set |= bit;
+    bit <<= 1;
+  });
+  return set;
+}
+
+// What an update of these columns does to a row.
+template <class Row>
+void copy_columns(const Row& from, Row& to, ColumnSet set) {
+  for_each_column<Row>([&](const auto& column) {
+    if ((set & 1) != 0) to.*column.member = from.*column.member;
+    set >>= 1;
+  });
+}
+
+// What an update of a row that nobody else writes does to it: all of its live columns.
 template <class Row>
 void copy_live(const Row& from, Row& to) {
   for_each_column<Row>([&](const auto& column) {
-    const auto& value = from.*column.member;
-    bool copies = column.kind == Kind::live;
-    if constexpr (requires { value.has_value(); }) {
-      copies = copies || ((column.kind == Kind::document || column.kind == Kind::outcome) && value);
-    }
-    if (copies) to.*column.member = value;
+    if (column.kind == Kind::live) to.*column.member = from.*column.member;
   });
 }
 

@@ -1,5 +1,5 @@
-// The tables of runbooks. Fixed is what nobody changes once the row is there, so that an update never undoes
-// what another program has written; see columns.hpp.
+// The tables of runbooks. Other programs write them too, so an update writes what was changed and nothing else:
+// there is no fixed column in a row that is updated (columns.hpp).
 #pragma once
 
 #include "core/runbook/machine/rows.hpp"
@@ -13,14 +13,14 @@ struct Table<runbook::Runbook> {
   static constexpr std::string_view name = "runbooks";
   static constexpr auto columns = std::tuple{
       key("id", &Row::id),
-      fixed("name", &Row::name),
-      fixed("version", &Row::version),
-      fixed("data_table_name", &Row::data_table_name),
+      live("name", &Row::name),
+      live("version", &Row::version),
+      live("data_table_name", &Row::data_table_name),
       live("is_active", &Row::is_active),
       live("overdue_behavior", &Row::overdue_behavior),
       live("ignore_overdue_applied", &Row::ignore_overdue_applied),
       live("rerun_init", &Row::rerun_init),
-      fixed("created_at", &Row::created_at),
+      live("created_at", &Row::created_at),
       live("automation_enabled", &Row::automation_enabled),
       live("last_error", &Row::last_error),
       live("last_error_at", &Row::last_error_at),
@@ -28,7 +28,7 @@ struct Table<runbook::Runbook> {
       live("transition_after", &Row::transition_after),
       live("timer_due", &Row::timer_due),
       live("held_removals", &Row::held_removals),
-      fixed("yaml_content", &Row::yaml_content),
+      live("yaml_content", &Row::yaml_content),
   };
 };
 
@@ -39,13 +39,13 @@ struct Table<runbook::Batch> {
   static constexpr auto columns = std::tuple{
       key("id", &Row::id),
       live("runbook_id", &Row::runbook_id),
-      fixed("batch_start_time", &Row::batch_start_time),
+      live("batch_start_time", &Row::batch_start_time),
       live("status", &Row::status),
-      fixed("detected_at", &Row::detected_at),
+      live("detected_at", &Row::detected_at),
       live("init_dispatched_at", &Row::init_dispatched_at),
-      fixed("is_manual", &Row::is_manual),
+      live("is_manual", &Row::is_manual),
       live("importing", &Row::importing),
-      fixed("created_by", &Row::created_by),
+      live("created_by", &Row::created_by),
       live("completed_at", &Row::completed_at),
       live("paused_at", &Row::paused_at),
       live("paused_by", &Row::paused_by),
@@ -54,7 +54,6 @@ struct Table<runbook::Batch> {
       live("walk", &Row::walk),
       live("walk_after", &Row::walk_after),
       live("timer_due", &Row::timer_due),
-      guard(&Row::stored_status),
   };
 };
 
@@ -64,10 +63,10 @@ struct Table<runbook::Member> {
   static constexpr std::string_view name = "batch_members";
   static constexpr auto columns = std::tuple{
       key("id", &Row::id),
-      fixed("batch_id", &Row::batch_id),
-      fixed("member_key", &Row::member_key),
+      live("batch_id", &Row::batch_id),
+      live("member_key", &Row::member_key),
       live("status", &Row::status),
-      fixed("added_at", &Row::added_at),
+      live("added_at", &Row::added_at),
       live("removed_at", &Row::removed_at),
       live("removed_by", &Row::removed_by),
       live("add_dispatched_at", &Row::add_dispatched_at),
@@ -77,7 +76,6 @@ struct Table<runbook::Member> {
       live("counted_as", &Row::counted_as),
       document("data_json", &Row::data_json),
       document("worker_data_json", &Row::worker_data_json),
-      guard(&Row::stored_status),
   };
 };
 
@@ -87,11 +85,11 @@ struct Table<runbook::PhaseExecution> {
   static constexpr std::string_view name = "phase_executions";
   static constexpr auto columns = std::tuple{
       key("id", &Row::id),
-      fixed("batch_id", &Row::batch_id),
-      fixed("phase_name", &Row::phase_name),
-      fixed("offset_minutes", &Row::offset_minutes),
+      live("batch_id", &Row::batch_id),
+      live("phase_name", &Row::phase_name),
+      live("offset_minutes", &Row::offset_minutes),
       live("due_at", &Row::due_at),
-      fixed("runbook_version", &Row::runbook_version),
+      live("runbook_version", &Row::runbook_version),
       live("status", &Row::status),
       live("dispatched_at", &Row::dispatched_at),
       live("completed_at", &Row::completed_at),
@@ -100,23 +98,22 @@ struct Table<runbook::PhaseExecution> {
       live("current_index", &Row::current_index),
       live("timer_due", &Row::timer_due),
       live("member_ids", &Row::member_ids),
-      guard(&Row::stored_status),
   };
 };
 
 // What the three tables of jobs have in common, after the key.
 constexpr auto execution_columns = std::tuple{
-    fixed("step_name", &runbook::Execution::step_name),
-    fixed("step_index", &runbook::Execution::step_index),
-    fixed("worker_id", &runbook::Execution::worker_id),
+    live("step_name", &runbook::Execution::step_name),
+    live("step_index", &runbook::Execution::step_index),
+    live("worker_id", &runbook::Execution::worker_id),
     live("function_name", &runbook::Execution::function_name),
     live("status", &runbook::Execution::status),
     live("job_id", &runbook::Execution::job_id),
     live("dispatched_at", &runbook::Execution::dispatched_at),
     live("completed_at", &runbook::Execution::completed_at),
-    fixed("is_poll_step", &runbook::Execution::is_poll_step),
-    fixed("poll_interval_sec", &runbook::Execution::poll_interval_sec),
-    fixed("poll_timeout_sec", &runbook::Execution::poll_timeout_sec),
+    live("is_poll_step", &runbook::Execution::is_poll_step),
+    live("poll_interval_sec", &runbook::Execution::poll_interval_sec),
+    live("poll_timeout_sec", &runbook::Execution::poll_timeout_sec),
     live("poll_started_at", &runbook::Execution::poll_started_at),
     live("last_polled_at", &runbook::Execution::last_polled_at),
     live("poll_count", &runbook::Execution::poll_count),
@@ -140,7 +137,6 @@ constexpr auto execution_columns = std::tuple{
     live("error_message", &runbook::Execution::error_message),
     document("params_json", &runbook::Execution::params_json),
     outcome("result_json", &runbook::Execution::result_json),
-    guard(&runbook::Execution::stored_status),
 };
 
 constexpr auto execution_key = std::tuple{key("id", &runbook::Execution::id)};
@@ -151,8 +147,8 @@ struct Table<runbook::StepExecution> {
   static constexpr std::string_view name = "step_executions";
   static constexpr auto columns = std::tuple_cat(inherit<Row>(execution_key),
                                                  std::tuple{
-                                                     fixed("phase_execution_id", &Row::phase_execution_id),
-                                                     fixed("batch_member_id", &Row::batch_member_id),
+                                                     live("phase_execution_id", &Row::phase_execution_id),
+                                                     live("batch_member_id", &Row::batch_member_id),
                                                      live("is_catch_up", &Row::is_catch_up),
                                                  },
                                                  inherit<Row>(execution_columns));
@@ -164,8 +160,8 @@ struct Table<runbook::InitExecution> {
   static constexpr std::string_view name = "init_executions";
   static constexpr auto columns = std::tuple_cat(inherit<Row>(execution_key),
                                                  std::tuple{
-                                                     fixed("batch_id", &Row::batch_id),
-                                                     fixed("runbook_version", &Row::runbook_version),
+                                                     live("batch_id", &Row::batch_id),
+                                                     live("runbook_version", &Row::runbook_version),
                                                  },
                                                  inherit<Row>(execution_columns));
 };
@@ -176,14 +172,14 @@ struct Table<runbook::CleanupExecution> {
   static constexpr std::string_view name = "cleanup_executions";
   static constexpr auto columns = std::tuple_cat(inherit<Row>(execution_key),
                                                  std::tuple{
-                                                     fixed("kind", &Row::kind),
-                                                     fixed("batch_id", &Row::batch_id),
-                                                     fixed("runbook_version", &Row::runbook_version),
-                                                     fixed("phase_execution_id", &Row::phase_execution_id),
-                                                     fixed("batch_member_id", &Row::batch_member_id),
-                                                     fixed("caused_by_step_id", &Row::caused_by_step_id),
-                                                     fixed("caused_by_init_id", &Row::caused_by_init_id),
-                                                     fixed("sequence", &Row::sequence),
+                                                     live("kind", &Row::kind),
+                                                     live("batch_id", &Row::batch_id),
+                                                     live("runbook_version", &Row::runbook_version),
+                                                     live("phase_execution_id", &Row::phase_execution_id),
+                                                     live("batch_member_id", &Row::batch_member_id),
+                                                     live("caused_by_step_id", &Row::caused_by_step_id),
+                                                     live("caused_by_init_id", &Row::caused_by_init_id),
+                                                     live("sequence", &Row::sequence),
                                                  },
                                                  inherit<Row>(execution_columns));
 };

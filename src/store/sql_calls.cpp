@@ -50,7 +50,7 @@ void SqlCalls::add_load(std::vector<Call>& calls, const call::LoadRequest& reque
 void SqlCalls::add_writes(std::vector<Call>& calls, const call::Writes& w) const {
   add_write(calls, event_insert_, w.events_new, Columns::all);
   add_write(calls, call_insert_, w.calls_new, Columns::all);
-  add_write(calls, call_update_, w.calls_changed, Columns::update);
+  add_update(calls, call_update_, w.calls_changed);
   add_write(calls, request_insert_, w.requests_new, Columns::all);
   add_write(calls, tag_insert_, w.tags_new, Columns::all);
   add_write(calls, key_insert_, w.keys_new, Columns::all);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "store/statements.hpp"
+#include "store/changes.hpp"
 
 namespace baton::store {
 
@@ -17,15 +17,14 @@ constexpr auto text = Type::text;
 template <class Row>
 struct WriteStatements {
   explicit WriteStatements(Dialect d)
-      : insert(insert_statement<Row>(d)),
-        update(update_statement<Row>(d)),
-        by_id(select_statement<Row>(d, Columns::deciding)) {}
-  Statement insert, update, by_id;
+      : insert(insert_statement<Row>(d)), by_id(select_statement<Row>(d, Columns::deciding)), updates(d) {}
+  Statement insert, by_id;
+  ChangeStatements<Row> updates;
 
   void add(std::vector<Call>& calls, const std::vector<Row>& rows_new,
-           const std::vector<Row>& rows_changed) const {
+           const std::vector<Changed<Row>>& rows_changed) {
     add_write(calls, insert, rows_new, Columns::all);
-    add_write(calls, update, rows_changed, Columns::update);
+    updates.add(calls, rows_changed);
   }
 };
 
@@ -191,7 +190,7 @@ const Statement& SqlRunbooks::begin_sequence(runbook::Table table) const {
   return sql_->begin[static_cast<std::size_t>(table)];
 }
 
-void SqlRunbooks::add_writes(std::vector<Call>& calls, const Writes& w) const {
+void SqlRunbooks::add_writes(std::vector<Call>& calls, const Writes& w) {
   sql_->runbooks.add(calls, w.runbooks_new, w.runbooks_changed);
   sql_->batches.add(calls, w.batches_new, w.batches_changed);
   sql_->members.add(calls, w.members_new, w.members_changed);
@@ -402,7 +401,7 @@ std::string from_steps_of_members(Dialect dialect) {
 }
 
 std::vector<Statement> runbook_need_statements(Dialect dialect) {
-  const RunbookStatements sql(dialect);
+  RunbookStatements sql(dialect);
   return {sql.runbooks.by_id,
           sql.batches.by_id,
           sql.members.by_id,
@@ -436,7 +435,7 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.due,
           sql.next_due,
           sql.untimed,
-          sql.steps.update,
+          sql.steps.updates.statement(live_columns<StepExecution>()),
           sql.timer_delete};
 }
 

@@ -20,7 +20,7 @@ class SqlRunbooks {
   ~SqlRunbooks();
 
   // Appends the calls that write `writes`, which must outlive their run.
-  void add_writes(std::vector<Call>& calls, const runbook::Writes& writes) const;
+  void add_writes(std::vector<Call>& calls, const runbook::Writes& writes);
 
   // Appends the calls that find queued jobs of a queue; the tasks come in no order.
   void add_waiting(std::vector<Call>& calls, const std::string& queue, std::size_t limit,
@@ -36,7 +36,7 @@ class SqlRunbooks {
   [[nodiscard]] const RunbookStatements& statements() const { return *sql_; }
 
  private:
-  std::unique_ptr<const RunbookStatements> sql_;
+  std::unique_ptr<RunbookStatements> sql_;
 };
 
 // One load of needs: the calls that answer them, all but data_row, and what they found, no row twice. Lists

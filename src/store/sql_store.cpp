@@ -346,9 +346,9 @@ class SqlStore final : public Store {
                      {},
                      {Code::fenced, "another writer has taken over"}});
     add_write(calls, sql_.job_insert, writes.jobs_new, Columns::all);
-    add_write(calls, sql_.job_update, writes.jobs_changed, Columns::update);
+    add_update(calls, sql_.job_update, writes.jobs_changed);
     add_write(calls, sql_.node_insert, writes.nodes_new, Columns::all);
-    add_write(calls, sql_.node_update, writes.nodes_changed, Columns::update);
+    add_update(calls, sql_.node_update, writes.nodes_changed);
     add_write(calls, sql_.result_insert, writes.task_results_new, Columns::all);
     add_write(calls, sql_.event_insert, writes.events_new, Columns::all);
     add_write(calls, sql_.timer_delete, writes.timers_gone, Columns::keys);

@@ -146,7 +146,6 @@ bool decode(const RowView& row, int column, T& to) {
 enum class Columns {
   all,
   keys,
-  update,    // what an update writes, and by what it finds its row
   deciding,  // all but outcomes
   summary,   // all but JSON documents, which may be large
 };
@@ -154,11 +153,10 @@ enum class Columns {
 template <class Member>
 constexpr bool includes(Columns columns, Kind kind) {
   switch (columns) {
-    case Columns::all: return kind != Kind::guard;
+    case Columns::all: return true;
     case Columns::keys: return kind == Kind::key;
-    case Columns::update: return kind != Kind::fixed;
-    case Columns::deciding: return kind != Kind::guard && kind != Kind::outcome;
-    case Columns::summary: return kind != Kind::guard && type_of<Member>() != Type::json;
+    case Columns::deciding: return kind != Kind::outcome;
+    case Columns::summary: return type_of<Member>() != Type::json;
   }
   return false;
 }
@@ -170,6 +168,25 @@ constexpr void for_columns(Columns columns, F&& f) {
   });
 }
 
+// What an update takes: the columns of the set, and the key that names the row.
+template <class Row, class F>
+constexpr void for_columns(ColumnSet set, F&& f) {
+  for_each_column<Row>([&](const auto& column) {
+    if (column.kind == Kind::key || (set & 1) != 0) f(column);
+    set >>= 1;
+  });
+}
+
+template <class Row>
+constexpr ColumnSet live_columns() {
+  ColumnSet set = 0, bit = 1;
+  for_each_column<Row>([&](const auto& column) {
+    if (column.kind == Kind::live) set |= bit;
+    bit <<= 1;
+  });
+  return set;
+}
+
 template <class Row, class Member>
 constexpr Type type_of(const Column<Row, Member>& column) {
   if (column.millis) return Type::integer;
@@ -177,15 +194,16 @@ constexpr Type type_of(const Column<Row, Member>& column) {
   return type_of<Member>();
 }
 
+// Here and below, `columns` are Columns or a ColumnSet.
 template <class Row>
-std::vector<Type> types(Columns columns) {
+std::vector<Type> types(auto columns) {
   std::vector<Type> list;
   for_columns<Row>(columns, [&](const auto& column) { list.push_back(type_of(column)); });
   return list;
 }
 
 template <class Row>
-std::string names(Columns columns, std::string_view prefix = "") {
+std::string names(auto columns, std::string_view prefix = "") {
   std::string list;
   for_columns<Row>(columns, [&](const auto& column) {
     if (!list.empty()) list += ',';
@@ -195,7 +213,7 @@ std::string names(Columns columns, std::string_view prefix = "") {
 }
 
 template <class Row>
-void fill(const Row& row, Columns columns, std::span<Value> out) {
+void fill(const Row& row, auto columns, std::span<Value> out) {
   auto at = out.begin();
   for_columns<Row>(columns, [&]<class Member>(const Column<Row, Member>& column) {
     if constexpr (std::is_same_v<Member, Time>) {
@@ -223,7 +241,6 @@ Result<> read_into(Row& row, const RowView& view, Columns columns) {
   if (!ok)
     return fail(Code::invalid,
                 "table " + std::string(Table<Row>::name) + " holds a row that this version cannot read");
-  if constexpr (requires { row.stored_status; }) row.stored_status = row.status;
   return {};
 }
 
@@ -313,28 +330,34 @@ inline std::string key_sets(const std::vector<Match>& keys) {
   return "unnest(" + parameters(keys.size()) + ") AS k(" + list + ")";
 }
 
+// Writes the columns of the set. With a guard its last parameter is the status that the row must have.
+enum class Guard { none, status };
+
 template <class Row>
-Statement update_statement(Dialect dialect) {
+Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(), Guard guard = Guard::none) {
   const bool arrays = dialect == Dialect::postgres;
-  Statement s{"UPDATE " + table_name<Row>() + " AS t SET ", types<Row>(Columns::update), true, true};
+  Statement s{"UPDATE " + table_name<Row>() + " AS t SET ", types<Row>(set), true, true};
   std::size_t parameter = 0;
-  std::string assignments, condition;
-  for_columns<Row>(Columns::update, [&](const auto& column) {
+  const auto next_value = [&](std::string_view name) {
     ++parameter;
-    const std::string name(column.name);
-    const std::string value = arrays ? "k." + name : "?" + std::to_string(parameter);
-    if (column.kind == Kind::key || column.kind == Kind::guard) {
-      const std::string stored = column.kind == Kind::key ? name : "status";
-      condition += (condition.empty() ? "t." : " AND t.") + stored + "=" + value;
-      return;
-    }
-    if (!assignments.empty()) assignments += ',';
-    const bool keeps = column.kind == Kind::document || column.kind == Kind::outcome;
-    assignments += name + "=" + (keeps ? "coalesce(" + value + ",t." + name + ")" : value);
+    return arrays ? "k." + std::string(name) : "?" + std::to_string(parameter);
+  };
+  std::string assignments, condition;
+  for_columns<Row>(set, [&](const auto& column) {
+    const std::string assignment = std::string(column.name) + "=" + next_value(column.name);
+    if (column.kind == Kind::key)
+      condition += (condition.empty() ? "t." : " AND t.") + assignment;
+    else
+      assignments += (assignments.empty() ? "" : ",") + assignment;
   });
+  std::string sets = names<Row>(set);
+  if (guard == Guard::status) {
+    condition += " AND t.status=" + next_value("status_before");
+    sets += ",status_before";
+    s.parameters.push_back(Type::text);
+  }
   s.sql += assignments;
-  if (arrays)
-    s.sql += " FROM unnest(" + parameters(parameter) + ") AS k(" + names<Row>(Columns::update) + ")";
+  if (arrays) s.sql += " FROM unnest(" + parameters(parameter) + ") AS k(" + sets + ")";
   s.sql = exactly(dialect, s.sql + " WHERE " + condition, "cardinality(?1)");
   return s;
 }
@@ -400,18 +423,17 @@ std::vector<const Row*> in_key_order(const std::vector<Row>& rows) {
 }
 
 template <class Row>
-Error missed() {
-  if constexpr (requires(Row row) { row.stored_status; })
+Error missed(Guard guard) {
+  if (guard == Guard::status)
     return {Code::conflict, "a row of table " + table_name<Row>() +
                                 " is gone, or another program has changed its status meanwhile"};
-  else
-    return {Code::conflict, "table " + table_name<Row>() + " lacks a row that was to be updated"};
+  return {Code::conflict, "table " + table_name<Row>() + " lacks a row that was to be updated"};
 }
 
 // Appends a call that writes `rows`; nothing for no rows.
 template <class Row>
 void add_write(std::vector<Call>& calls, const Statement& statement, const std::vector<Row>& rows,
-               Columns columns) {
+               auto columns) {
   if (rows.empty()) return;
   calls.push_back({&statement,
                    rows.size(),
@@ -419,7 +441,12 @@ void add_write(std::vector<Call>& calls, const Statement& statement, const std::
                      fill(*order[set], columns, out);
                    },
                    {},
-                   missed<Row>()});
+                   missed<Row>(Guard::none)});
+}
+
+template <class Row>
+void add_update(std::vector<Call>& calls, const Statement& statement, const std::vector<Row>& rows) {
+  add_write(calls, statement, rows, live_columns<Row>());
 }
 
 // A sink that appends each row of an answer to `out`.

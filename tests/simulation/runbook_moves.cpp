@@ -15,10 +15,10 @@ bool under_way(StepStatus status) {
 }
 
 template <class Row>
-void remember(const std::map<std::int64_t, Row>& table, const std::vector<Row>& changed,
+void remember(const std::map<std::int64_t, Row>& table, const std::vector<Changed<Row>>& changed,
               std::map<std::int64_t, Row>& before) {
   before.clear();
-  for (const Row& row : changed)
+  for (const auto& [loaded, row] : changed)
     if (const auto it = table.find(row.id); it != table.end()) before.emplace(row.id, it->second);
 }
 
@@ -185,7 +185,7 @@ void RunbookWatch::before_commit(const Writes& writes) {
 void RunbookWatch::committed(const Writes& writes) {
   const auto each = [](const auto& fresh, const auto& changed, auto&& visit) {
     for (const auto& row : fresh) visit(row.id, true);
-    for (const auto& row : changed) visit(row.id, false);
+    for (const auto& change : changed) visit(change.row.id, false);
   };
   each(writes.batches_new, writes.batches_changed, [&](std::int64_t id, bool fresh) {
     touched_.insert(id);
@@ -220,7 +220,7 @@ void RunbookWatch::committed(const Writes& writes) {
     if (under_way(rows_.steps.at(row.id).status) && !was) check_begin(rows_.steps.at(row.id));
   };
   for (const StepExecution& row : writes.steps_new) begun(row);
-  for (const StepExecution& row : writes.steps_changed) begun(row);
+  for (const auto& change : writes.steps_changed) begun(change.row);
 }
 
 void RunbookWatch::check_move(const Batch& from, const Batch& to) const {

@@ -58,10 +58,10 @@ std::string of(const Row& row) {
 }
 
 template <class Row>
-void lines(std::string& out, std::string_view what, const std::vector<Row>& fresh, const std::vector<Row>& changed,
-           const std::map<std::int64_t, Row>& before) {
+void lines(std::string& out, std::string_view what, const std::vector<Row>& fresh,
+           const std::vector<Changed<Row>>& changed, const std::map<std::int64_t, Row>& before) {
   for (const Row& row : fresh) out += "    new " + std::string(what) + " " + number(row.id) + of(row) + ": " + state(row) + "\n";
-  for (const Row& row : changed) {
+  for (const auto& [loaded, row] : changed) {
     const auto it = before.find(row.id);
     out += "    " + std::string(what) + " " + number(row.id) + of(row) + ": " +
            (it == before.end() ? "?" : state(it->second)) + "\n        -> " + state(row) + "\n";

@@ -14,7 +14,7 @@ namespace {
 using namespace runbook;
 using What = Need::What;
 
-// As a load gives it: without outcomes, and knowing in which status it was found.
+// As a load gives it: without outcomes.
 template <class Row>
 Row as_loaded(Row row) {
   store::for_each_column<Row>([&](const auto& column) {
@@ -22,7 +22,6 @@ Row as_loaded(Row row) {
       if (column.kind == store::Kind::outcome) (row.*column.member).reset();
     }
   });
-  if constexpr (requires { row.stored_status; }) row.stored_status = row.status;
   return row;
 }
 
@@ -235,19 +234,20 @@ void Load::by_id(const Need& need) {
 // Inserts must be new, also among themselves; an update finds its row, in the status that it expects.
 template <class Row>
 Result<> check_rows(const std::map<std::int64_t, Row>& table, const std::vector<Row>& rows_new,
-                    const std::vector<Row>& rows_changed) {
+                    const std::vector<runbook::Changed<Row>>& rows_changed) {
   std::map<std::int64_t, const Row*> inserted;
   const std::string name(store::Table<Row>::name);
   for (const Row& row : rows_new) {
     if (table.contains(row.id) || !inserted.emplace(row.id, &row).second)
       return fail(Code::conflict, "table " + name + " has row " + std::to_string(row.id) + " already");
   }
-  for (const Row& row : rows_changed) {
+  for (const auto& [before, row] : rows_changed) {
+    if (store::differing_columns(before, row) == 0) continue;
     const auto at = table.find(row.id);
     const auto is_new = inserted.find(row.id);
     const Row* stored = at != table.end() ? &at->second : is_new != inserted.end() ? is_new->second : nullptr;
     bool found = stored != nullptr;
-    if constexpr (requires { row.stored_status; }) found = found && stored->status == row.stored_status;
+    if constexpr (requires { row.status; }) found = found && stored->status == before.status;
     if (!found)
       return fail(Code::conflict,
                   "row " + std::to_string(row.id) + " of table " + name + " is gone or has another status");
@@ -257,9 +257,10 @@ Result<> check_rows(const std::map<std::int64_t, Row>& table, const std::vector<
 
 template <class Row>
 void apply_rows(std::map<std::int64_t, Row>& table, const std::vector<Row>& rows_new,
-                const std::vector<Row>& rows_changed) {
+                const std::vector<runbook::Changed<Row>>& rows_changed) {
   for (const Row& row : rows_new) table.emplace(row.id, row);
-  for (const Row& row : rows_changed) store::copy_live(row, table.at(row.id));
+  for (const auto& [before, row] : rows_changed)
+    if (const auto set = store::differing_columns(before, row)) store::copy_columns(row, table.at(row.id), set);
 }
 
 // Columns hold text: what is neither text nor null is stored as its JSON.

@@ -218,6 +218,35 @@ TEST_P(Outside, AnotherWriterInTheMiddleOfItsTransactionIsWaitedFor) {
   EXPECT_EQ(one().function(), "Do-s2");
 }
 
+// The scheduler's transaction is open while the server loads the rows of a result, and ends before the server can
+// commit: what the one wrote and what the other decided are both there.
+TEST_P(Outside, ASchedulerThatRefreshesRowsDuringAResultKeepsWhatItWrote) {
+  given(phases({phase_of("p1", {doing("s1", "output_params: {Target: id}")})}));
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  const Job job = one();
+  const std::string step = " WHERE id=" + std::to_string(step_id(p1, members_[0], 0));
+  const std::string member = " WHERE id=" + std::to_string(members_[0]);
+  const std::string phase = " WHERE id=" + std::to_string(p1);
+  const auto other = another_connection();
+  other->exec(GetParam() == Kind::sqlite ? "BEGIN IMMEDIATE" : "BEGIN");
+  other->exec("UPDATE batch_members SET data_json='{\"Upn\":\"fresh\"}'" + member);
+  other->exec("UPDATE step_executions SET params_json='{\"fresh\":1}', max_retries=7" + step);
+  other->exec("UPDATE phase_executions SET due_at='2031-01-01T00:00:00Z', offset_minutes=5" + phase);
+  std::jthread commits([&] {
+    std::this_thread::sleep_for(300ms);  // the server has loaded what is committed, and waits to write
+    other->exec("COMMIT");
+  });
+  succeed(job, json::object{{"id", "t-1"}});
+  commits.join();
+  expect_batch("completed");
+  EXPECT_EQ(text("SELECT data_json, worker_data_json FROM batch_members" + member),
+            R"({"Upn":"fresh"} {"Target":"t-1"})");
+  EXPECT_EQ(text("SELECT status, params_json, max_retries FROM step_executions" + step), R"(succeeded {"fresh":1} 7)");
+  EXPECT_EQ(text("SELECT status, offset_minutes FROM phase_executions" + phase +
+                 " AND due_at='2031-01-01T00:00:00Z'"), "completed 5");
+}
+
 // ---- kill -9
 
 TEST_P(Crash, BetweenMessageAndPollLosesNoJob) {

@@ -138,8 +138,8 @@ TEST_P(RunbookOthers, ARowThatAnotherProgramChangedMeanwhileIsAConflictAndNothin
   const auto seen = load({{What::step, 1}, {What::step, 2}});
   database.execute("UPDATE step_executions SET status='cancelled' WHERE id=2");
   Writes u;
-  u.steps_changed = seen.steps;
-  u.steps_changed[0].status = u.steps_changed[1].status = StepStatus::succeeded;
+  const auto succeed = [](auto& row) { row.status = StepStatus::succeeded; };
+  for (const StepExecution& step : seen.steps) u.steps_changed.push_back(changed(step, succeed));
   u.timers_new = {{at(1), runbook::Kind::step, 1}};
   const auto done = try_commit(u);
   ASSERT_FALSE(done);
@@ -150,10 +150,69 @@ TEST_P(RunbookOthers, ARowThatAnotherProgramChangedMeanwhileIsAConflictAndNothin
   EXPECT_EQ(again.steps.at(0).status, StepStatus::dispatched);
   EXPECT_EQ(again.steps.at(1).status, StepStatus::cancelled);
   database.execute("DELETE FROM step_executions WHERE id=1");
-  u.steps_changed = {again.steps[0]};
+  u.steps_changed = {changed(again.steps[0], succeed)};
   EXPECT_EQ(try_commit(u).error().code, Code::conflict);
-  u.steps_changed = {again.steps[1]};
+  u.steps_changed = {changed(again.steps[1], succeed)};
   commit(u);
+}
+
+// A scheduler refreshes rows between our load and our commit: both keep what they wrote.
+TEST_P(RunbookOthers, WhatAnotherProgramWritesToARowThatIsBeingUpdatedStays) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1)};
+  w.batches_new = {batch_row(1)};
+  w.members_new = {member_row(1)};
+  w.phases_new = {phase_row(1)};
+  w.steps_new = {step_row(1)};
+  w.inits_new = {init_row(1)};
+  commit(w);
+  const std::vector<Need> needs{{What::runbook, 1}, {What::batch, 1}, {What::member, 1},
+                                {What::phase, 1},   {What::step, 1},  {What::init, 1}};
+  const auto seen = load(needs);
+  database.execute(R"sql(
+UPDATE runbooks SET overdue_behavior='rerun', yaml_content='name: theirs' WHERE id=1;
+UPDATE batches SET batch_start_time='2031-01-01T00:00:00Z' WHERE id=1;
+UPDATE batch_members SET data_json='{"A":"theirs"}', add_dispatched_at='2031-01-02T00:00:00Z' WHERE id=1;
+UPDATE phase_executions SET due_at='2031-01-03T00:00:00Z', offset_minutes=17 WHERE id=1;
+UPDATE step_executions SET params_json='{"Upn":"theirs"}', function_name='Theirs', max_retries=9 WHERE id=1;
+UPDATE init_executions SET params_json='{"Name":"theirs"}', retry_interval_sec=77 WHERE id=1;
+)sql");
+  Writes u;
+  u.runbooks_changed = {changed(seen.runbooks.at(0), [](auto& row) { row.is_active = true; })};
+  u.batches_changed = {changed(seen.batches.at(0), [](auto& row) { row.status = BatchStatus::completed; })};
+  u.members_changed = {changed(seen.members.at(0), [](auto& row) { row.worker_data_json = Json{R"({"B":"ours"})"}; })};
+  u.phases_changed = {changed(seen.phases.at(0), [](auto& row) { row.status = PhaseStatus::completed; })};
+  const auto succeed = [](auto& row) { row.status = StepStatus::succeeded, row.completed_at = at(77); };
+  u.steps_changed = {changed(seen.steps.at(0), succeed)};
+  u.inits_changed = {changed(seen.inits.at(0), succeed)};
+  commit(u);
+  runbook::Loaded expected = seen;
+  const auto day = [](int n) { return from_iso("2031-01-0" + std::to_string(n) + "T00:00:00Z").value(); };
+  expected.runbooks[0].is_active = true;
+  expected.runbooks[0].overdue_behavior = "rerun";
+  expected.runbooks[0].yaml_content = "name: theirs";
+  expected.batches[0].status = BatchStatus::completed;
+  expected.batches[0].batch_start_time = day(1);
+  expected.members[0].worker_data_json = Json{R"({"B":"ours"})"};
+  expected.members[0].data_json = Json{R"({"A":"theirs"})"};
+  expected.members[0].add_dispatched_at = day(2);
+  expected.phases[0].status = PhaseStatus::completed;
+  expected.phases[0].due_at = day(3);
+  expected.phases[0].offset_minutes = 17;
+  succeed(expected.steps[0]);
+  expected.steps[0].params_json = Json{R"({"Upn":"theirs"})"};
+  expected.steps[0].function_name = "Theirs";
+  expected.steps[0].max_retries = 9;
+  succeed(expected.inits[0]);
+  expected.inits[0].params_json = Json{R"({"Name":"theirs"})"};
+  expected.inits[0].retry_interval_sec = 77;
+  const auto stored = load(needs);
+  EXPECT_TRUE(same(expected.runbooks[0], stored.runbooks.at(0)));
+  EXPECT_TRUE(same(expected.batches[0], stored.batches.at(0)));
+  EXPECT_TRUE(same(expected.members[0], stored.members.at(0)));
+  EXPECT_TRUE(same(expected.phases[0], stored.phases.at(0)));
+  EXPECT_TRUE(same(expected.steps[0], stored.steps.at(0)));
+  EXPECT_TRUE(same(expected.inits[0], stored.inits.at(0)));
 }
 
 TEST_P(RunbookOthers, WhatOthersInsertNeverMeetsAReservedId) {
@@ -217,9 +276,9 @@ TEST(PostgresRunbooks, ARowThatAnotherProgramHoldsIsAConflictInAShortWhileAndThe
   auto other = store::postgres::connect(database.url()).value();
   ASSERT_TRUE(other->script("BEGIN; UPDATE batch_members SET status=status WHERE id=1"));
   const auto change = [&](std::size_t i) {
-    WriteSet changed;
-    changed.runbooks.members_changed = {seen.at(i)};
-    return changed;
+    WriteSet set;
+    set.runbooks.members_changed = {changed(seen.at(i), [](auto& row) { row.removed_by = "ann"; })};
+    return set;
   };
   const auto begun = std::chrono::steady_clock::now();
   const auto done = store->commit(change(0), 2);
@@ -248,13 +307,13 @@ TEST(PostgresRunbooks, ADeadlockWithAnotherProgramIsAConflictOrTheOthersProblem)
     (void)other->script("UPDATE batches SET status=status WHERE id=1");
     (void)other->script("ROLLBACK");
   });
-  WriteSet changed;
-  changed.runbooks.batches_changed = seen.batches;
-  changed.runbooks.members_changed = seen.members;
-  const auto done = store->commit(changed, 2);
+  WriteSet set;
+  set.runbooks.batches_changed = {changed(seen.batches.at(0), [](auto& row) { row.paused_by = "ann"; })};
+  set.runbooks.members_changed = {changed(seen.members.at(0), [](auto& row) { row.removed_by = "ann"; })};
+  const auto done = store->commit(set, 2);
   EXPECT_EQ(done ? Code::conflict : done.error().code, Code::conflict) << (done ? "" : done.error().message);
   waits.join();
-  EXPECT_TRUE(store->commit(changed, done ? 3 : 2));
+  EXPECT_TRUE(store->commit(set, done ? 3 : 2));
 }
 
 TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {

@@ -31,7 +31,7 @@ Batch batch_row(std::int64_t id, std::int64_t runbook_id) {
   row.id = id;
   row.runbook_id = runbook_id;
   row.batch_start_time = at(1000);
-  row.status = row.stored_status = BatchStatus::active;
+  row.status = BatchStatus::active;
   row.detected_at = at(id);
   row.init_dispatched_at = at(id + 1);
   row.is_manual = true;
@@ -73,7 +73,7 @@ PhaseExecution phase_row(std::int64_t id, std::int64_t batch_id) {
   row.offset_minutes = -120;
   row.due_at = at(id);
   row.runbook_version = 3;
-  row.status = row.stored_status = PhaseStatus::dispatched;
+  row.status = PhaseStatus::dispatched;
   row.dispatched_at = at(id + 1);
   row.completed_at = at(id + 2);
   row.walk = Walk::held;
@@ -93,7 +93,7 @@ void fill_execution(Execution& row, std::int64_t id, std::int32_t index) {
   row.worker_id = "pool-1";
   row.function_name = "New-User";
   row.params_json = Json{R"({"Upn": "a"})"};
-  row.status = row.stored_status = StepStatus::dispatched;
+  row.status = StepStatus::dispatched;
   row.job_id = "step-" + std::to_string(id);
   row.error_message = "not yet";
   row.dispatched_at = at(id);

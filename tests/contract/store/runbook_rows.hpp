@@ -15,6 +15,14 @@ runbook::InitExecution init_row(std::int64_t id, std::int64_t batch_id = 1);
 runbook::CleanupExecution cleanup_row(std::int64_t id, std::int64_t batch_id = 1);
 runbook::BatchEvent batch_event_row(std::int64_t batch_id, std::int64_t event_id);
 
+// An update of a row that was loaded as `before`.
+template <class Row, class F>
+runbook::Changed<Row> changed(const Row& before, F&& change) {
+  runbook::Changed<Row> changed{before, before};
+  change(changed.row);
+  return changed;
+}
+
 // The ids of rows, in their order.
 template <class Row>
 std::vector<std::int64_t> ids(const std::vector<Row>& rows) {

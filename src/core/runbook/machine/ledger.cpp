@@ -43,19 +43,19 @@ template <class Row>
 void insert(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>& loaded, Table table,
             const std::set<std::pair<Table, std::int64_t>>& unreadable) {
   for (Row& row : loaded) {
-    const std::int64_t id = row.id;
-    Slot<Row> slot;
-    slot.unreadable = !unreadable.empty() && unreadable.contains({table, id});
-    if constexpr (requires { row.stored_status; }) row.stored_status = row.status;
+    const auto [at, is_first] = rows.try_emplace(row.id);
+    if (!is_first) continue;
+    Slot<Row>& slot = at->second;
+    slot.unreadable = !unreadable.empty() && unreadable.contains({table, row.id});
     if constexpr (requires { row.timer_due; }) slot.stored_timer = row.timer_due;
-    slot.row = std::move(row);
-    rows.try_emplace(id, std::move(slot));
+    slot.row = row;
+    slot.before = std::move(row);
   }
 }
 
 template <class Row>
 void move_rows(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>& fresh,
-               std::vector<Row>& changed, Kind kind, Writes& writes) {
+               std::vector<Changed<Row>>& changed, Kind kind, Writes& writes) {
   for (auto& [id, slot] : rows) {
     if constexpr (requires { slot.row.timer_due; }) {
       if (slot.row.timer_due != slot.stored_timer) {
@@ -67,7 +67,7 @@ void move_rows(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Ro
     if (slot.is_new)
       fresh.push_back(std::move(slot.row));
     else if (slot.changed)
-      changed.push_back(std::move(slot.row));
+      changed.push_back({*std::move(slot.before), std::move(slot.row)});
   }
 }
 

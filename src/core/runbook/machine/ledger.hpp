@@ -42,6 +42,7 @@ struct SlotState {
 template <class Row>
 struct Slot : SlotState {
   Row row;
+  std::optional<Row> before;  // as it was loaded: what differs from it is written; none: it is new
 };
 
 // One job, whichever of the three tables it is in.

@@ -94,7 +94,6 @@ struct Batch {
   Walk walk = Walk::none;
   std::int64_t walk_after = 0;
   std::optional<Time> timer_due;
-  BatchStatus stored_status = BatchStatus::detected;  // not a column: what an update expects to find
 };
 
 // batch_members
@@ -109,12 +108,11 @@ struct Member {
   std::optional<Time> add_dispatched_at;
   std::optional<Time> remove_dispatched_at;
   std::optional<Time> failed_at;
-  OptionalJson data_json;         // in an update: none leaves it as it is
-  OptionalJson worker_data_json;  // the same
+  OptionalJson data_json;
+  OptionalJson worker_data_json;
   // ours
   bool catching_up = false;       // his catch-up steps run one after the other
   std::optional<MemberStatus> counted_as;
-  MemberStatus stored_status = MemberStatus::active;  // not a column
 };
 
 // phase_executions
@@ -134,7 +132,6 @@ struct PhaseExecution {
   std::int32_t current_index = 0;  // lockstep: the step that is running
   OptionalJson member_ids;         // only these, as the phase-due said
   std::optional<Time> timer_due;
-  PhaseStatus stored_status = PhaseStatus::pending;  // not a column
 };
 
 // What step_executions, init_executions and cleanup_executions have in common: one job for a worker.
@@ -147,7 +144,7 @@ struct Execution {
   OptionalJson params_json;                  // as resolved; none: at the first dispatch
   StepStatus status = StepStatus::pending;
   std::optional<std::string> job_id;
-  OptionalJson result_json;  // in an update: none leaves it as it is; the engine never loads it
+  OptionalJson result_json;                  // the engine never loads it, so in an update none leaves it as it is
   std::optional<std::string> error_message;
   std::optional<Time> dispatched_at;
   std::optional<Time> completed_at;
@@ -175,7 +172,6 @@ struct Execution {
   std::optional<Time> dead_at;      // failed because worker after worker went silent
   std::optional<Time> timer_due;
   std::optional<StepStatus> counted_as;  // in which column of batch_counts this row is
-  StepStatus stored_status = StepStatus::pending;  // not a column
 };
 
 struct StepExecution : Execution {

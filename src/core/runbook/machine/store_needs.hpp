@@ -90,17 +90,31 @@ struct Loaded {
   std::set<std::pair<Table, std::int64_t>> unreadable;
 };
 
-// Each row once. *_changed write the changeable columns of the row with that id, and expect its status to be
-// stored_status; documents (params_json, result_json, data_json, worker_data_json) that are none stay as they
-// are.
+// An update: the row as it was loaded, and as it shall be. It writes the columns in which the two differ and no
+// others, because another program may have written those meanwhile; it expects the status that was loaded. A
+// row in which nothing differs is not touched. result_json is not loaded, so none leaves it as it is.
+template <class Row>
+struct Changed {
+  Row before;
+  Row row;
+};
+
+// Each row once.
 struct Writes {
-  std::vector<Runbook> runbooks_new, runbooks_changed;
-  std::vector<Batch> batches_new, batches_changed;
-  std::vector<Member> members_new, members_changed;
-  std::vector<PhaseExecution> phases_new, phases_changed;
-  std::vector<StepExecution> steps_new, steps_changed;
-  std::vector<InitExecution> inits_new, inits_changed;
-  std::vector<CleanupExecution> cleanups_new, cleanups_changed;
+  std::vector<Runbook> runbooks_new;
+  std::vector<Changed<Runbook>> runbooks_changed;
+  std::vector<Batch> batches_new;
+  std::vector<Changed<Batch>> batches_changed;
+  std::vector<Member> members_new;
+  std::vector<Changed<Member>> members_changed;
+  std::vector<PhaseExecution> phases_new;
+  std::vector<Changed<PhaseExecution>> phases_changed;
+  std::vector<StepExecution> steps_new;
+  std::vector<Changed<StepExecution>> steps_changed;
+  std::vector<InitExecution> inits_new;
+  std::vector<Changed<InitExecution>> inits_changed;
+  std::vector<CleanupExecution> cleanups_new;
+  std::vector<Changed<CleanupExecution>> cleanups_changed;
   std::vector<Count> counts;  // inserted or replaced
   std::vector<Timer> timers_new, timers_gone;
   std::vector<BatchEvent> events_new;

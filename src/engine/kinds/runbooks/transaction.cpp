@@ -295,7 +295,7 @@ void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
   runbook::Writes& out = set.runbooks;
   out = round_->ledger.take_writes();
   const bool approved = std::ranges::any_of(
-      out.batches_changed, [](const auto& batch) { return batch.removals_approved.has_value(); });
+      out.batches_changed, [](const auto& batch) { return batch.row.removals_approved.has_value(); });
   if (kind_.changed_ && (approved || !out.runbooks_new.empty() || !out.runbooks_changed.empty()))
     turn_.effects.emplace_back(Notify{kind_.changed_});
   if (!learnt_.unreadable_jobs.empty())
