@@ -71,6 +71,8 @@ enum class Mutant {
   call_start_not_stored,   // a call is sent whose start is not durable
   call_row_not_written,    // an event is not seen in what is made from it
   call_not_told,           // who makes the calls does not hear of another time
+  damaged_row_believed,    // deciding trusts a row that is not what its events come to
+  lost_row_not_rebuilt,    // a call whose row is gone is never made
   refused_start_forgotten, // a call that was not due after all is never made
 };
 

@@ -65,6 +65,7 @@ Duration Dispatch::step(Time now, Duration uptime) {
   if (!retries_.empty()) wait = std::min(wait, retries_.begin()->first - uptime);
   if (!begins_) return wait;
   if (read_not_before_ > uptime) return std::min(wait, read_not_before_ - uptime);
+  if (looked_until_) wait = std::min(wait, std::max(look_not_before_ - uptime, Duration{}));
   if (const auto due = agenda_.next_due()) return std::clamp(*due - now, Duration{}, wait);
   return wait;
 }
@@ -72,6 +73,7 @@ Duration Dispatch::step(Time now, Duration uptime) {
 Result<> Dispatch::begin_what_is_due(Time now, Duration uptime) {
   TRY_ASSIGN(CallReads* const reads, outside_.reads());
   if (!has_begun_) TRY(take_left_over(*reads, uptime));
+  TRY(look_for_lost_rows(*reads, uptime));
   send_probes(uptime);
   TRY(look_ahead(*reads, now));
   // Windows become empty, and are filled a few at a time, so that many lanes hold nobody up: what has ended
@@ -96,6 +98,20 @@ Result<> Dispatch::take_left_over(CallReads& reads, Duration uptime) {
     keys.insert(keys.end(), found.begin(), found.end());
     if (found.size() < page) break;
   }
+  // What a row says is for the events to confirm.
+  std::vector<CallKey> running;
+  for (const CallKey& key : keys) {
+    const auto call = reads.service_call(key);
+    if (!call && call.error().code != Code::invalid) return std::unexpected(call.error());
+    if (!call) say("service call " + key.id.value + " of " + key.tenant.value + ": " + call.error().message);
+    if (call && *call && (*call)->status == call::Status::running) running.push_back(key);
+  }
+  TRY(settle(reads, running, uptime));
+  has_begun_ = true;
+  return {};
+}
+
+Result<> Dispatch::settle(CallReads& reads, const std::vector<CallKey>& keys, Duration uptime) {
   std::vector<std::optional<Probe>> probes;
   for (const CallKey& key : keys) {
     auto probe = probe_for(reads, key, uptime);
@@ -114,7 +130,6 @@ Result<> Dispatch::take_left_over(CallReads& reads, Duration uptime) {
       end(keys[i], options_.name,
           in_doubt("the server stopped while the call was under way: it may or may not have been received"));
   }
-  has_begun_ = true;
   return {};
 }
 
@@ -143,6 +158,33 @@ void Dispatch::send_probes(Duration uptime) {
     outside_.send(ticket, probe.lane, std::move(probe.request));
   }
   probes_ = std::move(waiting);
+}
+
+// --- rows that are lost
+
+Result<> Dispatch::look_for_lost_rows(CallReads& reads, Duration uptime) {
+  TRY(settle(reads, found_running_, uptime));
+  found_running_.clear();
+  if (!looked_until_ || uptime < look_not_before_) return {};
+  TRY_ASSIGN(auto found, reads.streams_without_row(*looked_until_, options_.events_looked_at));
+  looked_until_ = std::move(found.last);
+  look_not_before_ = uptime + options_.look_after;
+  if (!found.without_row.empty() && !MUTANT(lost_row_not_rebuilt))
+    ask({Rebuild{std::move(found.without_row)}, {}});
+  return {};
+}
+
+// What waits for its time we are told of like of any that is given one.
+void Dispatch::rebuilt(const Rebuild& asked, const CallsReply& reply) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < asked.keys.size() && i < reply.calls.size(); ++i) {
+    if (!reply.calls[i]) continue;
+    count += reply.calls[i]->changed ? 1 : 0;  // not, if it was asked again because an answer was lost
+    const bool is_running = reply.calls[i]->call.status == call::Status::running;
+    if (is_running && !open_.contains(asked.keys[i])) found_running_.push_back(asked.keys[i]);
+  }
+  if (count > 0)
+    say("the rows of " + std::to_string(count) + " service calls were written anew from their events");
 }
 
 // --- what is due
@@ -245,17 +287,18 @@ void Dispatch::store_outcomes() {
 
 void Dispatch::ask(Asked asked) {
   const Ticket ticket = ++next_ticket_;
-  Command command = std::visit(overloaded{[](const Started& start) -> Command {
-                                            StartCalls made{.started_by = start.token, .keys = {}};
-                                            for (const auto& each : start.calls)
-                                              made.keys.push_back(key_of(each));
-                                            return made;
-                                          },
-                                          [&](const Ended& end) -> Command {
-                                            ++ends_asked_;
-                                            return EndCalls{end.outcomes};
-                                          }},
-                               asked.what);
+  Command command =
+      std::visit(overloaded{[](const Started& start) -> Command {
+                              StartCalls made{.started_by = start.token, .keys = {}};
+                              for (const auto& each : start.calls) made.keys.push_back(key_of(each));
+                              return made;
+                            },
+                            [&](const Ended& end) -> Command {
+                              ++ends_asked_;
+                              return EndCalls{end.outcomes};
+                            },
+                            [](const Rebuild& rebuild) -> Command { return RebuildCalls{rebuild.keys}; }},
+                 asked.what);
   asked_.emplace(ticket, std::move(asked));
   outside_.ask(ticket, std::move(command));
 }
@@ -270,6 +313,8 @@ void Dispatch::answered(Ticket ticket, Reply reply, Time now) {
   engine_trouble_.clear();
   if (auto* started = std::get_if<StartedReply>(&reply))
     return begin(std::get<Started>(asked.what), *started, now);
+  if (const auto* rebuild = std::get_if<Rebuild>(&asked.what))
+    return rebuilt(*rebuild, std::get<CallsReply>(reply));
   const auto& ends = std::get<CallsReply>(reply).calls;
   for (std::size_t i = 0; i < end->outcomes.size(); ++i) {
     const CallKey& key = end->outcomes[i].key;
@@ -287,6 +332,8 @@ void Dispatch::refused(Asked asked, const Refused& why) {
     engine_is_gone_ = true;
   } else if (start && why.refusal == Refusal::overloaded && !begins_) {
     for (const auto& each : start->calls) leave(each);  // the engine did not even look at it
+  } else if (std::holds_alternative<Rebuild>(asked.what) && !begins_) {
+    return;  // the next server looks again
   } else if (may_pass(why.refusal)) {
     if (why.message != engine_trouble_) say("service calls cannot be stored at the moment: " + why.message);
     engine_trouble_ = why.message;
@@ -311,6 +358,11 @@ void Dispatch::divide(Asked asked, const std::string& why) {
                                               const std::size_t half = end.outcomes.size() / 2;
                                               other = {cut_off(end.outcomes, half), cut_off(end.kinds, half)};
                                               return end.outcomes.empty();
+                                            },
+                                            [&](Rebuild& rebuild) {
+                                              auto& other = std::get<Rebuild>(rest.what);
+                                              other.keys = cut_off(rebuild.keys, rebuild.keys.size() / 2);
+                                              return rebuild.keys.empty();
                                             }},
                                  asked.what);
   if (is_one) return std::visit([&](const auto& what) { give_up(what, why); }, rest.what);
@@ -333,6 +385,12 @@ void Dispatch::give_up(const Ended& end, const std::string& why) {
   say("the outcome of service call " + key.id.value + " of " + key.tenant.value +
       " cannot be stored: " + why);
   refused_.push_back({end, again_after});
+}
+
+void Dispatch::give_up(const Rebuild& rebuild, const std::string& why) {
+  const CallKey& key = rebuild.keys.front();
+  say("the row of service call " + key.id.value + " of " + key.tenant.value +
+      " cannot be written anew: " + why);
 }
 
 void Dispatch::ask_again(Duration uptime) {

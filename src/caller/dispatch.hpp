@@ -12,6 +12,10 @@
 // It remembers nothing that matters: what waits and what was started is in the store. What an earlier server
 // had started and not ended is not sent again; it is settled by the probe that its request declares, or it
 // ends as OutcomeUnknown.
+//
+// What is due and what runs is found by the rows of calls, which may be lost though the events are there. So
+// it looks once, after the start and little by little, for streams without their rows, and has those written
+// anew.
 #pragma once
 
 #include <functional>
@@ -52,6 +56,8 @@ struct DispatchOptions {
   std::size_t window = 512;          // of a lane's calls that are known in memory
   std::size_t starts_max = 128;      // calls in one command: others wait for it
   std::size_t outcomes_max = 200;    // outcomes in one command
+  std::size_t events_looked_at = 500;  // at a time, for rows that are lost …
+  Duration look_after{5};              // … and how long after the last time
   Duration look_ahead{2'000};        // what is due so soon is known
   Duration retry_after{50};          // when the engine or the store cannot listen; doubles up to a second
   Duration patience{10'000};         // for calls that are under way when all ends
@@ -93,8 +99,11 @@ class Dispatch {
     std::vector<CallOutcome> outcomes;
     std::vector<std::string_view> kinds;  // of each, for who counts
   };
+  struct Rebuild {  // a RebuildCalls
+    std::vector<call::CallKey> keys;
+  };
   struct Asked {
-    std::variant<Started, Ended> what;
+    std::variant<Started, Ended, Rebuild> what;
     Duration delay{};  // before the next try
   };
   struct UnderWay {
@@ -113,9 +122,13 @@ class Dispatch {
   [[nodiscard]] Result<> begin_what_is_due(Time now, Duration uptime);
   // what an earlier server left
   [[nodiscard]] Result<> take_left_over(CallReads& reads, Duration uptime);
+  [[nodiscard]] Result<> settle(CallReads& reads, const std::vector<call::CallKey>& keys, Duration uptime);
   [[nodiscard]] Result<std::optional<Probe>> probe_for(CallReads& reads, const call::CallKey& key,
                                                        Duration uptime);
   void send_probes(Duration uptime);
+  // rows that are lost
+  [[nodiscard]] Result<> look_for_lost_rows(CallReads& reads, Duration uptime);
+  void rebuilt(const Rebuild& asked, const CallsReply& reply);
   // what is due
   [[nodiscard]] Result<> look_ahead(CallReads& reads, Time now);
   [[nodiscard]] Result<bool> fill_some(CallReads& reads, Time now);  // false: nothing is to be filled
@@ -131,6 +144,7 @@ class Dispatch {
   void divide(Asked asked, const std::string& why);
   void give_up(const Started& start, const std::string& why);
   void give_up(const Ended& end, const std::string& why);
+  void give_up(const Rebuild& rebuild, const std::string& why);
   // places
   [[nodiscard]] call::Agenda::Place take_place(const call::Lane& lane);
   void leave_origin(const call::Lane& lane);
@@ -144,6 +158,11 @@ class Dispatch {
   Outside& outside_;
   const DispatchOptions options_;
   call::Agenda agenda_;
+
+  std::optional<call::EventKey> looked_until_ = call::EventKey{};  // none: all streams have been looked at
+  Duration look_not_before_{};                                     // of uptime
+  std::vector<call::CallKey>
+      found_running_;  // their rows were lost, and they were begun by an earlier server
 
   bool has_begun_ = false, begins_ = true, engine_is_gone_ = false;
   Ticket next_ticket_ = 0;

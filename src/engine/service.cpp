@@ -85,6 +85,7 @@ std::size_t size_of(const Command& command) {
                                   return bytes;
                                 },
                                 [](const StartCalls& c) { return c.keys.size() * names; },
+                                [](const RebuildCalls& c) { return c.keys.size() * names; },
                                 [](const EndCalls& c) { return c.outcomes.size() * 4 * names; },
                                 [](const RunbookEvent& c) {
                                   const auto* due = std::get_if<runbook::PhaseDue>(&c.message.what);

@@ -72,6 +72,12 @@ struct EndCalls {
   std::vector<CallOutcome> outcomes;
 };
 
+// Their rows are missing, or are not what their events come to: they are written anew. Answered with the calls;
+// `changed` says whether a row was.
+struct RebuildCalls {
+  std::vector<call::CallKey> keys;
+};
+
 struct CallReply {
   call::Call call;
   bool changed = true;  // false: it was so already

@@ -22,14 +22,16 @@ class CallReads {
  public:
   virtual ~CallReads() = default;
 
+  // What its stream comes to: its row where that is a snapshot of it, otherwise the fold of its events.
   [[nodiscard]] virtual Result<std::optional<call::Call>> service_call(const call::CallKey& key) = 0;
   [[nodiscard]] virtual Result<std::vector<call::EventRow>> call_events(const call::CallKey& key) = 0;
-  // Newest first: ids sort by time; or, of a range of time, by when they are due. `last` is the last one of
+  // As their rows say; one whose row cannot be read is folded. Newest first: ids sort by time; or, of a range of time, by when they are due. `last` is the last one of
   // the page before, none for the first page.
   [[nodiscard]] virtual Result<std::vector<call::Call>> calls(const CallFilter& filter,
                                                               const std::optional<call::Due>& last,
                                                               std::size_t limit) = 0;
-  // Scheduled ones, earliest first.
+  // Scheduled ones, earliest first. One whose time cannot be read is told as due as early as can be: its start is
+  // decided by its events, which know.
   [[nodiscard]] virtual Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) = 0;
   // The lanes in which something is due after one time and by the other, and when the first of it is.
   [[nodiscard]] virtual Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after,
@@ -38,6 +40,15 @@ class CallReads {
   [[nodiscard]] virtual Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after,
                                                                          std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<call::Request>> call_request(const call::CallKey& key) = 0;
+  // Streams by key, after this event: those whose rows are missing, behind, or of another status than their last event
+  // says. Looks at so many events; `last` is the one to go on after, none when that was all.
+  struct Streams {
+    std::vector<call::CallKey> without_row;
+    std::optional<call::EventKey> last;
+  };
+  [[nodiscard]] virtual Result<Streams> streams_without_row(const call::EventKey& after, std::size_t events) = 0;
+  // The row itself, to be compared. Code::invalid: it cannot be read.
+  [[nodiscard]] virtual Result<std::optional<call::Call>> call_row(const call::CallKey& key) = 0;
   // For a replay: whatever has a row, an event or a request, by key, after this one; whether a tag leads to a call; and
   // how many tags and idempotency keys belong to none.
   [[nodiscard]] virtual Result<std::vector<call::CallKey>> call_keys(const call::CallKey& after,

@@ -153,7 +153,7 @@ using Command =
                  PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
                  SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, SubmitCalls, RepeatCall,
-                 ChangeCall, StartCalls, EndCalls>;
+                 ChangeCall, StartCalls, EndCalls, RebuildCalls>;
 
 // ---- replies ----
 

@@ -1,5 +1,8 @@
 #include "store/sql_call_reads.hpp"
 
+#include "core/call/call.hpp"
+#include "store/sql_calls.hpp"
+
 namespace baton::store {
 namespace {
 
@@ -16,8 +19,37 @@ std::string strays_of(const std::string& table) {
          " t.service_call_id=k.service_call_id)";
 }
 
+// The status that an event leads to.
+std::string status_after(const std::string& event_type) {
+  std::string all = "CASE " + event_type;
+  for (const auto type : {call::EventType::submitted, call::EventType::scheduled, call::EventType::started,
+                          call::EventType::succeeded, call::EventType::failed})
+    all.append(" WHEN '")
+        .append(name(type))
+        .append("' THEN '")
+        .append(name(call::status_after(type)))
+        .append("'");
+  return all + " END";
+}
+
 struct Statements {
-  Statement one{select<call::Call>() + " WHERE tenant_id=?1 AND service_call_id=?2",
+  Statement one{select_row_at_head(), {Type::text, Type::text}};
+  // Aggregates, because PostgreSQL makes a table of all calls for an EXISTS.
+  Statement streams{
+      "SELECT page.tenant_id,page.service_call_id,page.version,"
+      "CASE WHEN (SELECT max(n.version) FROM service_call_events AS n WHERE n.tenant_id=page.tenant_id AND"
+      " n.service_call_id=page.service_call_id)>page.version THEN 1 ELSE"
+      " (SELECT count(*) FROM service_calls AS t WHERE t.tenant_id=page.tenant_id AND "
+      "t.service_call_id=page.service_call_id"
+      " AND t.version=page.version AND t.status=" +
+          status_after("page.event_type") +
+          ") END"
+          " FROM (SELECT tenant_id,service_call_id,version,event_type FROM service_call_events"
+          " WHERE (tenant_id,service_call_id,version)>(?1,?2,?3) ORDER BY tenant_id,service_call_id,version "
+          "LIMIT ?4) AS page"
+          " ORDER BY page.tenant_id,page.service_call_id,page.version",
+      {Type::text, Type::text, Type::integer, Type::integer}};
+  Statement row{select<call::Call>() + " WHERE tenant_id=?1 AND service_call_id=?2",
                 {Type::text, Type::text}};
   Statement request{select<call::Request>() + " WHERE tenant_id=?1 AND service_call_id=?2",
                     {Type::text, Type::text}};
@@ -101,7 +133,8 @@ Statement calls_statement(const CallFilter& filter) {
 }  // namespace
 
 std::vector<Statement> call_read_statements() {
-  std::vector<Statement> all{sql().one, sql().request, sql().events, sql().due, sql().lanes, sql().running, sql().tag};
+  std::vector<Statement> all{sql().one, sql().streams, sql().row,     sql().request, sql().events,
+                             sql().due, sql().lanes,   sql().running, sql().tag};
   for (const bool by_tag : {false, true})
     for (const bool by_time : {false, true})
       for (const bool by_status : {false, true})
@@ -117,7 +150,34 @@ std::vector<Statement> call_read_statements() {
 }
 
 Result<std::optional<call::Call>> SqlCallReads::service_call(const CallKey& key) {
-  return reader_.first<call::Call>(sql().one, {encode(key.tenant), encode(key.id)});
+  TRY_ASSIGN(auto found,
+             reader_.rows<RowAtHead>(sql().one, {encode(key.tenant), encode(key.id)}, read_row_at_head));
+  if (found.empty()) return std::nullopt;
+  if (found.front().is_snapshot) return *std::move(found.front().row);
+  TRY_ASSIGN(const auto events, call_events(key));
+  TRY_ASSIGN(auto folded, fold_stream(events));
+  return folded;
+}
+
+Result<std::optional<call::Call>> SqlCallReads::call_row(const CallKey& key) {
+  return reader_.first<call::Call>(sql().row, {encode(key.tenant), encode(key.id)});
+}
+
+Result<CallReads::Streams> SqlCallReads::streams_without_row(const call::EventKey& after,
+                                                             std::size_t events) {
+  using Looked = std::pair<call::EventKey, bool>;
+  TRY_ASSIGN(
+      const auto page,
+      reader_.rows<Looked>(sql().streams,
+                           {encode(after.call.tenant), encode(after.call.id), after.version, number(events)},
+                           [](const RowView& row) -> Result<Looked> {
+                             return Looked{{key_at(row, 0), row.integer(2)}, row.integer(3) > 0};
+                           }));
+  Streams found;
+  for (const auto& [key, is_right] : page)
+    if (!is_right) found.without_row.push_back(key.call);
+  if (page.size() == events) found.last = page.back().first;
+  return found;
 }
 
 Result<std::vector<call::EventRow>> SqlCallReads::call_events(const CallKey& key) {
@@ -138,15 +198,29 @@ Result<std::vector<call::Call>> SqlCallReads::calls(const CallFilter& filter,
   if (filter.status) values.push_back(encode(*filter.status));
   if (filter.name) values.push_back(encode(*filter.name));
   if (filter.due_until) values.push_back(*filter.due_until);
-  return reader_.all<call::Call>(statement, std::move(values));
+  // A row that is damaged does not spoil the page: it is what its events come to.
+  using Found = std::pair<CallKey, std::optional<call::Call>>;
+  TRY_ASSIGN(auto rows,
+             reader_.rows<Found>(statement, std::move(values), [](const RowView& view) -> Result<Found> {
+               auto row = read<call::Call>(view);
+               if (row && call::has_readable_documents(*row)) return Found{key_at(view, 0), *std::move(row)};
+               return Found{key_at(view, 0), std::nullopt};
+             }));
+  std::vector<call::Call> page;
+  for (auto& [key, row] : rows) {
+    if (!row) {
+      TRY_ASSIGN(row, service_call(key));
+    }
+    if (row) page.push_back(*std::move(row));
+  }
+  return page;
 }
 
 namespace {
 
-Result<Time> time_at(const RowView& row, int column) {
+Time time_at(const RowView& row, int column, Time otherwise) {
   Time time;
-  if (!decode(row, column, time)) return fail(Code::invalid, "a service call has a time that cannot be read");
-  return time;
+  return decode(row, column, time) ? time : otherwise;
 }
 
 Result<std::int64_t> integer_at(const RowView& row) { return row.integer(0); }
@@ -155,19 +229,18 @@ Result<std::int64_t> integer_at(const RowView& row) { return row.integer(0); }
 
 Result<std::vector<call::Due>> SqlCallReads::due_calls(const call::Agenda::Refill& wanted) {
   const auto& [lane, after, until, limit] = wanted;
+  Time last = after.at;
   return reader_.rows<call::Due>(
       sql().due, {encode(lane.tenant), encode(lane.origin), after.at, encode(after.id), until, number(limit)},
-      [](const RowView& row) -> Result<call::Due> {
-        TRY_ASSIGN(const Time at, time_at(row, 0));
-        return call::Due{at, call::CallId{std::string(row.text(1))}};
+      [&](const RowView& row) -> Result<call::Due> {
+        return call::Due{last = time_at(row, 0, last), call::CallId{std::string(row.text(1))}};
       });
 }
 
 Result<std::vector<std::pair<call::Lane, Time>>> SqlCallReads::lanes_due(Time after, Time until) {
   using Found = std::pair<call::Lane, Time>;
-  return reader_.rows<Found>(sql().lanes, {after, until}, [](const RowView& row) -> Result<Found> {
-    TRY_ASSIGN(const Time at, time_at(row, 2));
-    return Found{{Tenant{std::string(row.text(0))}, std::string(row.text(1))}, at};
+  return reader_.rows<Found>(sql().lanes, {after, until}, [&](const RowView& row) -> Result<Found> {
+    return Found{{Tenant{std::string(row.text(0))}, std::string(row.text(1))}, time_at(row, 2, after)};
   });
 }
 

@@ -17,6 +17,8 @@ class SqlCallReads : public SqlRunbookReads {
   Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after, Time until) override;
   Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after, std::size_t limit) override;
   Result<std::optional<call::Request>> call_request(const call::CallKey& key) override;
+  Result<Streams> streams_without_row(const call::EventKey& after, std::size_t events) override;
+  Result<std::optional<call::Call>> call_row(const call::CallKey& key) override;
   Result<std::vector<call::CallKey>> call_keys(const call::CallKey& after, std::size_t limit) override;
   Result<bool> has_tag(const call::CallKey& key, const std::string& tag) override;
   Result<std::int64_t> count_stray_rows() override;

@@ -232,11 +232,14 @@ class SqlStore final : public Store {
   }
 
   Result<call::Loaded> load(const call::LoadRequest& request) override {
-    call::Loaded loaded;
+    CallLoad load(calls_, request);
     std::vector<Call> calls;
-    calls_.add_load(calls, request, loaded);
+    load.add_rows(calls);
     if (!calls.empty()) TRY(run(calls, Mode::read));
-    return loaded;
+    calls.clear();
+    load.add_streams(calls);
+    if (!calls.empty()) TRY(run(calls, Mode::read));
+    return load.finish();
   }
 
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {

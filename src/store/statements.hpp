@@ -224,10 +224,9 @@ void fill(const Row& row, auto columns, std::span<Value> out) {
   });
 }
 
-// Rows are large, so one is read where it will stay; `row` is new.
+// Rows are large, so one is read where it will stay; `row` is new. `at` is its first column in the answer.
 template <class Row>
-Result<> read_into(Row& row, const RowView& view, Columns columns) {
-  int at = 0;
+Result<> read_into(Row& row, const RowView& view, Columns columns, int at = 0) {
   bool ok = true;
   for_columns<Row>(columns, [&]<class Member>(const Column<Row, Member>& column) {
     if constexpr (std::is_same_v<Member, Time>) {

@@ -44,8 +44,9 @@ class CallWorld::StoredCalls final : public support::WithoutCalls<> {
       : database_(database), fails_(std::move(fails)) {}
 
   Result<std::optional<call::Call>> service_call(const CallKey& key) override {
-    const auto it = database_.calls.find(key);
-    return it == database_.calls.end() ? std::nullopt : std::optional{it->second};
+    if (fails_()) return away();
+    const auto events = database_.stream(key);
+    return call::fold(events);
   }
   Result<std::optional<call::Request>> call_request(const CallKey& key) override {
     if (fails_()) return away();
@@ -79,6 +80,23 @@ class CallWorld::StoredCalls final : public support::WithoutCalls<> {
       lane->second = std::min(lane->second, row.due_at);
     }
     return std::vector<std::pair<call::Lane, Time>>(found.begin(), found.end());
+  }
+  Result<Streams> streams_without_row(const call::EventKey& after, std::size_t events) override {
+    if (fails_()) return away();
+    Streams found;
+    auto it = database_.call_events.upper_bound({after.call, after.version});
+    for (; it != database_.call_events.end() && events > 0; ++it, --events) {
+      const auto& [key, version] = it->first;
+      found.last = call::EventKey{key, version};
+      const auto next = std::next(it);
+      if (next != database_.call_events.end() && next->first.first == key) continue;
+      const auto row = database_.calls.find(key);
+      if (row == database_.calls.end() || row->second.version != version ||
+          row->second.status != call::status_after(it->second.event_type))
+        found.without_row.push_back(key);
+    }
+    if (events > 0) found.last.reset();
+    return found;
   }
 
  private:
@@ -147,7 +165,24 @@ void CallWorld::step() {
 
 // --- the server
 
+// Rows are lost and damaged while nobody looks; events are not.
+void CallWorld::damage_rows() {
+  for (auto it = database_.calls.begin(); it != database_.calls.end();) {
+    call::Call& row = it->second;
+    const auto what = random_.below(40);
+    if (what == 0) {
+      it = database_.calls.erase(it);
+      continue;
+    }
+    if (what == 1) row.status = static_cast<call::Status>(random_.below(4));
+    if (what == 2) row.version += random_.between(-1, 1);
+    if (what == 3) row.due_at = std::min(row.due_at, clock_.at);
+    ++it;
+  }
+}
+
 void CallWorld::start() {
+  if (!calm_) damage_rows();
   store_ = std::make_unique<support::MemoryStore>(database_, [this] {
     using enum support::CommitFault;
     if (calm_) return none;
@@ -170,6 +205,8 @@ void CallWorld::start() {
   dispatch.window = 2;
   dispatch.starts_max = 3;
   dispatch.outcomes_max = 3;
+  dispatch.events_looked_at = 20;
+  dispatch.look_after = Duration{random_.between(1, 200)};
   dispatch.name = "life-" + std::to_string(life_);
   dispatch_ = std::make_unique<caller::Dispatch>(static_cast<caller::Outside&>(*this), metrics_, dispatch);
 }
@@ -179,8 +216,8 @@ void CallWorld::stop() {
   if (!dispatch_) return;
   dispatch_->begin_no_more();
   if_alive(3s, [this] {
-    for (const auto& [key, row] : database_.calls)
-      expect(!dispatch_->idle() || row.status != call::Status::running || in_doubt_.contains(key),
+    for (const auto& [key, status] : statuses())
+      expect(!dispatch_->idle() || status != call::Status::running || in_doubt_.contains(key),
              "a server that is idle has nothing under way", key);
     die();
   });
@@ -194,8 +231,8 @@ void CallWorld::die() {
   dispatch_.reset();
   writer_.reset();
   store_.reset();
-  for (const auto& [key, row] : database_.calls)
-    if (row.status == call::Status::running) in_doubt_.insert(key);
+  for (const auto& [key, status] : statuses())
+    if (status == call::Status::running) in_doubt_.insert(key);
   after(Duration{random_.between(10, 30'000)}, [this] {
     if (!dispatch_) start();
   });
@@ -256,7 +293,14 @@ void CallWorld::change(const CallKey& key) {
   tell_engine(std::move(command));
 }
 
+// A row that is still found is not to be believed.
+void CallWorld::damage(const CallKey& key) {
+  const auto it = database_.calls.find(key);
+  if (it != database_.calls.end() && it->second.status == call::Status::scheduled) --it->second.version;
+}
+
 void CallWorld::meddle() {
+  if (random_.chance(0.2)) return damage(submitted_[random_.below(submitted_.size())].key);
   const NewCall& chosen = submitted_[random_.below(submitted_.size())];
   const auto it = database_.calls.find(chosen.key);
   const auto what = random_.below(3);
@@ -326,7 +370,9 @@ void CallWorld::send(caller::Ticket ticket, const call::Lane& lane, OutgoingRequ
   check_wire(lane);
   const CallKey key = key_of(lane, request);
   if (lane.origin == "http://probe:80") return answer_probe(ticket, key);
-  const call::Call& row = database_.calls.at(key);
+  const auto folded = call::fold(database_.stream(key));
+  expect(folded.has_value(), "what is sent was submitted", key);
+  const call::Call& row = *folded;
   expect(row.status == call::Status::running, "a call is sent when its start is stored", key);
   expect(row.due_at <= row.started_at.value_or(Time{}), "a call is not made before its time", key);
   if (random_.chance(0.05)) {  // nobody listens
@@ -381,17 +427,27 @@ bool CallWorld::is_repeated(const CallKey& key) const {
   return std::ranges::any_of(repeats_, [&](const auto& each) { return each.second == key; });
 }
 
+// What the streams say, whatever has become of the rows.
+std::vector<std::pair<CallKey, call::Status>> CallWorld::statuses() const {
+  std::vector<std::pair<CallKey, call::Status>> all;
+  for (const auto& [key, event] : database_.call_events) {
+    if (all.empty() || all.back().first != key.first) all.emplace_back(key.first, call::Status{});
+    all.back().second = call::status_after(event.event_type);
+  }
+  return all;
+}
+
 bool CallWorld::all_over() const {
   if (!dispatch_) return false;
-  return std::ranges::all_of(database_.calls,
-                             [](const auto& entry) { return is_terminal(entry.second.status); });
+  const auto all = statuses();
+  return std::ranges::all_of(all, [](const auto& each) { return is_terminal(each.second); });
 }
 
 void CallWorld::check_places() const {
   std::map<Tenant, std::size_t> by_tenant;
   std::size_t all = 0;
-  for (const auto& [key, row] : database_.calls) {
-    if (row.status != call::Status::running || in_doubt_.contains(key)) continue;
+  for (const auto& [key, status] : statuses()) {
+    if (status != call::Status::running || in_doubt_.contains(key)) continue;
     expect(++all <= places_max, "no more can be in doubt than there are places", key);
     expect(++by_tenant[key.tenant] <= (places_max + 1) / 2, "a tenant leaves places for others", key);
   }
@@ -411,21 +467,24 @@ void CallWorld::check_wire(const call::Lane& lane) const {
 // When there is no trouble any more and nothing is under way, nothing that is due waits.
 void CallWorld::check_nothing_waits() const {
   if (time_ < end_of_trouble + 2min || !dispatch_ || !on_the_wire_.empty()) return;
-  for (const auto& [key, row] : database_.calls)
-    expect(row.status != call::Status::scheduled || row.due_at + 5s > clock_.at, "what is due is made", key);
+  for (const auto& [key, status] : statuses())
+    expect(status != call::Status::scheduled || call::fold(database_.stream(key))->due_at + 5s > clock_.at,
+           "what is due is made", key);
 }
 
 void CallWorld::check_all() const {
   std::map<CallKey, std::vector<call::EventRow>> streams;
   for (const auto& [key, event] : database_.call_events) streams[key.first].push_back(event);
-  for (const auto& [key, row] : database_.calls) {
-    const auto folded = call::fold(streams[key]);
-    expect(folded && *folded == row, "a call is the fold of its events", key);
-    const auto ends = std::ranges::count_if(streams[key], [](const call::EventRow& event) {
+  for (const auto& [key, events] : streams) {
+    const auto folded = call::fold(events);
+    const auto row = database_.calls.find(key);
+    expect(folded && row != database_.calls.end() && *folded == row->second,
+           "a call is the fold of its events", key);
+    const auto ends = std::ranges::count_if(events, [](const call::EventRow& event) {
       return event.event_type == call::EventType::succeeded || event.event_type == call::EventType::failed;
     });
     expect(ends == 1, "a call ends once", key);
-    check_ended(row);
+    check_ended(*folded);
   }
   for (const auto& [key, id] : acknowledged_)
     expect(database_.calls.contains({key.first, id}), "what was acknowledged is there", {key.first, id});

@@ -42,12 +42,14 @@ class CallWorld final : caller::Outside {
   void die();
   void stop();
   void start();
+  void damage_rows();
   void step();
 
   // clients
   void client();
   void submit(Time due);
   void change(const call::CallKey& key);
+  void damage(const call::CallKey& key);
   void meddle();  // says again what was said before, or what must be refused
 
   // what the Dispatch wants
@@ -68,6 +70,7 @@ class CallWorld final : caller::Outside {
   void check_ended(const call::Call& row) const;
   [[nodiscard]] bool is_repeated(const call::CallKey& key) const;
   [[nodiscard]] bool all_over() const;
+  [[nodiscard]] std::vector<std::pair<call::CallKey, call::Status>> statuses() const;
   static void expect(bool holds, const std::string& what, const call::CallKey& key);
 
   Random random_;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "core/call/call.hpp"
 #include "store/tables.hpp"
 
 namespace baton::support {
@@ -117,10 +118,34 @@ Result<runbook::Loaded> MemoryStore::load(const std::vector<runbook::Need>& need
   return database_.runbooks.load(needs);
 }
 
+std::vector<call::EventRow> MemoryDatabase::stream(const call::CallKey& key) const {
+  std::vector<call::EventRow> found;
+  for (auto it = call_events.lower_bound({key, 0}); it != call_events.end() && it->first.first == key; ++it)
+    found.push_back(it->second);
+  return found;
+}
+
 Result<call::Loaded> MemoryStore::load(const call::LoadRequest& request) {
   if (!open_) return not_open();
   call::Loaded loaded;
-  take(database_.calls, std::set(request.calls.begin(), request.calls.end()), loaded.calls);
+  const std::set streams(request.streams.begin(), request.streams.end());
+  std::set keys(request.calls.begin(), request.calls.end());
+  keys.insert(streams.begin(), streams.end());
+  for (const call::CallKey& key : keys) {
+    const auto events = database_.stream(key);
+    if (events.empty()) continue;
+    const auto row = database_.calls.find(key);
+    const bool has_row = row != database_.calls.end();
+    if (has_row && !streams.contains(key) && call::is_snapshot(row->second, events.back())) {
+      loaded.calls.push_back(row->second);
+      continue;
+    }
+    auto folded = call::fold(events);
+    if (!folded)
+      return fail(Code::invalid, "the events of service call " + key.id.value + " cannot be folded");
+    if (!has_row || row->second != *folded) loaded.without_row.push_back(key);
+    loaded.calls.push_back(*std::move(folded));
+  }
   take(database_.call_requests, std::set(request.requests.begin(), request.requests.end()), loaded.requests);
   take(database_.call_keys, std::set(request.idempotency_keys.begin(), request.idempotency_keys.end()),
        loaded.idempotency_keys);
@@ -265,6 +290,7 @@ void MemoryStore::apply(const WriteSet& writes, std::int64_t commit_number) {
     db.call_events.insert({{{event.tenant_id, event.service_call_id}, event.version}, event});
   for (const call::Call& row : writes.calls.calls_new) db.calls.insert({row.key(), row});
   for (const call::Call& row : writes.calls.calls_changed) store::copy_live(row, db.calls.at(row.key()));
+  for (const call::Call& row : writes.calls.calls_rebuilt) db.calls.insert_or_assign(row.key(), row);
   for (const call::Request& row : writes.calls.requests_new)
     db.call_requests.insert({{row.tenant_id, row.service_call_id}, row});
   for (const call::IdempotencyKey& row : writes.calls.keys_new)

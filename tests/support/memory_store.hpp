@@ -35,6 +35,7 @@ struct MemoryDatabase {
   std::map<std::pair<call::CallKey, std::int64_t>, call::EventRow> call_events;
   std::map<call::CallKey, call::Request> call_requests;
   std::map<std::pair<Tenant, std::string>, call::IdempotencyKey> call_keys;
+  [[nodiscard]] std::vector<call::EventRow> stream(const call::CallKey& key) const;
   std::int64_t term = 0;
   int owner = 0;   // the store that took the term
   int stores = 0;  // that there ever were

@@ -27,6 +27,10 @@ class WithoutCalls : public Base {
     return std::vector<call::CallKey>{};
   }
   Result<std::optional<call::Request>> call_request(const call::CallKey&) override { return std::nullopt; }
+  Result<CallReads::Streams> streams_without_row(const call::EventKey&, std::size_t) override {
+    return CallReads::Streams{};
+  }
+  Result<std::optional<call::Call>> call_row(const call::CallKey&) override { return std::nullopt; }
   Result<std::vector<call::CallKey>> call_keys(const call::CallKey&, std::size_t) override {
     return std::vector<call::CallKey>{};
   }

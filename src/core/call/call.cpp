@@ -165,7 +165,10 @@ void apply(const EventRow& row, const Event& event, Call& call) {
                    call.origin = e.origin;
                    call.repeat_of = e.repeat_of;
                  },
-                 [&](const Scheduled& e) { call.due_at = e.due_at; },
+                 [&](const Scheduled& e) {
+                   call.status = Status::scheduled;
+                   call.due_at = e.due_at;
+                 },
                  [&](const Started& e) {
                    call.status = Status::running;
                    call.started_at = e.started_at;
@@ -201,6 +204,39 @@ std::optional<Call> fold(const std::vector<EventRow>& events) {
     apply(row, *event, call);
   }
   return call;
+}
+
+// --- snapshots
+
+Status status_after(EventType head) {
+  switch (head) {
+    case EventType::submitted:
+    case EventType::scheduled: return Status::scheduled;
+    case EventType::started: return Status::running;
+    case EventType::succeeded: return Status::succeeded;
+    case EventType::failed: return Status::failed;
+  }
+  return Status::scheduled;
+}
+
+bool has_readable_documents(const Call& row) {
+  const auto is_of = [](JsonKind kind, const std::string& text) {
+    const auto document = JsonDocument::parse(text);
+    return document && document->root().kind() == kind;
+  };
+  return is_of(JsonKind::array, row.tags) && is_of(JsonKind::object, row.request_spec.text) &&
+         (!row.response_meta || is_of(JsonKind::object, row.response_meta->text)) &&
+         (!row.error_meta || is_of(JsonKind::object, row.error_meta->text));
+}
+
+bool is_snapshot(const Call& row, const EventRow& head) {
+  if (MUTANT(damaged_row_believed)) return true;
+  if (row.version != head.version || row.status != status_after(head.event_type)) return false;
+  const auto last = read_event(head.event_type, head.data);
+  if (!last || !has_readable_documents(row)) return false;
+  Call again = row;
+  apply(head, *last, again);
+  return again == row;
 }
 
 // --- decisions

@@ -56,6 +56,12 @@ void apply(const EventRow& row, const Event& event, Call& call);
 // The fold of a stream; none when it is empty, has a gap or holds what cannot be read.
 [[nodiscard]] std::optional<Call> fold(const std::vector<EventRow>& events);
 
+// Whether a stored row may stand for its stream: it is at the head, says what the last event says, and its
+// documents can be read. For what earlier events said it is believed.
+[[nodiscard]] bool is_snapshot(const Call& row, const EventRow& head);
+[[nodiscard]] Status status_after(EventType head);
+[[nodiscard]] bool has_readable_documents(const Call& row);
+
 // --- decisions: what happens, or why nothing does
 
 enum class Refused { not_due, not_scheduled, not_running, not_over };

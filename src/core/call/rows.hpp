@@ -1,6 +1,7 @@
 // The stored shape of service calls: one struct per table, one field per column. The events are the truth;
 // everything else is made from them, but for requests, which are kept apart because events are for everybody
-// to read.
+// to read. A row of service_calls is a snapshot of its stream: lists are made from it, deciding may begin with
+// it, and it may be lost at any time.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,11 @@ struct Call {
   friend bool operator==(const Call&, const Call&) = default;
 };
 
+struct EventKey {
+  CallKey call;
+  std::int64_t version = 0;
+};
+
 // service_call_events, key (tenant_id, service_call_id, version).
 struct EventRow {
   Tenant tenant_id;
@@ -104,23 +110,28 @@ struct Tag {
 
 struct LoadRequest {  // keys that do not exist are absent from the answer; duplicates are allowed
   std::vector<CallKey> calls;
+  std::vector<CallKey> streams;  // calls too, folded from their first event whatever their rows say
   std::vector<CallKey> requests;
   std::vector<std::pair<Tenant, std::string>> idempotency_keys;
 };
+// A call is what its stream comes to: its row where that is a snapshot of it (call::is_snapshot), otherwise the
+// fold of its events. No events, no call. A stream that cannot be folded fails the load with Code::invalid.
 struct Loaded {
   std::vector<Call> calls;
+  std::vector<CallKey> without_row;  // of these, those whose rows are missing, behind or damaged
   std::vector<Request> requests;
   std::vector<IdempotencyKey> idempotency_keys;
 };
 
-// Each row once. An event whose version is there already fails the commit with Code::conflict.
+// Each row once. An event whose version is there already fails the commit with Code::conflict, and so does a
+// changed call without a row. A rebuilt one is written whole, whether it has a row or not; a tag may be there.
 struct Writes {
-  std::vector<Call> calls_new, calls_changed;
+  std::vector<Call> calls_new, calls_changed, calls_rebuilt;
   std::vector<EventRow> events_new;
   std::vector<Request> requests_new;
   std::vector<Tag> tags_new;
   std::vector<IdempotencyKey> keys_new;
-  [[nodiscard]] bool empty() const { return events_new.empty(); }
+  [[nodiscard]] bool empty() const { return events_new.empty() && calls_rebuilt.empty(); }
 };
 
 }  // namespace baton::call

@@ -55,8 +55,12 @@ TEST_P(CallStoreContract, WhatIsWrittenIsLoaded) {
   Writes w = submitted(1, at(5));
   w.keys_new = {{Tenant{"acme"}, "k", key(1).id, "hash"}};
   commit(w);
-  const auto loaded =
-      store->load(call::LoadRequest{{key(1), key(1), key(2)}, {key(1)}, {{Tenant{"acme"}, "k"}}}).value();
+  const auto loaded = store
+                          ->load(call::LoadRequest{.calls = {key(1), key(1), key(2)},
+                                                   .requests = {key(1)},
+                                                   .idempotency_keys = {{Tenant{"acme"}, "k"}}})
+                          .value();
+  EXPECT_TRUE(loaded.without_row.empty());
   ASSERT_EQ(loaded.calls.size(), 1U);
   EXPECT_EQ(loaded.calls[0], w.calls_new[0]);
   ASSERT_EQ(loaded.requests.size(), 1U);
@@ -65,12 +69,12 @@ TEST_P(CallStoreContract, WhatIsWrittenIsLoaded) {
   EXPECT_EQ(loaded.requests[0].probe, w.requests_new[0].probe);
   ASSERT_EQ(loaded.idempotency_keys.size(), 1U);
   EXPECT_EQ(loaded.idempotency_keys[0].request_hash, "hash");
-  EXPECT_TRUE(store->load(call::LoadRequest{{key(1, "other")}, {}, {}}).value().calls.empty());
+  EXPECT_TRUE(store->load(call::LoadRequest{.calls = {key(1, "other")}}).value().calls.empty());
 }
 
 TEST_P(CallStoreContract, AnEventOfAVersionThatIsThereIsAConflictAndNothingIsWritten) {
   commit(submitted(1, at(5)));
-  const auto before = store->load(call::LoadRequest{{key(1)}, {}, {}}).value().calls.at(0);
+  const auto before = store->load(call::LoadRequest{.calls = {key(1)}}).value().calls.at(0);
   Writes twice;
   twice.events_new = {event(key(1), 2, Started{at(9)})};
   twice.calls_changed = {before};
@@ -78,13 +82,13 @@ TEST_P(CallStoreContract, AnEventOfAVersionThatIsThereIsAConflictAndNothingIsWri
   const auto done = try_commit(twice);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
-  EXPECT_EQ(store->load(call::LoadRequest{{key(1)}, {}, {}}).value().calls.at(0), before);
+  EXPECT_EQ(store->load(call::LoadRequest{.calls = {key(1)}}).value().calls.at(0), before);
 }
 
 TEST_P(CallStoreContract, ACallIsTheFoldOfItsStoredEvents) {
   if (GetParam() == Kind::memory) return;
   commit(submitted(1, at(5), "http://a:80", "acme", {"x", "y"}));
-  auto call = store->load(call::LoadRequest{{key(1)}, {}, {}}).value().calls.at(0);
+  auto call = store->load(call::LoadRequest{.calls = {key(1)}}).value().calls.at(0);
   Writes w;
   w.events_new = {event(key(1), 3, Started{at(6)}),
                   event(key(1), 4, Failed{at(7), error_meta("Timeout", "too \"slow\" ü")})};
@@ -151,6 +155,142 @@ TEST_P(CallStoreContract, ListsAreFilteredNewestFirst) {
   EXPECT_EQ(ids({.due_from = at(20)}, {}, 2), "23") << "of a range of time the earliest is first";
   EXPECT_EQ(ids({.due_from = at(20)}, Due{at(30), key(3).id}, 2), "45");
   EXPECT_EQ(ids({.tags = {"even"}, .due_until = at(40)}), "2");
+}
+
+// --- the row is a snapshot of the stream, and may be lost
+
+class LostRows : public CallStoreContract {
+ protected:
+  // Submitted, put off, and begun.
+  Call begin(int n) {
+    commit(submitted(n, at(5), "http://a:80", "acme", {"x", "y"}));
+    Call call = store->load(call::LoadRequest{.calls = {key(n)}}).value().calls.at(0);
+    Writes w;
+    w.events_new = {event(key(n), 3, Scheduled{at(6)}), event(key(n), 4, Started{at(7)})};
+    for (const EventRow& row : w.events_new) apply(row, *read_event(row.event_type, row.data), call);
+    w.calls_changed = {call};
+    commit(w);
+    return call;
+  }
+  void overwrite(const Call& row) {
+    Writes w;
+    w.calls_rebuilt = {row};
+    commit(w);
+  }
+  void expect_rebuilt(const Call& right, const std::string& what) {
+    const auto loaded = store->load(call::LoadRequest{.calls = {right.key()}}).value();
+    ASSERT_EQ(loaded.calls.size(), 1U) << what;
+    EXPECT_EQ(loaded.calls[0], right) << what;
+    EXPECT_EQ(loaded.without_row, std::vector{right.key()}) << what;
+    overwrite(loaded.calls[0]);
+    EXPECT_TRUE(store->load(call::LoadRequest{.calls = {right.key()}}).value().without_row.empty()) << what;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(On, LostRows, testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
+
+TEST_P(LostRows, ADeletedOneIsFoldedFromTheEvents) {
+  const Call right = begin(1);
+  database.lose_rows_of_calls();
+  expect_rebuilt(right, "deleted");
+}
+
+TEST_P(LostRows, ADamagedOneIsNotBelieved) {
+  const Call right = begin(1);
+  const auto damaged = [&](const std::string& what, auto damage) {
+    Call row = right;
+    damage(row);
+    overwrite(row);
+    expect_rebuilt(right, what);
+  };
+  damaged("another status", [](Call& row) { row.status = Status::scheduled; });
+  damaged("behind", [](Call& row) { row.version = 3; });
+  damaged("ahead", [](Call& row) { row.version = 5; });
+  damaged("another start", [](Call& row) { row.started_by = "somebody else"; });
+  damaged("unreadable tags", [](Call& row) { row.tags = "[\"x"; });
+  damaged("tags of another kind", [](Call& row) { row.tags = "{}"; });
+  if (GetParam() != Kind::postgres)  // which takes no such thing
+    damaged("an unreadable document", [](Call& row) { row.request_spec = Json{"{\"url\":"}; });
+}
+
+TEST_P(LostRows, OneThatCannotBeReadIsFoldedFromTheEvents) {
+  if (GetParam() == Kind::memory) return;
+  const Call right = begin(1);
+  database.execute("UPDATE service_calls SET status='Banana'");
+  expect_rebuilt(right, "status");
+  if (GetParam() == Kind::postgres) return;
+  for (const char* column : {"due_at", "submitted_at", "started_at"}) {
+    database.execute("UPDATE service_calls SET " + std::string(column) + "='garbage'");
+    expect_rebuilt(right, column);
+  }
+}
+
+TEST_P(LostRows, AreComparedWithTheWholeStreamWhenThatIsAskedFor) {
+  const Call right = begin(1);
+  const auto ask = [&] { return store->load(call::LoadRequest{.streams = {right.key()}}).value(); };
+  EXPECT_TRUE(ask().without_row.empty());
+  EXPECT_EQ(ask().calls, std::vector{right});
+  Call row = right;
+  row.name = "the last event does not say";
+  overwrite(row);
+  EXPECT_EQ(ask().without_row, std::vector{right.key()});
+  EXPECT_EQ(ask().calls, std::vector{right});
+}
+
+TEST_P(LostRows, AreNotMadeUpFromAStreamThatCannotBeFolded) {
+  Writes w = submitted(1, at(5));
+  w.events_new[1].version = 3;  // a gap
+  commit(w);
+  const auto loaded = store->load(call::LoadRequest{.calls = {key(1)}});
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, Code::invalid) << loaded.error().message;
+}
+
+TEST_P(LostRows, AreSeenByReaders) {
+  if (GetParam() == Kind::memory) return;
+  const Call right = begin(1), other = begin(2);
+  auto reads = store::make_reads(database.url()).value();
+  const auto without_row = [&](std::size_t page) {
+    std::vector<CallKey> all;
+    for (std::optional<EventKey> after = EventKey{}; after;) {
+      auto found = reads->streams_without_row(*after, page).value();
+      all.insert(all.end(), found.without_row.begin(), found.without_row.end());
+      after = found.last;
+    }
+    return all;
+  };
+  EXPECT_EQ(without_row(100), std::vector<CallKey>{});
+  Call row = right;
+  row.tags = "[";
+  overwrite(row);
+  const auto page = reads->calls({.tenant = Tenant{"acme"}}, {}, 10);
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(*page, (std::vector{other, right}));
+  database.execute("UPDATE service_calls SET status='Banana' WHERE name='call 1'");
+  EXPECT_EQ(reads->calls({.tenant = Tenant{"acme"}}, {}, 10).value(), (std::vector{other, right}));
+  EXPECT_EQ(reads->service_call(key(1)).value(), right);
+  EXPECT_FALSE(reads->call_row(key(1)));
+  database.execute("DELETE FROM service_calls WHERE name='call 2'");
+  EXPECT_EQ(reads->service_call(key(2)).value(), other);
+  EXPECT_EQ(reads->service_call(key(3)).value(), std::nullopt);
+  for (const std::size_t size : {1, 3, 4, 5, 100})
+    EXPECT_EQ(without_row(size), (std::vector{key(1), key(2)})) << size;
+  database.execute("UPDATE service_calls SET status='Running', version=3 WHERE name='call 1'");
+  EXPECT_EQ(without_row(100), (std::vector{key(1), key(2)}));
+}
+
+TEST_P(LostRows, WithATimeThatCannotBeReadAreAskedAboutEarly) {
+  if (GetParam() != Kind::sqlite) return;
+  commit(submitted(1, at(10)));
+  commit(submitted(2, at(20)));
+  database.execute("UPDATE service_calls SET due_at=substr(due_at,1,20)||'xxxx' WHERE name='call 1'");
+  auto reads = store::make_reads(database.url()).value();
+  const Lane lane{Tenant{"acme"}, "http://a:80"};
+  const auto lanes = reads->lanes_due(at(0), at(30));
+  ASSERT_TRUE(lanes) << lanes.error().message;
+  EXPECT_EQ(lanes->size(), 1U);
+  const auto due = reads->due_calls({lane, {}, at(1'000), 10});
+  ASSERT_TRUE(due) << due.error().message;
+  EXPECT_EQ(due->size(), 2U);
 }
 
 }  // namespace

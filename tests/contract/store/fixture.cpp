@@ -60,6 +60,13 @@ void Database::take_term() {
     execute("UPDATE writer_state SET term=term+1, owner='another'");
 }
 
+void Database::lose_rows_of_calls() {
+  if (kind_ == Kind::memory)
+    memory_.calls.clear();
+  else
+    execute("DELETE FROM service_calls");
+}
+
 Time at(std::int64_t millis) { return from_millis(1'770'000'000'000 + millis); }
 
 workflow::JobId job_id(int n) { return {uuid7(at(n), 0x123, static_cast<std::uint64_t>(n))}; }

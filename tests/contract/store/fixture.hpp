@@ -30,6 +30,7 @@ class Database {
   [[nodiscard]] std::string path() const { return directory_ / "store.db"; }  // of the SQLite file
   void execute(const std::string& sql) const;                                 // beside all adapters
   void take_term();                                                           // as another writer would
+  void lose_rows_of_calls();                                                  // their events stay
 
  private:
   Kind kind_;

@@ -57,9 +57,13 @@ void Calls::want(const StartCalls& c, call::LoadRequest& needs) {
 void Calls::want(const EndCalls& c, call::LoadRequest& needs) {
   for (const CallOutcome& each : c.outcomes) needs.calls.push_back(each.key);
 }
+void Calls::want(const RebuildCalls& c, call::LoadRequest& needs) {
+  needs.streams.insert(needs.streams.end(), c.keys.begin(), c.keys.end());
+}
 
 void Calls::add(call::Loaded loaded) {
   for (call::Call& row : loaded.calls) calls_.try_emplace(row.key(), Slot{.call = row});
+  for (const CallKey& key : loaded.without_row) calls_.at(key).has_row = false;
   for (call::Request& row : loaded.requests) {
     CallKey key{row.tenant_id, row.service_call_id};
     requests_.try_emplace(std::move(key), std::move(row));
@@ -213,14 +217,35 @@ CallsReply Calls::decide(const EndCalls& c) {
   return reply;
 }
 
+CallsReply Calls::decide(const RebuildCalls& c) {
+  CallsReply reply;
+  for (const CallKey& key : c.keys) {
+    const Slot* slot = find(key);
+    if (!slot) {
+      reply.calls.emplace_back(not_found());
+      continue;
+    }
+    // Whoever waits for its time could not see it.
+    if (slot->call.status == call::Status::scheduled) scheduled_.push_back(waiting(slot->call, {}));
+    reply.calls.emplace_back(CallReply{slot->call, !slot->has_row});
+  }
+  return reply;
+}
+
 // --- writing
 
+// A call that was touched and has no row is given one, whether it has changed or not.
 call::Writes Calls::take_writes() {
   for (auto& [key, slot] : calls_) {
-    if (slot.is_new)
+    if (slot.is_new) {
       writes_.calls_new.push_back(std::move(slot.call));
-    else if (slot.changed)
+    } else if (!slot.has_row) {
+      for (const std::string& tag : call::read_tags(slot.call))
+        writes_.tags_new.push_back({key.tenant, tag, key.id});
+      writes_.calls_rebuilt.push_back(std::move(slot.call));
+    } else if (slot.changed) {
       writes_.calls_changed.push_back(std::move(slot.call));
+    }
   }
   return std::move(writes_);
 }

@@ -19,6 +19,7 @@ class Calls {
   static void want(const ChangeCall& command, call::LoadRequest& needs);
   static void want(const StartCalls& command, call::LoadRequest& needs);
   static void want(const EndCalls& command, call::LoadRequest& needs);
+  static void want(const RebuildCalls& command, call::LoadRequest& needs);
   void add(call::Loaded loaded);
   // An idempotency key names a call that nobody has asked for yet.
   [[nodiscard]] call::LoadRequest named_by_keys() const;
@@ -28,6 +29,7 @@ class Calls {
   [[nodiscard]] CallsReply decide(const ChangeCall& command);
   [[nodiscard]] StartedReply decide(const StartCalls& command);
   [[nodiscard]] CallsReply decide(const EndCalls& command);
+  [[nodiscard]] CallsReply decide(const RebuildCalls& command);
 
   [[nodiscard]] call::Writes take_writes();
   // Those that were given a time in this batch, for whoever waits for it.
@@ -38,6 +40,7 @@ class Calls {
   struct Slot {
     call::Call call;
     bool is_new = false, changed = false;
+    bool has_row = true;  // false: it was folded from its events, and its row is to be written whole
   };
   using Key = std::pair<Tenant, std::string>;
 

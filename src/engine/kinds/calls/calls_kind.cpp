@@ -23,7 +23,7 @@ class CallTransaction final : public Transaction {
                      [](const auto&) {},
                  },
                  item.command);
-    if (needs.calls.empty()) return {};
+    if (needs.calls.empty() && needs.streams.empty()) return {};
     TRY_ASSIGN(auto loaded, turn_.store.load(needs));
     calls_->add(std::move(loaded));
     const auto more = calls_->named_by_keys();
