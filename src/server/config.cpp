@@ -60,6 +60,12 @@ Result<> set_path(std::filesystem::path& out, std::string_view value) {
 Result<> set_store(Config& config, std::string_view value) {
   const bool known = (value.starts_with("sqlite:") && value.size() > 7) || value.starts_with("postgres://") ||
                      value.starts_with("postgresql://");
+  // "Server=…;Database=…;Password=…", also with blanks: never shown, for it may hold a password anywhere.
+  if (!known && value.contains('=') && value.contains(';'))
+    return fail(
+        Code::invalid,
+        "this is a connection string of SQL Server, which baton does not write to; expected sqlite:PATH or "
+        "postgres://USER@HOST/DATABASE");
   if (!known)
     return fail(Code::invalid, fmt::format("'{}' is not a store: expected sqlite:PATH or "
                                            "postgres://USER@HOST/DATABASE",
@@ -155,6 +161,22 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_count(c.lease_seconds, v, 1); }},
 };
 
+// The names that an orchestrator on Azure Service Bus has for its settings, and what they are here; empty:
+// there is nothing to set yet.
+struct Alias {
+  std::string_view name, key;
+};
+constexpr std::array aliases{
+    Alias{"Orchestrator__SqlConnectionString", "store"},
+    Alias{"Orchestrator__ServiceBusNamespace", ""},
+    Alias{"Orchestrator__OrchestratorEventsTopicName", ""},
+    Alias{"Orchestrator__OrchestratorSubscriptionName", ""},
+    Alias{"Orchestrator__WorkerJobsTopicName", ""},
+    Alias{"Orchestrator__WorkerResultsTopicName", ""},
+    Alias{"Orchestrator__WorkerResultsSubscriptionName", ""},
+    Alias{"ServiceBusConnection__fullyQualifiedNamespace", ""},
+};
+
 const Setting* find_setting(std::string_view key) {
   const auto found = std::ranges::find(all_settings, key, &Setting::key);
   return found == all_settings.end() ? nullptr : &*found;
@@ -163,13 +185,14 @@ const Setting* find_setting(std::string_view key) {
 // Collects what every layer says; the weakest layer is applied first.
 class Layers {
  public:
+  void others_names(const Environment& environment);
   void file(const std::string& path);
   void environment(const Environment& environment);
   void command_line(const Values& values);
   std::expected<Config, ConfigErrors> finish();
 
  private:
-  enum Strength { from_default, from_file, from_environment, from_command_line };
+  enum Strength { from_default, from_others_name, from_file, from_environment, from_command_line };
   Result<> apply(const Setting& setting, std::string_view value, Strength strength);
   void entry(const std::string& path, const yaml::Entry& entry);
   void connections(const std::string& path, const yaml::Node& node);
@@ -249,6 +272,29 @@ void Layers::entry(const std::string& path, const yaml::Entry& entry) {
     wrong(entry.value.at, "invalid_value", fmt::format("{}: {}", entry.key, done.error().message));
 }
 
+// Whoever says the same thing twice and differently in one place has made a mistake, which is not ours to
+// settle.
+void Layers::others_names(const Environment& environment) {
+  for (const Alias& alias : aliases) {
+    const auto value = environment(std::string(alias.name));
+    if (!value || value->empty()) continue;
+    if (alias.key.empty()) {
+      config_.notes.push_back(fmt::format("{} has no effect: there is nothing to set by it", alias.name));
+      continue;
+    }
+    const std::string own = environment_name(alias.key);
+    const auto said = environment(own);
+    if (said && !said->empty() && *said != *value) {
+      errors_.push_back(
+          fmt::format("{} and {} are the same setting and differ: give one of them", alias.name, own));
+    } else if (const auto done = apply(*find_setting(alias.key), *value, from_others_name); !done) {
+      errors_.push_back(fmt::format("{}: {}", alias.name, done.error().message));
+    } else {
+      config_.notes.push_back(fmt::format("{} is taken as {}", alias.name, own));
+    }
+  }
+}
+
 void Layers::environment(const Environment& environment) {
   for (const Setting& setting : all_settings) {
     const std::string name = environment_name(setting.key);
@@ -310,13 +356,16 @@ Environment connections(const Config& config, Environment environment) {
   return [configured = config.connections,
           environment = std::move(environment)](const std::string& name) -> std::optional<std::string> {
     if (const auto found = configured.find(name); found != configured.end()) return found->second;
-    if (name.starts_with("BATON_")) return std::nullopt;
+    const bool is_setting =
+        name.starts_with("BATON_") || std::ranges::find(aliases, name, &Alias::name) != aliases.end();
+    if (is_setting) return std::nullopt;
     return environment(name);
   };
 }
 
 std::expected<Config, ConfigErrors> load_config(const Values& command_line, const Environment& environment) {
   Layers layers;
+  layers.others_names(environment);
   if (const auto given = command_line.find("config"); given != command_line.end())
     layers.file(given->second);
   else if (const auto path = environment("BATON_CONFIG"); path && !path->empty())

@@ -1,6 +1,9 @@
 // The settings of `baton serve`. Each one has one name everywhere: key body_max is --body-max, BATON_BODY_MAX
 // and `body_max:` in the file of --config. The command line wins over the environment, the environment over
 // the file, the file over the defaults.
+//
+// Names that other orchestrators have for the same thing (Orchestrator__SqlConnectionString) are taken from
+// the environment too, so that a deployment need not be renamed: the weakest source above the defaults.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +57,8 @@ struct Config {
   // value}`: values may hold passwords, which the command line would show to everybody, and which the
   // environment has by the name itself.
   std::map<std::string, std::string, std::less<>> connections;
+  // What the log should tell: which names of others were used, and which have nothing to set.
+  std::vector<std::string> notes;
 };
 
 struct Setting {

@@ -102,6 +102,69 @@ TEST_F(Configuration, AStoreOfAnotherKindIsRefusedWithoutShowingItsPassword) {
   EXPECT_EQ(config.error()[0].find("secret"), std::string::npos);
 }
 
+TEST_F(Configuration, NamesOfAnotherOrchestratorAreTakenFromTheEnvironment) {
+  environment = {{"Orchestrator__SqlConnectionString", "postgres://h/db"}};
+  auto config = load();
+  ASSERT_TRUE(config) << config.error().front();
+  EXPECT_EQ(config->store, "postgres://h/db");
+  EXPECT_EQ(config->notes,
+            std::vector<std::string>{"Orchestrator__SqlConnectionString is taken as BATON_STORE"});
+  EXPECT_EQ(load({{"store", "sqlite:/x.db"}})->store, "sqlite:/x.db");
+  EXPECT_EQ(load({{"data", "/d"}})->store, "sqlite:/d/baton.db");
+  write("store: sqlite:/f.db\n");
+  EXPECT_EQ(load({{"config", file}})->store, "sqlite:/f.db") << "they are the weakest";
+}
+
+TEST_F(Configuration, ANameOfAnotherAndOurOwnMustNotDiffer) {
+  environment = {{"Orchestrator__SqlConnectionString", "postgres://u:secret@h/db"},
+                 {"BATON_STORE", "postgres://h/x"}};
+  const auto config = load();
+  ASSERT_FALSE(config);
+  ASSERT_EQ(config.error().size(), 1U);
+  EXPECT_EQ(
+      config.error()[0],
+      "Orchestrator__SqlConnectionString and BATON_STORE are the same setting and differ: give one of them");
+  environment["BATON_STORE"] = "postgres://u:secret@h/db";
+  EXPECT_TRUE(load());
+  environment["BATON_STORE"] = "";
+  EXPECT_TRUE(load());
+}
+
+TEST_F(Configuration, NamesOfAnotherWithNothingToSetAreTold) {
+  const std::vector<std::string> names{"Orchestrator__ServiceBusNamespace",
+                                       "Orchestrator__OrchestratorEventsTopicName",
+                                       "Orchestrator__OrchestratorSubscriptionName",
+                                       "Orchestrator__WorkerJobsTopicName",
+                                       "Orchestrator__WorkerResultsTopicName",
+                                       "Orchestrator__WorkerResultsSubscriptionName",
+                                       "ServiceBusConnection__fullyQualifiedNamespace"};
+  for (const std::string& name : names) environment[name] = "x";
+  const auto config = load();
+  ASSERT_TRUE(config);
+  ASSERT_EQ(config->notes.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    EXPECT_TRUE(config->notes[i].starts_with(names[i] + " has no effect")) << config->notes[i];
+}
+
+TEST_F(Configuration, OurOwnSettingsAreNoConnectionsOfRunbooksByWhateverName) {
+  const Environment all = [](const std::string&) -> std::optional<std::string> { return "x"; };
+  const auto named = connections(Config{}, all);
+  EXPECT_EQ(named("PEOPLE"), "x");
+  EXPECT_EQ(named("BATON_STORE"), std::nullopt);
+  EXPECT_EQ(named("Orchestrator__SqlConnectionString"), std::nullopt);
+}
+
+TEST_F(Configuration, AConnectionStringOfSqlServerIsRefusedWithAHintAndNotShown) {
+  environment = {
+      {"Orchestrator__SqlConnectionString", "Server=tcp:h,1433;Database=d;User ID=u;Password=secret;"}};
+  const auto config = load();
+  ASSERT_FALSE(config);
+  EXPECT_TRUE(config.error()[0].starts_with(
+      "Orchestrator__SqlConnectionString: this is a connection string of SQL Server"))
+      << config.error()[0];
+  EXPECT_EQ(config.error()[0].find("secret"), std::string::npos);
+}
+
 TEST(ListenAddress, TakesNamesAndBothKindsOfAddresses) {
   EXPECT_EQ(*parse_listen("localhost:0"), (Listen{"localhost", 0}));
   EXPECT_EQ(*parse_listen("[::]:8080"), (Listen{"::", 8080}));

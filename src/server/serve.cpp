@@ -86,6 +86,7 @@ int tell_why(const Error& error) {
 
 int serve(const Config& config) {
   set_up_logging(config.log_level, config.log_format);
+  for (const std::string& note : config.notes) spdlog::info("{}", note);
   raise_file_limit(config.connections_max, config.calls_max);
   watch_signals();
   Server server(config, [](const Error& error) {

@@ -173,9 +173,13 @@ std::string hash_of(const NewCall& wanted, std::string_view when) {
 // name: of the call among others; empty: it is the only one.
 NewCall read_call(Call& call, JsonView object, const std::string& name, std::vector<FieldError>& errors) {
   Fields fields(object, name, errors);
-  refuse_others(object,
-                {"name", "dueAt", "delaySeconds", "requestSpec", "tags", "idempotencyKey", "correlationId"},
-                fields);
+  refuse_others(
+      object,
+      {"tenantId", "name", "dueAt", "delaySeconds", "requestSpec", "tags", "idempotencyKey", "correlationId"},
+      fields);
+  // Whoever has the command as a document may send it as it is. The path decides.
+  if (const auto tenant = fields.text("tenantId", 100); tenant && *tenant != call.request.captures[0])
+    fields.wrong("tenantId", "is '" + *tenant + "', but the path is for '" + call.request.captures[0] + "'");
   NewCall wanted;
   wanted.name = fields.required_text("name", 200);
   const When when = read_when(call, object, fields);

@@ -86,7 +86,7 @@ constexpr std::array<Short, 68> short_schemas{{
     {"ServiceCallPage", "", "serviceCalls:ServiceCall[] nextCursor:text?"},
     {"RequestSpec", "", "~method:text url:text ~headers:Headers ~body:any ~bodyBase64:text ~timeoutMs:int ~redirects:int ~probe:Probe"},
     {"Probe", "", "~method:text url:text ~headers:Headers"},
-    {"ServiceCallSubmission", "", "name:text ~dueAt:time ~delaySeconds:any requestSpec:RequestSpec ~tags:text[] ~idempotencyKey:text ~correlationId:text"},
+    {"ServiceCallSubmission", "", "~tenantId:text name:text ~dueAt:time ~delaySeconds:any requestSpec:RequestSpec ~tags:text[] ~idempotencyKey:text ~correlationId:text"},
     {"ServiceCallBatch", "", "calls:ServiceCallSubmission[]"},
     {"ServiceCallsSubmitted", "", "calls:ServiceCallAnswer[]"},
     {"Reschedule", "", "~dueAt:time ~delaySeconds:any ~by:text ~reason:text"},
