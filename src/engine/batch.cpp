@@ -7,10 +7,10 @@
 
 namespace baton::engine {
 
-Batch::Batch(Workshop& workshop, Time now, std::optional<Time> until, std::vector<Item> items, TimerChoice timers)
-    : workshop_(workshop), now_(now), until_(until), timers_wanted_(std::move(timers)), items_(std::move(items)) {
-  for (const auto& kind : workshop_.kinds)
-    parts_.push_back(kind->begin({workshop_.store, workshop_.matching, now_, effects_}));
+Batch::Batch(BatchServices& services, Time now, std::optional<Time> until, std::vector<Item> items, TimerChoice timers)
+    : services_(services), now_(now), until_(until), timers_wanted_(std::move(timers)), items_(std::move(items)) {
+  for (const auto& kind : services_.kinds)
+    parts_.push_back(kind->begin({services_.store, services_.matching, now_, effects_}));
 }
 
 Batch::~Batch() = default;
@@ -18,13 +18,13 @@ Batch::~Batch() = default;
 template <class Thing>
 Transaction* Batch::part_of(const Thing& thing) const {
   for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (workshop_.kinds[i]->takes(thing)) return parts_[i].get();
+    if (services_.kinds[i]->takes(thing)) return parts_[i].get();
   return nullptr;
 }
 
 Transaction* Batch::part_of_task(std::string_view task_id) const {
   for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (workshop_.kinds[i]->takes_task(task_id)) return parts_[i].get();
+    if (services_.kinds[i]->takes_task(task_id)) return parts_[i].get();
   return nullptr;
 }
 
@@ -59,7 +59,7 @@ Result<> Batch::decide() {
     TRY(decide_once());
     if (!is_incomplete()) return {};
     for (const auto& part : parts_) TRY(part->restart());
-    if (workshop_.redecided) workshop_.redecided->add();
+    if (services_.redecided) services_.redecided->add();
   }
   return fail(Code::invalid, "what is stored does not fit together: it cannot be decided");
 }
@@ -69,9 +69,9 @@ Result<> Batch::take_due() {
     timers_.push_back(*timers_wanted_.only);
     took_timers_ = true;
   } else if (timers_wanted_.which == TimerChoice::Which::due && until_) {
-    const std::size_t limit = workshop_.limits.timers_max;
-    TRY_ASSIGN(const auto nodes, workshop_.store.timers_due(*until_, limit));
-    TRY_ASSIGN(const auto runbooks, workshop_.store.runbook_timers_due(*until_, limit));
+    const std::size_t limit = services_.limits.timers_max;
+    TRY_ASSIGN(const auto nodes, services_.store.timers_due(*until_, limit));
+    TRY_ASSIGN(const auto runbooks, services_.store.runbook_timers_due(*until_, limit));
     timers_.assign(nodes.begin(), nodes.end());
     timers_.insert(timers_.end(), runbooks.begin(), runbooks.end());
     took_timers_ = true;
@@ -82,6 +82,9 @@ Result<> Batch::take_due() {
 
 Result<> Batch::decide_once() {
   effects_.clear();
+  effects_.reserve(items_.size() + 8);
+  handouts_.reset();
+  handouts_count_ = 0;
   for (const auto& part : parts_) TRY(part->load(items_, timers_));
   decide_heartbeats();
   decide_timers();
@@ -89,7 +92,7 @@ Result<> Batch::decide_once() {
   if (is_incomplete()) return {};
   if (timers_wanted_.which == TimerChoice::Which::due) TRY(hand_out());
   if (is_incomplete()) {
-    workshop_.matching.forget_waiting();  // what was taken from the windows was not handed out
+    services_.matching.forget_waiting();  // what was taken from the windows was not handed out
     return {};
   }
   for (const auto& part : parts_) TRY(part->complete());
@@ -137,22 +140,24 @@ void Batch::decide_item(std::size_t place) {
     return answer(item.waiter, ReturnReply{});
   }
   if (const auto* list = std::get_if<ListWorkers>(&item.command))
-    return answer(item.waiter, WorkersReply{workshop_.matching.list_workers(list->tenant, now_)});
+    return answer(item.waiter, WorkersReply{services_.matching.list_workers(list->tenant, now_)});
   Transaction* part = part_of(item.command);
   ENSURE(part);
   part->decide(place, item);
 }
 
 void Batch::renew_leases(const Heartbeat& heartbeat, const std::shared_ptr<Waiter>& waiter) {
-  HeartbeatReply reply{.lease_until = now_ + workshop_.limits.short_lease};
+  HeartbeatReply reply{.lease_until = now_ + services_.limits.short_lease};
   std::optional<Tenant> tenant = heartbeat.tenant;
+  std::vector<std::string> running;
   for (const TaskLease& lease : heartbeat.tasks) {
     Transaction* part = part_of_task(lease.task_id);
-    const auto owner = part ? part->renew(lease, heartbeat.tenant) : std::nullopt;
-    if (!owner) reply.cancelled.push_back(lease.task_id);
-    if (!tenant) tenant = owner;
+    const Renewal renewal = part ? part->renew(lease, heartbeat.tenant) : Renewal{};
+    if (!renewal.renewed) reply.cancelled.push_back(lease.task_id);
+    if (!tenant) tenant = renewal.tenant;
+    running.push_back(lease.task_id);
   }
-  if (tenant) effects_.emplace_back(WorkerBeat{*tenant, heartbeat, reply.lease_until});
+  if (tenant) effects_.emplace_back(WorkerBeat{*tenant, heartbeat.worker, std::move(running), reply.lease_until});
   answer(waiter, std::move(reply));
 }
 
@@ -164,10 +169,10 @@ void Batch::give_back(const ReturnTasks& back) {
 // ---- hand out
 
 Result<> Batch::hand_out() {
-  std::vector<Enqueue> fresh;
-  for (const auto& part : parts_) std::ranges::move(part->take_enqueued(), std::back_inserter(fresh));
-  handouts_ = std::make_unique<Handouts>(workshop_.matching, workshop_.store, *this, workshop_.limits.handouts_max);
-  TRY(handouts_->run(std::move(fresh)));
+  std::vector<Ready> ready;
+  for (const auto& part : parts_) std::ranges::move(part->take_ready(), std::back_inserter(ready));
+  handouts_ = std::make_unique<Handouts>(services_.matching, services_.store, *this, services_.limits.handouts_max);
+  TRY(handouts_->run(std::move(ready)));
   handouts_count_ = handouts_->count();
   return {};
 }

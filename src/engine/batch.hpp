@@ -30,7 +30,7 @@ struct BatchLimits {
 };
 
 // What all batches of a writer work on.
-struct Workshop {
+struct BatchServices {
   Store& store;
   const Kinds& kinds;
   Matching& matching;
@@ -41,7 +41,7 @@ struct Workshop {
 class Batch final : public TaskSource {
  public:
   // `until`: timers that are due then are taken.
-  Batch(Workshop& workshop, Time now, std::optional<Time> until, std::vector<Item> items, TimerChoice timers = {});
+  Batch(BatchServices& services, Time now, std::optional<Time> until, std::vector<Item> items, TimerChoice timers = {});
   ~Batch() override;
 
   // Loads and decides, again until nothing is missing. Nothing is written yet.
@@ -56,6 +56,7 @@ class Batch final : public TaskSource {
   [[nodiscard]] bool can_be_divided() const;
   // It holds a timer and nothing else, not even what is handed out.
   [[nodiscard]] bool is_one_timer() const { return timers_wanted_.which == TimerChoice::Which::one; }
+  [[nodiscard]] bool is_put_off() const { return timers_wanted_.which == TimerChoice::Which::put_off; }
 
   [[nodiscard]] std::vector<Item> take_items() { return std::exchange(items_, {}); }
   // Commands that this batch had no room for.
@@ -92,7 +93,7 @@ class Batch final : public TaskSource {
   [[nodiscard]] bool is_incomplete() const;
   [[nodiscard]] bool is_full() const;
 
-  Workshop& workshop_;
+  BatchServices& services_;
   const Time now_;
   const std::optional<Time> until_;
   const TimerChoice timers_wanted_;

@@ -49,7 +49,7 @@ struct HandOut {
 // Work that waits in a queue from now on.
 struct Enqueue {
   QueueKey queue;
-  WaitingTask task;
+  std::set<WaitingTask> tasks;
 };
 // Queues in which work and workers were left to be matched: the next batch goes on with them.
 struct MatchAgain {
@@ -58,7 +58,8 @@ struct MatchAgain {
 
 struct WorkerBeat {
   Tenant tenant;
-  Heartbeat heartbeat;
+  std::string worker;
+  std::vector<std::string> task_ids;  // all that it is running
   Time lease_until{};
 };
 struct WorkerReported {
@@ -73,10 +74,12 @@ struct MatchAllAt {
   Time at{};
 };
 
-// Somebody outside the engine hears of it: a scheduler, the sender of calls.
-struct Notify {
-  std::function<void()> tell;
+// Service calls have a time now: whoever makes them should know.
+struct CallsScheduled {
+  std::vector<DueCall> calls;
 };
+// The scheduler of runbooks should look.
+struct RunbooksChanged {};
 
 struct Count {
   metrics::Counter* counter = nullptr;
@@ -84,7 +87,8 @@ struct Count {
 };
 
 using Effect = std::variant<Answer, Await, Ended, HandOut, Enqueue, MatchAgain, WorkerBeat, WorkerReported,
-                            MatchAllAt, Notify, Count>;
+                            MatchAllAt, CallsScheduled, RunbooksChanged, Count>;
+static_assert(std::is_nothrow_move_constructible_v<Effect>);  // or a list of them that grows copies every reply
 using Effects = std::vector<Effect>;
 
 }  // namespace baton::engine

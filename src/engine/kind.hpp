@@ -22,6 +22,21 @@ using Timer = std::variant<workflow::Timer, runbook::Timer>;
 // How far a timer is moved that cannot be obeyed.
 constexpr Duration put_off_for = std::chrono::minutes{10};
 
+// Work that waits for a worker from now on.
+struct Ready {
+  QueueKey queue;
+  WaitingTask task;
+};
+
+struct Renewal {
+  std::optional<Tenant> tenant;  // of the task, if it is known
+  bool renewed = false;          // false: it is not this worker's any more
+};
+
+inline void count(Effects& effects, metrics::Counter* counter, std::size_t n) {
+  if (counter && n > 0) effects.emplace_back(Count{counter, n});
+}
+
 // What a transaction has at hand.
 struct Turn {
   Store& store;
@@ -49,13 +64,11 @@ class Transaction {
   [[nodiscard]] virtual bool is_full() const { return false; }
 
   // Work that this batch made ready for workers; then, of what waits, what a worker gets. None: it waits no
-  // longer. A lease is renewed: whose task it is, none when it is not this worker's any more.
-  [[nodiscard]] virtual std::vector<Enqueue> take_enqueued() { return {}; }
+  // longer.
+  [[nodiscard]] virtual std::vector<Ready> take_ready() { return {}; }
   [[nodiscard]] virtual Result<> load_tasks(std::span<const WaitingTask>) { return {}; }
   [[nodiscard]] virtual std::optional<Handout> hand_out(const WaitingTask&, const Poll&) { return {}; }
-  [[nodiscard]] virtual std::optional<Tenant> renew(const TaskLease&, const std::optional<Tenant>& /*caller*/) {
-    return {};
-  }
+  [[nodiscard]] virtual Renewal renew(const TaskLease&, const std::optional<Tenant>& /*caller*/) { return {}; }
   virtual void give_back(const TaskLease&, const std::string& /*reason*/) {}
 
   // A decision needed what nobody foresaw: nothing of this round may be kept.

@@ -15,7 +15,7 @@ Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMe
       metrics_(metrics),
       kinds_(make_kinds(options_, metrics_)),
       matching_(options_.queue_window),
-      workshop_{store_, kinds_, matching_,
+      services_{store_, kinds_, matching_,
                 {options_.timers_max, options_.handouts_max, options_.policy.short_lease}, metrics_.redecided} {}
 
 Writer::~Writer() = default;
@@ -52,7 +52,10 @@ Result<> Writer::open() {
 Result<> Writer::start() {
   for (const auto& kind : kinds_) {
     while (true) {
-      TRY_ASSIGN(auto command, kind->at_start(store_));
+      auto asked = kind->at_start(store_);
+      if (!asked && asked.error().code == Code::invalid && !trouble_.message.empty())
+        return fail(Code::invalid, asked.error().message + ": " + trouble_.message);
+      TRY_ASSIGN(auto command, std::move(asked));
       if (!command) break;
       own_items_.push_back({*std::move(command), std::make_shared<Nobody>()});
       run({});
@@ -64,11 +67,12 @@ Result<> Writer::start() {
 
 // ---- a turn
 
-std::unique_ptr<Batch> Writer::batch(std::vector<Item> items, TimerChoice timers) {
+std::unique_ptr<Batch> Writer::make_batch(Work work) {
+  if (work.batch) return std::move(work.batch);
   const Time now = clock_.now();
   const bool look = next_timer_ && *next_timer_ <= now;
-  return std::make_unique<Batch>(workshop_, now, look ? std::optional{now} : std::nullopt, std::move(items),
-                                 std::move(timers));
+  return std::make_unique<Batch>(services_, now, look ? std::optional{now} : std::nullopt, std::move(work.items),
+                                 std::move(work.timers));
 }
 
 void Writer::run(std::vector<Item> items) {
@@ -80,7 +84,6 @@ void Writer::run(std::vector<Item> items) {
     matching_.forget_waiting();
   }
   std::vector<Item> rest = std::exchange(own_items_, {});
-  std::ranges::move(matching_.take_overdue_waits(now), std::back_inserter(rest));
   rest.reserve(rest.size() + items.size());
   for (Item& item : items) {
     if (auto* poll = std::get_if<Poll>(&item.command))
@@ -89,7 +92,10 @@ void Writer::run(std::vector<Item> items) {
       rest.push_back(std::move(item));
   }
   Line line;
-  line.push_back(batch(std::move(rest), {}));
+  // Those who have waited long enough write nothing: they are not refused because somebody else's commit fails.
+  if (auto waits = matching_.take_overdue_waits(now); !waits.empty())
+    line.push_back({std::move(waits), {.which = TimerChoice::Which::none}, nullptr});
+  line.push_back({std::move(rest), {}, nullptr});
   run_line(std::move(line));
   // A commit in doubt may have served polls whose time is up: they are answered when its outcome is known.
   if (!held_) matching_.time_out_polls(now);
@@ -101,25 +107,28 @@ void Writer::run(std::vector<Item> items) {
 // is told to come again.
 void Writer::run_line(Line line) {
   constexpr Duration patience{6'000};
-  const Duration lost_before = lost_to_others_;
+  std::optional<Duration> lost_before;  // when the batch was divided
   while (!line.empty()) {
-    std::unique_ptr<Batch> batch = std::move(line.front());
+    Work work = std::move(line.front());
     line.pop_front();
-    if (away_ || lost_to_others_ - lost_before >= patience) {
-      refuse(batch->take_items(), Refusal::store_unavailable,
+    const bool too_long = lost_before && lost_to_others_ - *lost_before >= patience &&
+                          work.timers.which != TimerChoice::Which::put_off;
+    if (away_ || too_long) {
+      refuse(work.batch ? work.batch->take_items() : std::move(work.items), Refusal::store_unavailable,
              away_ ? "the store is not reachable at the moment"
                    : "other programs hold rows of the store; try again");
       continue;
     }
-    Result<> done = batch->decide();
+    std::unique_ptr<Batch> batch = make_batch(std::move(work));
+    const Result<> decided = batch->decide();
     std::ranges::move(batch->take_deferred(), std::back_inserter(own_items_));
-    if (done) done = commit(*batch);
+    const Result<> done = decided ? commit(*batch) : decided;
     if (done) {
       release(*batch);
       continue;
     }
     const Error& error = done.error();
-    if (error.code == Code::unknown) {
+    if (decided && error.code == Code::unknown) {
       hold(*batch, error);
       continue;
     }
@@ -127,9 +136,10 @@ void Writer::run_line(Line line) {
     forget();
     const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
     const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
-    if (collided && batch->again(clock_.now()).value_or(false)) {
-      line.push_front(std::move(batch));
+    if (decided && collided && batch->again(clock_.now()).value_or(false)) {
+      line.push_front({{}, {}, std::move(batch)});
     } else if ((wrong || collided) && batch->can_be_divided()) {
+      if (!lost_before) lost_before = lost_to_others_;
       Line parts = divide(*batch, error.code);
       line.insert(line.begin(), std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));
     } else {
@@ -163,34 +173,17 @@ void Writer::release(Batch& batch) {
   if (const auto& earliest = batch.earliest_timer())
     next_timer_ = next_timer_ ? std::min(*next_timer_, *earliest) : *earliest;
   if (batch.took_timers()) timers_were_taken(batch.more_timers());
-  if (metrics_.batches) {
-    metrics_.batches->add();
-    metrics_.commands->add(batch.items_count());
-    metrics_.timers->add(batch.timers_count());
-    metrics_.handouts->add(batch.handouts_count());
-  }
-  perform(batch.take_effects());
+  Effects effects = batch.take_effects();
+  count(batch, effects);
+  perform(std::move(effects));
 }
 
-void Writer::perform(Effects effects) {
-  const Time now = clock_.now();
-  for (Effect& effect : effects)
-    std::visit(overloaded{
-                   [](Answer& e) { e.waiter->deliver(std::move(e.reply)); },
-                   [&](Await& e) { matching_.add_wait(std::move(e)); },
-                   [&](Ended& e) { matching_.tell_end(e); },
-                   [&](HandOut& e) { give_back(matching_.answer_poll(std::move(e))); },
-                   [&](Enqueue& e) { matching_.enqueue(std::move(e)); },
-                   [&](MatchAgain& e) { matching_.match_again(std::move(e.queues)); },
-                   [&](MatchAllAt& e) { match_all_at_ = match_all_at_.value_or(e.at); },
-                   [&](WorkerBeat& e) { matching_.workers().beat(e.tenant, e.heartbeat, e.lease_until, now); },
-                   [&](WorkerReported& e) {
-                     matching_.workers().reported(e.tenant, e.worker, e.task_id, e.completed, now);
-                   },
-                   [](Notify& e) { e.tell(); },
-                   [](Count& e) { e.counter->add(e.n); },
-               },
-               effect);
+void Writer::count(const Batch& batch, Effects& effects) const {
+  engine::count(effects, metrics_.batches, 1);
+  engine::count(effects, metrics_.commands, batch.items_count());
+  engine::count(effects, metrics_.timers, batch.timers_count());
+  engine::count(effects, metrics_.handouts, batch.handouts_count());
+  engine::count(effects, metrics_.postponed, batch.is_put_off() ? 1 : 0);
 }
 
 // ---- what goes wrong
@@ -198,7 +191,9 @@ void Writer::perform(Effects effects) {
 void Writer::hold(Batch& batch, const Error& error) {
   trouble_ = error;
   away_ = true;
-  held_ = Held{last_commit_ + 1, batch.take_effects(), batch.take_items()};
+  Effects effects = batch.take_effects();
+  count(batch, effects);
+  held_ = Held{last_commit_ + 1, std::move(effects), batch.take_items()};
   forget();
 }
 
@@ -216,13 +211,12 @@ Writer::Line Writer::divide(Batch& whole, Code why) {
   for (Timer& timer : whole.take_timers()) {
     TimerChoice choice{.which = whole.is_one_timer() ? Which::put_off : Which::one, .only = std::move(timer)};
     if (why == Code::conflict) choice.later = held_by_others;
-    if (choice.which == Which::put_off && metrics_.postponed) metrics_.postponed->add();
-    parts.push_back(batch({}, std::move(choice)));
+    parts.push_back({{}, std::move(choice), nullptr});
   }
   for (Item& item : whole.take_items()) {
     std::vector<Item> one;
     one.push_back(std::move(item));
-    parts.push_back(batch(std::move(one), {.which = Which::none}));
+    parts.push_back({std::move(one), {.which = Which::none}, nullptr});
   }
   return parts;
 }
@@ -303,10 +297,14 @@ void Writer::finish() {
   abandon_held();
   held_.reset();
   std::vector<Item> waits = matching_.take_all_waits();
-  if (away_)
+  if (away_) {
     refuse(std::move(waits), Refusal::stopping, "the server is stopping");
-  else if (!waits.empty())
-    run(std::move(waits));
+  } else if (!waits.empty()) {
+    Line line;
+    line.push_back({std::move(waits), {.which = TimerChoice::Which::none}, nullptr});
+    run_line(std::move(line));
+  }
+  refuse(std::exchange(own_items_, {}), Refusal::stopping, "the server is stopping");
 }
 
 }  // namespace baton::engine

@@ -55,7 +55,12 @@ class Writer {
     Effects effects;
     std::vector<Item> items;
   };
-  using Line = std::deque<std::unique_ptr<Batch>>;
+  struct Work {  // to be done in this turn
+    std::vector<Item> items;
+    TimerChoice timers;
+    std::unique_ptr<Batch> batch;  // of one that is tried again; then it holds the items
+  };
+  using Line = std::deque<Work>;
 
   void run_line(Line line);
   [[nodiscard]] Result<> commit(Batch& batch);
@@ -69,7 +74,8 @@ class Writer {
   void give_back(const PollReply& reply);
   void timers_were_taken(bool more);
   [[nodiscard]] Result<> start();
-  [[nodiscard]] std::unique_ptr<Batch> batch(std::vector<Item> items, TimerChoice timers);
+  [[nodiscard]] std::unique_ptr<Batch> make_batch(Work work);
+  void count(const Batch& batch, Effects& effects) const;
 
   Store& store_;
   const Clock& clock_;
@@ -77,7 +83,7 @@ class Writer {
   const WriterMetrics metrics_;
   const Kinds kinds_;
   Matching matching_;
-  Workshop workshop_;
+  BatchServices services_;
 
   std::int64_t last_commit_ = 0;
   bool away_ = true;

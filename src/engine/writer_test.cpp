@@ -108,6 +108,31 @@ TEST_F(WriterTest, WhoNeedsARowThatAnotherProgramHoldsIsToldToComeAgainAndTheOth
   EXPECT_FALSE(run({job(3)}).front()->refusal());
 }
 
+TEST_F(WriterTest, WhoHasWaitedLongEnoughIsNotRefusedBecauseOfAnothersCommit) {
+  SubmitJob waits = job(1);
+  waits.wait_until = clock_.time + 1s;
+  const auto waiter = run({waits}).front();
+  EXPECT_FALSE(waiter->reply) << "the job has not ended";
+  store_.held = {job_id(3)};
+  clock_.time += 2s;
+  const auto collides = run({job(3)}).front();
+  EXPECT_EQ(collides->refusal(), Refusal::store_unavailable);
+  ASSERT_TRUE(waiter->reply);
+  const auto* answer = std::get_if<JobReply>(&*waiter->reply);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->job.job_id, job_id(1));
+  EXPECT_TRUE(answer->created);
+}
+
+TEST_F(WriterTest, WhoWaitsWhenTheServerStopsHearsHowThingsAre) {
+  SubmitJob waits = job(1);
+  waits.wait_until = clock_.time + 1h;
+  const auto waiter = run({waits}).front();
+  writer_.finish();
+  ASSERT_TRUE(waiter->reply);
+  EXPECT_TRUE(std::holds_alternative<JobReply>(*waiter->reply));
+}
+
 TEST_F(WriterTest, ACollisionThatPassesAtOnceIsTriedAgainUnseen) {
   store_.held = {job_id(1)};
   store_.lock_time = Duration{0};

@@ -7,14 +7,11 @@
 #include <functional>
 #include <string>
 
-#include "base/ids.hpp"
-
 namespace baton {
 
 struct Subject {
   enum class Type : std::uint8_t { none, workflow, job, runbook, batch, execution, call, queue };
   Type type = Type::none;
-  Tenant tenant;
   std::string id;
   friend auto operator<=>(const Subject&, const Subject&) = default;
 };

@@ -17,9 +17,9 @@ std::size_t bytes_of(const Handout& handout) {
 }
 }  // namespace
 
-Result<> Handouts::run(std::vector<Enqueue> enqueued) {
+Result<> Handouts::run(std::vector<Ready> ready) {
   std::map<QueueKey, std::set<WaitingTask>> fresh;
-  for (Enqueue& work : enqueued)
+  for (Ready& work : ready)
     if (matching_.queues().find(work.queue)) fresh[std::move(work.queue)].insert(std::move(work.task));
   for (const QueueKey& key : matching_.to_match()) fresh[key];
   for (auto& [key, tasks] : fresh) {
@@ -58,7 +58,7 @@ Result<std::vector<WaitingTask>> Handouts::candidates(Service& service, std::siz
 }
 
 // The polls of one queue, first come, first served, each filled up before the next one.
-struct Handouts::Deal {
+struct Handouts::Polls {
   Service& service;
   std::vector<const WaitingPoll*> polls;
   std::size_t wanted = 0;  // by those that are left
@@ -66,7 +66,7 @@ struct Handouts::Deal {
   PollReply reply;
   std::size_t reply_bytes = 0;
 
-  Deal(Service& s, const Queue& queue, std::size_t handouts_max) : service(s) {
+  Polls(Service& s, const Queue& queue, std::size_t handouts_max) : service(s) {
     for (const auto& [id, poll] : queue.polls) {
       if (poll.waiter->gone()) {
         service.served.push_back({service.key, id, {}});
@@ -94,29 +94,29 @@ struct Handouts::Deal {
 Result<> Handouts::serve(Service& service) {
   Queue* queue = matching_.queues().find(service.key);
   if (!queue) return {};
-  Deal deal(service, *queue, handouts_max_);
+  Polls polls(service, *queue, handouts_max_);
   bool refilled = false;
   std::size_t looks_left = 2 * handouts_max_;  // what is found to wait no longer costs a look too
-  while (!deal.is_over() && count_ < handouts_max_ && bytes_ < batch_bytes_max && looks_left > 0) {
+  while (!polls.is_over() && count_ < handouts_max_ && bytes_ < batch_bytes_max && looks_left > 0) {
     TRY_ASSIGN(std::vector<WaitingTask> tasks,
-               candidates(service, std::min({handouts_max_ - count_, deal.wanted, portion}), refilled));
+               candidates(service, std::min({handouts_max_ - count_, polls.wanted, portion}), refilled));
     if (tasks.empty()) break;
     looks_left -= std::min(looks_left, tasks.size());
     TRY(source_.load_tasks(tasks));
     std::size_t dealt = 0;
-    for (; dealt < tasks.size() && !deal.is_over() && bytes_ < batch_bytes_max; ++dealt) {
-      auto handout = source_.hand_out(tasks[dealt], deal.poll());
+    for (; dealt < tasks.size() && !polls.is_over() && bytes_ < batch_bytes_max; ++dealt) {
+      auto handout = source_.hand_out(tasks[dealt], polls.poll());
       if (!handout) continue;
       ++count_;
       bytes_ += bytes_of(*handout);
-      deal.add(*std::move(handout));
+      polls.add(*std::move(handout));
     }
     // What nobody had room for waits on, in its place.
     for (; dealt < tasks.size(); ++dealt) queue->ready.insert(std::move(tasks[dealt]));
   }
-  if (!deal.reply.jobs.empty()) deal.close();
+  if (!polls.reply.jobs.empty()) polls.close();
   // Somebody still waits, and something may still wait too: the next batch goes on.
-  if (!deal.is_over() && (!queue->ready.empty() || !queue->complete || !service.fresh.empty()))
+  if (!polls.is_over() && (!queue->ready.empty() || !queue->complete || !service.fresh.empty()))
     match_again_.insert(service.key);
   return {};
 }
@@ -124,10 +124,7 @@ Result<> Handouts::serve(Service& service) {
 void Handouts::take_effects(Effects& out) {
   out.emplace_back(MatchAgain{std::move(match_again_)});
   for (Service& service : services_) {
-    for (auto it = service.fresh.begin(); it != service.fresh.end();) {
-      auto node = service.fresh.extract(it++);
-      out.emplace_back(Enqueue{service.key, std::move(node.value())});
-    }
+    if (!service.fresh.empty()) out.emplace_back(Enqueue{service.key, std::move(service.fresh)});
     for (HandOut& handout : service.served) out.emplace_back(std::move(handout));
   }
   services_.clear();

@@ -7,8 +7,7 @@
 #include <map>
 #include <span>
 
-#include "engine/effects.hpp"
-#include "engine/matching/matching.hpp"
+#include "engine/kind.hpp"
 
 namespace baton::engine {
 
@@ -25,7 +24,7 @@ class Handouts {
       : matching_(matching), store_(store), source_(source), handouts_max_(handouts_max) {}
 
   // Serves all queues that have new work or unserved polls.
-  [[nodiscard]] Result<> run(std::vector<Enqueue> fresh);
+  [[nodiscard]] Result<> run(std::vector<Ready> ready);
   [[nodiscard]] std::size_t count() const { return count_; }
   void take_effects(Effects& out);
 
@@ -35,7 +34,7 @@ class Handouts {
     std::set<WaitingTask> fresh;  // made ready in this batch and not handed out by it
     std::vector<HandOut> served;
   };
-  struct Deal;
+  struct Polls;
 
   [[nodiscard]] Result<> serve(Service& service);
   [[nodiscard]] Result<std::vector<WaitingTask>> candidates(Service& service, std::size_t limit, bool& refilled);

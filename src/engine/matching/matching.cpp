@@ -15,7 +15,10 @@ void Matching::add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now) {
 
 PollReply Matching::answer_poll(HandOut handout) {
   const auto waiting = queues_.remove_poll(handout.queue, handout.poll);
-  if (!waiting) return std::move(handout.reply);
+  if (!waiting) {
+    queues_.drop_if_idle(handout.queue);
+    return std::move(handout.reply);
+  }
   const Poll& poll = waiting->poll;
   deadlines_.erase({poll.wait_until, handout.poll, std::nullopt});
   for (const Handout& task : handout.reply.jobs)
@@ -26,7 +29,8 @@ PollReply Matching::answer_poll(HandOut handout) {
 }
 
 void Matching::enqueue(Enqueue work) {
-  if (Queue* queue = queues_.find(work.queue)) queue->append(std::move(work.task));
+  Queue* queue = queues_.find(work.queue);
+  while (queue && !work.tasks.empty()) queue->append(std::move(work.tasks.extract(work.tasks.begin()).value()));
 }
 
 void Matching::forget_waiting() {

@@ -38,6 +38,7 @@ class Matching {
 
   // ---- waits ----
   void add_wait(Await wait);
+  [[nodiscard]] bool has_waits() const { return !waits_.empty(); }
   [[nodiscard]] bool is_awaited(const Subject& subject) const { return by_subject_.contains(subject); }
   void tell_end(const Ended& end);
   // The questions of those whose time is up, and of all of them.

@@ -45,12 +45,13 @@ void Workers::polled(const Poll& poll, Time now) {
   if (worker && worker->queues.size() < queues_max) worker->queues.insert(poll.queue);
 }
 
-void Workers::beat(const Tenant& tenant, const Heartbeat& heartbeat, Time lease_until, Time now) {
-  Worker* worker = seen(tenant, heartbeat.worker, now);
+void Workers::beat(const Tenant& tenant, const std::string& name, const std::vector<std::string>& task_ids,
+                   Time lease_until, Time now) {
+  Worker* worker = seen(tenant, name, now);
   if (!worker) return;
   worker->running.clear();
-  for (const TaskLease& task : heartbeat.tasks)
-    if (worker->running.size() < running_max) worker->running[task.task_id] = lease_until;
+  for (const std::string& task_id : task_ids)
+    if (worker->running.size() < running_max) worker->running[task_id] = lease_until;
 }
 
 void Workers::took(const Tenant& tenant, const std::string& worker, const std::string& task_id,

@@ -16,7 +16,8 @@ class Workers {
  public:
   void polled(const Poll& poll, Time now);
   // A heartbeat names all that the worker is running.
-  void beat(const workflow::Tenant& tenant, const Heartbeat& heartbeat, Time lease_until, Time now);
+  void beat(const workflow::Tenant& tenant, const std::string& worker, const std::vector<std::string>& task_ids,
+            Time lease_until, Time now);
   void took(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id,
             Time lease_until);
   void reported(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id,

@@ -22,7 +22,7 @@ Duration retry_delay(const Execution& row) {
   const std::chrono::seconds interval{std::max(row.retry_interval_sec.value_or(60), 0)};  // others write these rows too
   const std::chrono::seconds most{row.retry_max_interval_sec.value_or(24 * 3600)};
   return delivery::RetryDelay{interval, row.retry_backoff == "exponential", std::max(most, interval)}.before(
-      std::max(row.retry_count, 0) + 1);
+      std::clamp(row.retry_count, 0, 1'000) + 1);
 }
 
 // What a poll step's worker says: {"complete": false} is not done yet, {"complete": true, "data": …} is.

@@ -6,14 +6,12 @@
 namespace baton::engine {
 namespace {
 
-using Scheduled = std::function<void(std::vector<DueCall>)>;
-
 template <class Command>
 concept about_calls = requires(const Command& command, call::LoadRequest& needs) { Calls::want(command, needs); };
 
 class CallTransaction final : public Transaction {
  public:
-  CallTransaction(Turn turn, const Scheduled& scheduled) : turn_(turn), scheduled_(scheduled) { calls_.emplace(turn.now); }
+  explicit CallTransaction(Turn turn) : turn_(turn) { calls_.emplace(turn.now); }
 
   Result<> load(std::span<const Item> items, std::span<const Timer>) override {
     call::LoadRequest needs;
@@ -57,13 +55,12 @@ class CallTransaction final : public Transaction {
 
   void write(WriteSet& out, std::int64_t) override {
     out.calls = calls_->take_writes();
-    if (auto calls = calls_->take_scheduled(); !calls.empty() && scheduled_)
-      turn_.effects.emplace_back(Notify{[tell = scheduled_, calls = std::move(calls)] { tell(calls); }});
+    if (auto calls = calls_->take_scheduled(); !calls.empty())
+      turn_.effects.emplace_back(CallsScheduled{std::move(calls)});
   }
 
  private:
   const Turn turn_;
-  const Scheduled& scheduled_;
   std::optional<Calls> calls_;
 };
 
@@ -78,7 +75,7 @@ bool CallsKind::takes(const Command& command) const {
 }
 
 std::unique_ptr<Transaction> CallsKind::begin(Turn turn) {
-  return std::make_unique<CallTransaction>(turn, scheduled_);
+  return std::make_unique<CallTransaction>(turn);
 }
 
 }  // namespace baton::engine

@@ -2,18 +2,13 @@
 #pragma once
 
 #include "engine/kind.hpp"
-#include "engine/options.hpp"
 
 namespace baton::engine {
 
 class CallsKind final : public Kind {
  public:
-  explicit CallsKind(const WriterOptions& options) : scheduled_(options.calls_scheduled) {}
   [[nodiscard]] bool takes(const Command& command) const override;
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
-
- private:
-  const std::function<void(std::vector<DueCall>)> scheduled_;
 };
 
 }  // namespace baton::engine

@@ -1,5 +1,8 @@
 // What people, schedulers and workers say about runbooks: each command is one call into core, and its outcome an
 // answer.
+#include <algorithm>
+#include <iterator>
+
 #include "engine/kinds/runbooks/transaction.hpp"
 
 namespace baton::engine {
@@ -186,16 +189,18 @@ Reply RunbookTransaction::decide(const ReportResult& c) {
 Reply RunbookTransaction::decide(const TaskNote& c) {
   if (!may_touch_jobs(c.tenant)) return no_task(c.task_id);
   const auto* log = std::get_if<TaskLog>(&c.note);
-  if (!log)
-    return Refused{Refusal::not_possible, "jobs of runbooks have neither progress nor checkpoints", {}};
-  const auto taken = runbook::take_log(c.task_id, c.lease, log->lines, context());
+  const auto lines = log ? std::span<const delivery::LogText>(log->lines) : std::span<const delivery::LogText>();
+  auto taken = runbook::take_log(c.task_id, c.lease, lines, context());
   switch (taken.judged.verdict) {
     case runbook::Verdict::accepted: break;
     case runbook::Verdict::unknown: return Refused{Refusal::task_not_found, taken.judged.why, {}};
     default: return Refused{Refusal::stale_result, taken.judged.why, {}};
   }
-  round_->logs.insert(round_->logs.end(), taken.lines.begin(), taken.lines.end());
-  return NoteReply{taken.lines.size()};
+  if (!log)
+    return Refused{Refusal::not_possible, "jobs of runbooks have neither progress nor checkpoints", {}};
+  const std::size_t stored = taken.lines.size();
+  std::ranges::move(taken.lines, std::back_inserter(round_->logs));
+  return NoteReply{stored};
 }
 
 Reply RunbookTransaction::decide(const ReplayTask& c) {

@@ -10,7 +10,6 @@ Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
     : policy_(options.runbooks),
       walks_max_(static_cast<std::size_t>(options.walks_max)),
       ids_block_(options.ids_block),
-      changed_(options.runbooks_changed),
       unreadable_(options.unreadable),
       steps_ended_(metrics.steps_ended),
       batches_ended_(metrics.batches_ended) {}

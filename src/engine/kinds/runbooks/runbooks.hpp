@@ -43,7 +43,6 @@ class Runbooks final : public Kind {
   runbook::Policy policy_;
   const std::size_t walks_max_;
   const std::size_t ids_block_;
-  const std::function<void()> changed_;
   const std::function<void(const std::string&)> unreadable_;
   metrics::Counter* const steps_ended_;
   metrics::Counter* const batches_ended_;

@@ -158,7 +158,7 @@ void RunbookTransaction::choose_walks() {
 // What the source of a runbook said goes to its table, in a transaction of its own; once, however often the
 // batch is decided.
 Result<> RunbookTransaction::write_data(std::span<const Item> items) {
-  if (std::exchange(learnt_.data_written, true)) return {};
+  if (learnt_.data_written) return {};
   for (const Item& item : items) {
     const auto* sync = std::get_if<SyncData>(&item.command);
     const auto* book = sync ? round_->ledger.runbook(sync->runbook_id) : nullptr;
@@ -173,6 +173,7 @@ Result<> RunbookTransaction::write_data(std::span<const Item> items) {
       for (const auto& entry : first.get_object()) out.columns.emplace_back(entry.key());
     TRY(turn_.store.write_data(out));
   }
+  learnt_.data_written = true;
   return {};
 }
 
@@ -229,13 +230,13 @@ void RunbookTransaction::put_off(const Timer& timer, Time until) {
 
 // ---- workers
 
-std::optional<Tenant> RunbookTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
-  bool renewed = false;
+Renewal RunbookTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
+  Renewal renewal;
+  if (!may_touch_jobs(caller)) return renewal;
   std::string unreadable;
-  if (!may_touch_jobs(caller) ||
-      !with_ledger([&] { renewed = runbook::renew(lease.task_id, lease.lease, context()); }, unreadable))
-    return std::nullopt;
-  return renewed ? std::optional{tenant_of_runbooks} : std::nullopt;
+  renewal.tenant = tenant_of_runbooks;
+  (void)with_ledger([&] { renewal.renewed = runbook::renew(lease.task_id, lease.lease, context()); }, unreadable);
+  return renewal;
 }
 
 void RunbookTransaction::give_back(const TaskLease& lease, const std::string&) {
@@ -243,8 +244,8 @@ void RunbookTransaction::give_back(const TaskLease& lease, const std::string&) {
   (void)with_ledger([&] { (void)runbook::give_back(lease.task_id, lease.lease, context()); }, unreadable);
 }
 
-std::vector<Enqueue> RunbookTransaction::take_enqueued() {
-  std::vector<Enqueue> all;
+std::vector<Ready> RunbookTransaction::take_ready() {
+  std::vector<Ready> all;
   for (runbook::Queued& q : round_->journal.queued)
     all.push_back({{tenant_of_runbooks, std::move(q.queue)}, {0, q.queued_at, {}, q.ref}});
   return all;
@@ -296,14 +297,12 @@ void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
   out = round_->ledger.take_writes();
   const bool approved = std::ranges::any_of(
       out.batches_changed, [](const auto& batch) { return batch.row.removals_approved.has_value(); });
-  if (kind_.changed_ && (approved || !out.runbooks_new.empty() || !out.runbooks_changed.empty()))
-    turn_.effects.emplace_back(Notify{kind_.changed_});
+  if (approved || !out.runbooks_new.empty() || !out.runbooks_changed.empty())
+    turn_.effects.emplace_back(RunbooksChanged{});
   if (!learnt_.unreadable_jobs.empty())
     turn_.effects.emplace_back(MatchAllAt{turn_.now + std::chrono::seconds{5}});
-  if (kind_.steps_ended_) {
-    turn_.effects.emplace_back(Count{kind_.steps_ended_, round_->journal.steps_ended});
-    turn_.effects.emplace_back(Count{kind_.batches_ended_, round_->journal.batches_ended});
-  }
+  count(turn_.effects, kind_.steps_ended_, round_->journal.steps_ended);
+  count(turn_.effects, kind_.batches_ended_, round_->journal.batches_ended);
   std::int64_t event_id = first_event_id(commit_number);
   out.events_new = std::move(round_->journal.events);
   for (runbook::BatchEvent& event : out.events_new) event.event_id = event_id++;

@@ -24,10 +24,10 @@ class RunbookTransaction final : public Transaction {
   void fire(const Timer& timer) override;
   void put_off(const Timer& timer, Time until) override;
 
-  [[nodiscard]] std::vector<Enqueue> take_enqueued() override;
+  [[nodiscard]] std::vector<Ready> take_ready() override;
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
   [[nodiscard]] std::optional<Handout> hand_out(const WaitingTask& task, const Poll& poll) override;
-  [[nodiscard]] std::optional<Tenant> renew(const TaskLease& lease, const std::optional<Tenant>& caller) override;
+  [[nodiscard]] Renewal renew(const TaskLease& lease, const std::optional<Tenant>& caller) override;
   void give_back(const TaskLease& lease, const std::string& reason) override;
 
   [[nodiscard]] bool is_incomplete() const override { return round_->incomplete; }

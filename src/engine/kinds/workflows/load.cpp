@@ -43,7 +43,7 @@ void WorkflowTransaction::want_task(LoadRequest& request, const std::string& tas
   const auto name = parse_task_id(task_id);
   if (!name) return;
   // Whoever waits for the end of the job is told it with its documents.
-  const bool awaited = turn_.matching.is_awaited(subject_of(name->job_id));
+  const bool awaited = is_awaited(name->job_id);
   (awaited ? request.jobs_whole : request.jobs).push_back(name->job_id);
   want_node(request, name->job_id, name->node_id);
 }
@@ -89,7 +89,7 @@ void WorkflowTransaction::want(LoadRequest& request, const Command& command) con
                  [&](const ReturnTasks& c) {
                    for (const TaskLease& lease : c.tasks) want_task(request, lease.task_id);
                  },
-                 [&](const auto&) {},  // polls, and runbooks: see load_runbooks()
+                 [&](const auto&) {},  // not about workflows
              },
              command);
 }
@@ -273,7 +273,7 @@ Result<> WorkflowTransaction::complete() {
   };
   for (const JobAnswer& answer : rows_.answers) want_job(answer.job_id);
   for (const JobId& id : rows_.journal.ended)
-    if (turn_.matching.is_awaited(subject_of(id))) want_job(id);
+    if (is_awaited(id)) want_job(id);
   return load_runs(std::move(request));
 }
 

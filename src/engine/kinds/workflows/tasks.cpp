@@ -62,14 +62,15 @@ Reply WorkflowTransaction::decide(const TaskNote& c) {
                  {}};
 }
 
-std::optional<Tenant> WorkflowTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
-  std::optional<Tenant> tenant;
+Renewal WorkflowTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
+  Renewal renewal;
   unless_missing([&] {
     const auto found = task(lease.task_id, caller);
-    if (found && workflow::renew(*found->run, found->ref, lease.lease, kind_.policy_, turn_.now))
-      tenant = found->run->job.tenant;
+    if (!found) return;
+    renewal.tenant = found->run->job.tenant;
+    renewal.renewed = workflow::renew(*found->run, found->ref, lease.lease, kind_.policy_, turn_.now);
   });
-  return tenant;
+  return renewal;
 }
 
 void WorkflowTransaction::give_back(const TaskLease& lease, const std::string& reason) {
@@ -80,8 +81,8 @@ void WorkflowTransaction::give_back(const TaskLease& lease, const std::string& r
   });
 }
 
-std::vector<Enqueue> WorkflowTransaction::take_enqueued() {
-  std::vector<Enqueue> all;
+std::vector<Ready> WorkflowTransaction::take_ready() {
+  std::vector<Ready> all;
   all.reserve(rows_.journal.dispatched.size());
   for (Dispatched& d : rows_.journal.dispatched)
     all.push_back({{std::move(d.tenant), std::move(d.queue)},

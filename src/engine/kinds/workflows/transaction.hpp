@@ -17,7 +17,7 @@
 namespace baton::engine {
 
 [[nodiscard]] inline Subject subject_of(const workflow::JobId& job_id) {
-  return {Subject::Type::job, {}, job_id.value};
+  return {Subject::Type::job, job_id.value};
 }
 
 class WorkflowTransaction final : public Transaction {
@@ -31,10 +31,10 @@ class WorkflowTransaction final : public Transaction {
   // More events than a commit can number.
   [[nodiscard]] bool is_full() const override { return rows_.journal.events.size() > kind_.events_max_; }
 
-  [[nodiscard]] std::vector<Enqueue> take_enqueued() override;
+  [[nodiscard]] std::vector<Ready> take_ready() override;
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
   [[nodiscard]] std::optional<Handout> hand_out(const WaitingTask& task, const Poll& poll) override;
-  [[nodiscard]] std::optional<Tenant> renew(const TaskLease& lease, const std::optional<Tenant>& caller) override;
+  [[nodiscard]] Renewal renew(const TaskLease& lease, const std::optional<Tenant>& caller) override;
   void give_back(const TaskLease& lease, const std::string& reason) override;
 
   [[nodiscard]] bool is_incomplete() const override { return !rows_.missing.empty(); }
@@ -109,6 +109,10 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] std::optional<Task> task(const std::string& task_id, const std::optional<Tenant>& tenant);
   void answer(const std::shared_ptr<Waiter>& waiter, Reply reply);
   void answer_job(const std::shared_ptr<Waiter>& waiter, const workflow::Job& job, bool created, Time wait_until);
+
+  [[nodiscard]] bool is_awaited(const workflow::JobId& job_id) const {
+    return turn_.matching.has_waits() && turn_.matching.is_awaited(subject_of(job_id));
+  }
 
   // ---- write
   void write_answers();

@@ -40,8 +40,7 @@ void WorkflowTransaction::answer_job(const std::shared_ptr<Waiter>& waiter, cons
 // the ends in this batch.
 void WorkflowTransaction::write_answers() {
   for (const JobId& id : rows_.journal.ended)
-    if (const Subject subject = subject_of(id); turn_.matching.is_awaited(subject))
-      turn_.effects.emplace_back(Ended{subject, JobReply{run(id)->job, false}});
+    if (is_awaited(id)) turn_.effects.emplace_back(Ended{subject_of(id), JobReply{run(id)->job, false}});
   for (JobAnswer& answer : rows_.answers) {
     const Job& job = run(answer.job_id)->job;
     if (answer.wait_until > turn_.now && !is_terminal(job.status))
@@ -55,7 +54,7 @@ void WorkflowTransaction::write_answers() {
 void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
   // Event ids grow with the commits, so that they order a job's timeline without a counter in its row.
   std::int64_t event_id = first_event_id(commit_number);
-  if (kind_.jobs_ended_) turn_.effects.emplace_back(Count{kind_.jobs_ended_, rows_.journal.ended.size()});
+  count(turn_.effects, kind_.jobs_ended_, rows_.journal.ended.size());
   write_answers();
   for (auto& [id, r] : rows_.runs) {
     for (auto& slot : r.nodes)
@@ -68,7 +67,7 @@ void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
     else if (r.row_changed())
       out.jobs_changed.push_back(std::move(r.job));
   }
-  if (kind_.jobs_created_) turn_.effects.emplace_back(Count{kind_.jobs_created_, out.jobs_new.size()});
+  count(turn_.effects, kind_.jobs_created_, out.jobs_new.size());
   std::ranges::move(rows_.timers_stray, std::back_inserter(out.timers_gone));
   out.events_new = std::move(rows_.journal.events);
   for (Event& event : out.events_new) event.event_id = event_id++;

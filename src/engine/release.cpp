@@ -1,0 +1,32 @@
+// What follows from a commit, performed once it is durable.
+#include "engine/writer.hpp"
+
+namespace baton::engine {
+
+void Writer::perform(Effects effects) {
+  const Time now = clock_.now();
+  for (Effect& effect : effects)
+    std::visit(overloaded{
+                   [](Answer& e) { e.waiter->deliver(std::move(e.reply)); },
+                   [&](Await& e) { matching_.add_wait(std::move(e)); },
+                   [&](Ended& e) { matching_.tell_end(e); },
+                   [&](HandOut& e) { give_back(matching_.answer_poll(std::move(e))); },
+                   [&](Enqueue& e) { matching_.enqueue(std::move(e)); },
+                   [&](MatchAgain& e) { matching_.match_again(std::move(e.queues)); },
+                   [&](MatchAllAt& e) { match_all_at_ = match_all_at_.value_or(e.at); },
+                   [&](WorkerBeat& e) { matching_.workers().beat(e.tenant, e.worker, e.task_ids, e.lease_until, now); },
+                   [&](WorkerReported& e) {
+                     matching_.workers().reported(e.tenant, e.worker, e.task_id, e.completed, now);
+                   },
+                   [&](CallsScheduled& e) {
+                     if (options_.calls_scheduled) options_.calls_scheduled(std::move(e.calls));
+                   },
+                   [&](RunbooksChanged&) {
+                     if (options_.runbooks_changed) options_.runbooks_changed();
+                   },
+                   [](Count& e) { e.counter->add(e.n); },
+               },
+               effect);
+}
+
+}  // namespace baton::engine
