@@ -45,6 +45,11 @@ void Report::add(Diagnostic::Level level, Position at, std::string code, std::st
   diagnostics_.push_back({level, at, std::move(code), std::move(message), std::move(hint)});
 }
 
+void Report::add(std::vector<Diagnostic> found) {
+  for (Diagnostic& each : found)
+    if (!is_full()) diagnostics_.push_back(std::move(each));
+}
+
 void Report::error(Position at, std::string code, std::string message, std::string hint) {
   add(Diagnostic::Level::error, at, std::move(code), std::move(message), std::move(hint));
 }

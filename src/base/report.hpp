@@ -18,6 +18,7 @@ class Report {
  public:
   void error(Position at, std::string code, std::string message, std::string hint = {});
   void warning(Position at, std::string code, std::string message, std::string hint = {});
+  void add(std::vector<Diagnostic> found);  // by another report, of a part of the document
 
   // The rest of the document cannot add anything: nobody reads more than this many.
   [[nodiscard]] bool is_full() const { return diagnostics_.size() >= diagnostics_max; }

@@ -33,6 +33,7 @@ struct Retry {
 struct PollPolicy {
   std::chrono::seconds interval{};
   std::chrono::seconds timeout{};
+  bool strict = false;  // an answer without `complete` is a failed attempt, not a success
 };
 
 // A text or a document with {{Variable}} in it; see template.hpp.
@@ -95,7 +96,7 @@ struct Parsed {
 };
 
 // publish: every rule. stored: a text that an earlier version, or another scheduler, has accepted; rules that
-// only guard against slips are warnings.
+// only guard against slips are warnings, and so is every defect of the data source, which is then unsupported.
 enum class Strictness { publish, stored };
 
 // Reads a definition and checks it whole: all errors at once. Pure.

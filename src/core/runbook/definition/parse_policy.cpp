@@ -95,7 +95,7 @@ Retry read_retry(const yaml::Node& node, const std::string& where, Report& repor
 PollPolicy read_poll(const yaml::Node& node, const std::string& where, Report& report) {
   const std::string what = "'poll' of " + where;
   if (!report.expect(node, Kind::mapping, what)) return {};
-  report.check_keys(node, {"interval", "timeout"}, what);
+  report.check_keys(node, {"interval", "timeout", "strict"}, what);
   const auto part = [&](std::string_view key,
                         const yaml::Node* value) -> std::optional<std::chrono::seconds> {
     if (value) return read_duration(*value, "'" + std::string(key) + "' of " + what, report);
@@ -109,7 +109,10 @@ PollPolicy read_poll(const yaml::Node& node, const std::string& where, Report& r
   if (interval && timeout && *timeout < *interval)
     report.error(end->at, "interval_order",
                  "'timeout' of " + what + " is shorter than its interval: it would never be asked again");
-  return {interval.value_or(std::chrono::seconds{}), timeout.value_or(std::chrono::seconds{})};
+  const auto* strict = node.find("strict");
+  return {.interval = interval.value_or(std::chrono::seconds{}),
+          .timeout = timeout.value_or(std::chrono::seconds{}),
+          .strict = strict && report.expect(*strict, Kind::boolean, "'strict' of " + what) && strict->as_bool()};
 }
 
 }  // namespace baton::runbook
