@@ -56,6 +56,11 @@ enum class Mutant {
   catch_up_forgotten,             // a late joiner's steps wait for ever
   leaver_goes_on,                 // a removed member's steps run
   supersede_forgotten,            // phases that a new version replaces begin all the same
+  others_jobs_forgotten,          // what another orchestrator gave out has no timeout
+  late_removal_forgotten,         // who leaves a batch that has ended is not cleaned up
+  overdue_never_ignored,          // overdue_behavior "ignore" is taken for "rerun"
+  overdue_not_noted,              // … or is not marked as applied
+  init_not_rerun,                 // rerun_init is not obeyed
   // of service calls
   call_started_twice,      // a call that runs or has ended is started
   call_started_early,      // … before its time

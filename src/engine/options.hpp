@@ -21,6 +21,7 @@ struct WriterOptions {
   std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
   std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks
   std::size_t events_max = 500'000;   // of one batch, which a commit can number
+  bool adopt_jobs = false;            // at start: take over what another orchestrator has given out
   int walks_max = 1;                  // chunks of members of runbooks in one batch
   std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
   std::function<void()> runbooks_changed;  // after the commit: a scheduler should look

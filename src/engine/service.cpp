@@ -103,6 +103,7 @@ WriterOptions writer_options(const Options& o, const Hooks& hooks) {
   options.policy.environment = o.environment;
   options.runbooks.scheduler = o.scheduler;
   options.runbooks.short_lease = o.short_lease;
+  options.adopt_jobs = o.adopt_jobs;
   options.runbooks_changed = hooks.runbooks_changed;
   options.unreadable = hooks.unreadable;
   options.calls_scheduled = hooks.calls_scheduled;

@@ -29,6 +29,7 @@ struct Options {
   std::map<std::string, std::string> environment;        // what expressions may see as env.*
   Duration short_lease = std::chrono::seconds{30};  // of workers that heartbeat
   bool scheduler = true;  // phases and polls of runbooks are fired by our own timers
+  bool adopt_jobs = false;  // at start: take over what another orchestrator has given out
   bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
 };
 

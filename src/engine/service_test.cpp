@@ -55,6 +55,9 @@ class GatedStore final : public Store {
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
     return store_.phases_without_timer(limit);
   }
+  Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override {
+    return store_.jobs_without_timer(after, limit);
+  }
   Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override {
     return store_.runbook_timers_due(until, limit);
   }

@@ -104,6 +104,7 @@ struct Poll {
 struct ReportResult {
   std::optional<workflow::Tenant> tenant;  // none: a caller who may act for all of them
   std::string task_id;
+  std::optional<runbook::Ref> correlated;  // of a runbook's job: the step that its correlationData names
   workflow::JobId job_id;
   std::string node_id;
   bool completed = false;
@@ -152,7 +153,7 @@ using Command =
     std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
                  PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
-                 SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, SubmitCalls, RepeatCall,
+                 SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, AdoptJobs, SubmitCalls, RepeatCall,
                  ChangeCall, StartCalls, EndCalls, RebuildCalls>;
 
 // ---- replies ----

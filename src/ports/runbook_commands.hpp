@@ -136,6 +136,11 @@ struct AdoptPhases {
   std::vector<std::int64_t> phase_ids;
 };  // → EventReply
 
+// Jobs that another orchestrator has given out are to get our timeout and retries; the writer asks this of itself.
+struct AdoptJobs {
+  std::vector<runbook::Ref> jobs;
+};  // → EventReply
+
 // ---- replies ----
 
 struct RunbookReply {

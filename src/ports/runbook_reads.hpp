@@ -65,6 +65,12 @@ struct FailedBefore {
   std::int64_t id = std::numeric_limits<std::int64_t>::max();
 };
 
+// Where a page of dead jobs goes on: after this one. Kind none: with all of that time.
+struct DeadJobCursor {
+  Time at{};
+  runbook::Ref ref;
+};
+
 class RunbookReads {
  public:
   virtual ~RunbookReads() = default;
@@ -109,6 +115,9 @@ class RunbookReads {
   [[nodiscard]] virtual Result<std::vector<Failure>> cleanup_failures(std::int64_t batch_id,
                                                                       const FailedBefore& before,
                                                                       std::size_t limit) = 0;
+  // Jobs of steps, init steps and cleanups that were given up after too many deliveries, oldest first.
+  [[nodiscard]] virtual Result<std::vector<ExecutionView>> dead_jobs(const DeadJobCursor& after,
+                                                                     std::size_t limit) = 0;
   // Steps of a phase, by member and step_index; `after` is the id of the last step of the page before.
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id,
                                                                           std::int64_t after,

@@ -128,6 +128,10 @@ class Store {
   // most `limit` ids, by id.
   [[nodiscard]] virtual Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) = 0;
 
+  // Jobs of steps that are dispatched or polling, that wait in no queue and that no timer waits for, as other
+  // orchestrators leave them: at most `limit`, by kind (step, init) and id, after the given one. Looks through the tables.
+  [[nodiscard]] virtual Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) = 0;
+
   // DISPATCHED nodes and queued jobs of a queue, in the order of WaitingTask. Jobs of runbooks are in the
   // queues of the tenant "default".
   [[nodiscard]] virtual Result<std::vector<WaitingTask>> waiting(const QueueKey& queue,

@@ -37,6 +37,7 @@ struct Config {
   std::filesystem::path definitions;  // empty: none
   bool insecure = false;
   bool builtin = true;
+  bool adopt = false;     // take over at start what another orchestrator has given out
   bool scheduler = true;  // off: an external one writes batches and members, and sends messages
   bool calls = true;  // off: service calls are taken, and made by nobody
   std::vector<std::string> egress_allow, egress_deny;  // where service calls may go

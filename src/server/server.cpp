@@ -120,6 +120,7 @@ Result<> Server::State::start_engine() {
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;
   options.scheduler = config.scheduler;
+  options.adopt_jobs = config.adopt;
   options.short_lease = std::chrono::seconds{config.lease_seconds};
   for (const std::string& name : config.env)
     if (const char* value = std::getenv(name.c_str())) options.environment[name] = value;

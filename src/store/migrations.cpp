@@ -518,8 +518,15 @@ CREATE TABLE service_call_tags (
 ) {clustered};
 )sql";
 
+// Dead letters of runbooks.
+constexpr std::string_view version_5 = R"sql(
+CREATE INDEX step_executions_dead ON step_executions (dead_at{,id}) WHERE dead_at IS NOT NULL;
+CREATE INDEX init_executions_dead ON init_executions (dead_at{,id}) WHERE dead_at IS NOT NULL;
+CREATE INDEX cleanup_executions_dead ON cleanup_executions (dead_at{,id}) WHERE dead_at IS NOT NULL;
+)sql";
+
 // Version n is at n - 1; append only.
-constexpr std::array all = {version_1, version_2, version_3, version_4};
+constexpr std::array all = {version_1, version_2, version_3, version_4, version_5};
 
 struct Word {
   std::string_view placeholder, sqlite, postgres;

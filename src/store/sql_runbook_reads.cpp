@@ -224,6 +224,11 @@ struct RunbookReadStatements {
       steps_where("WHERE t.phase_execution_id=?1 AND (t.batch_member_id,t.step_index,t.id)>(?2,?3,?4)"
                   " ORDER BY t.batch_member_id,t.step_index,t.id LIMIT ?5"),
       {integer, integer, integer, integer, integer}};
+  static constexpr std::string_view dead_after =
+      "WHERE t.dead_at IS NOT NULL AND (t.dead_at,t.id)>(?1,?2) ORDER BY t.dead_at,t.id LIMIT ?3";
+  Statement dead_steps{steps_where(dead_after), {Type::time, integer, integer}};
+  Statement dead_inits{select_more<InitExecution>("", dead_after), {Type::time, integer, integer}};
+  Statement dead_cleanups{select_more<CleanupExecution>("", dead_after), {Type::time, integer, integer}};
   Statement step{steps_where("WHERE t.id=?1"), {integer}};
   Statement init{select<InitExecution>() + " WHERE id=?1", {integer}};
   Statement cleanup{select<CleanupExecution>() + " WHERE id=?1", {integer}};
@@ -413,6 +418,23 @@ Result<std::vector<Failure>> SqlRunbookReads::cleanup_failures(std::int64_t batc
       });
 }
 
+// Each table is a range of its own, in the order of the page; the page is their merge.
+Result<std::vector<ExecutionView>> SqlRunbookReads::dead_jobs(const DeadJobCursor& after, std::size_t limit) {
+  std::vector<ExecutionView> found;
+  const auto add = [&](runbook::Kind kind, const Statement& statement, auto read_one) -> Result<> {
+    const std::int64_t id = kind < after.ref.kind ? last_id : kind == after.ref.kind ? after.ref.id : 0;
+    TRY_ASSIGN(auto more, reader_.rows<ExecutionView>(statement, {after.at, id, number(limit)}, read_one));
+    std::ranges::move(more, std::back_inserter(found));
+    return {};
+  };
+  TRY(add(runbook::Kind::step, sql_->dead_steps, read_step));
+  TRY(add(runbook::Kind::init, sql_->dead_inits, read_init));
+  TRY(add(runbook::Kind::cleanup, sql_->dead_cleanups, read_cleanup));
+  std::ranges::sort(found, {}, [](const ExecutionView& job) { return std::pair(job.execution.dead_at, job.ref); });
+  if (found.size() > limit) found.resize(limit);
+  return found;
+}
+
 Result<std::vector<ExecutionView>> SqlRunbookReads::steps_of_phase(std::int64_t phase_execution_id,
                                                                    std::int64_t after, std::size_t limit) {
   std::vector<Value> page = {phase_execution_id, std::int64_t{0}, std::int64_t{-1}, std::int64_t{0},
@@ -489,6 +511,9 @@ std::vector<Statement> runbook_list_statements(Dialect dialect) {
           sql.failures,
           sql.cleanup_failures,
           sql.rollbacks_of_steps,
+          sql.dead_steps,
+          sql.dead_inits,
+          sql.dead_cleanups,
           sql.open_cleanups,
           sql.removals,
           sql.steps_of_phase,

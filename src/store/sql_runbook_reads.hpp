@@ -41,6 +41,7 @@ class SqlRunbookReads : public Reads {
                                         std::size_t limit) override;
   Result<std::vector<Failure>> cleanup_failures(std::int64_t batch_id, const FailedBefore& before,
                                                 std::size_t limit) override;
+  Result<std::vector<ExecutionView>> dead_jobs(const DeadJobCursor& after, std::size_t limit) override;
   Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id, std::int64_t after,
                                                     std::size_t limit) override;
   Result<std::optional<ExecutionView>> execution(runbook::Ref ref) override;

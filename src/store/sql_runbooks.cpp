@@ -47,6 +47,13 @@ Statement waiting_statement(std::string_view table) {
           {text, number}};
 }
 
+Statement untimed_statement(std::string_view table) {
+  return {"SELECT id FROM " + std::string(table) +
+              " WHERE id>?1 AND status IN ('dispatched','polling') AND timer_due IS NULL AND coalesce(job_state,'none')='none'"
+              " ORDER BY id LIMIT ?2",
+          {number, number}};
+}
+
 constexpr std::array<std::string_view, 7> table_names = {
     "runbooks",        "batches",         "batch_members",     "phase_executions",
     "step_executions", "init_executions", "cleanup_executions"};
@@ -174,6 +181,8 @@ struct RunbookStatements {
       "SELECT id FROM phase_executions WHERE status='pending' AND timer_due IS NULL AND due_at IS NOT NULL"
       " ORDER BY id LIMIT ?1",
       {number}};
+  Statement untimed_steps = untimed_statement("step_executions");
+  Statement untimed_inits = untimed_statement("init_executions");
   std::array<Statement, table_names.size()> reserve, begin;
 };
 
@@ -183,6 +192,9 @@ SqlRunbooks::~SqlRunbooks() = default;
 const Statement& SqlRunbooks::timers_due() const { return sql_->due; }
 const Statement& SqlRunbooks::next_timer() const { return sql_->next_due; }
 const Statement& SqlRunbooks::phases_without_timer() const { return sql_->untimed; }
+const Statement& SqlRunbooks::jobs_without_timer(runbook::Kind kind) const {
+  return kind == runbook::Kind::step ? sql_->untimed_steps : sql_->untimed_inits;
+}
 const Statement& SqlRunbooks::reserve_ids(runbook::Table table) const {
   return sql_->reserve[static_cast<std::size_t>(table)];
 }

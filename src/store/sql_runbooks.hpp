@@ -29,6 +29,7 @@ class SqlRunbooks {
   [[nodiscard]] const Statement& timers_due() const;
   [[nodiscard]] const Statement& next_timer() const;
   [[nodiscard]] const Statement& phases_without_timer() const;
+  [[nodiscard]] const Statement& jobs_without_timer(runbook::Kind kind) const;
   [[nodiscard]] const Statement& reserve_ids(runbook::Table table) const;
   // SQLite only: makes sure that there is a sequence, so that reserve_ids finds its row.
   [[nodiscard]] const Statement& begin_sequence(runbook::Table table) const;

@@ -275,6 +275,24 @@ class SqlStore final : public Store {
     return found;
   }
 
+  Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override {
+    std::vector<runbook::Ref> found;
+    for (const runbook::Kind kind : {runbook::Kind::step, runbook::Kind::init}) {
+      if (kind < after.kind || found.size() >= limit) continue;
+      const auto take = [&](const RowView& row) -> Result<> {
+        return found.push_back({kind, row.integer(0)}), Result<>{};
+      };
+      const Call call{&runbooks_.jobs_without_timer(kind),
+                      1,
+                      constant({kind == after.kind ? after.id : std::int64_t{0},
+                                static_cast<std::int64_t>(limit - found.size())}),
+                      take,
+                      {}};
+      TRY(run({&call, 1}, Mode::read));
+    }
+    return found;
+  }
+
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     std::vector<WaitingTask> found;
     const auto take = [&](const RowView& row) -> Result<> {

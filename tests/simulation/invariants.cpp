@@ -48,7 +48,7 @@ void World::on_deliver(const Reply& reply, const std::optional<Command>& command
     if (const auto* change = std::get_if<ChangeJob>(&*command)) on_changed(*change, job->job.job_id);
   } else if (const auto* result = std::get_if<ResultReply>(&reply)) {
     const auto& id = std::get<ReportResult>(*command).task_id;
-    if (runbook::parse_job_id(id)) return;
+    if (std::get<ReportResult>(*command).correlated || runbook::parse_job_id(id)) return;
     expect(database_.task_results.contains(id), "an acknowledged result is stored", id);
     if (!result->duplicate) expect(++accepted_[id] == 1, "an attempt has one accepted result", id);
   } else if (const auto* poll = std::get_if<PollReply>(&reply)) {

@@ -77,6 +77,7 @@ class Outsider {
   void new_phases(runbook::Batch& batch);
   void new_inits(const runbook::Batch& batch);
   void new_steps(const runbook::PhaseExecution& phase);
+  void leave_out(runbook::StepExecution& row);
   void tick();
   void begin_phase(runbook::PhaseExecution& phase);
   void member_leaves(std::int64_t member_id);

@@ -146,7 +146,7 @@ void RunbookWatch::check_job(const Execution& row, const Whole& all, Kind kind, 
   if (row.job_state == JobState::leased)
     expect(row.lease_until && row.timer_due && *row.timer_due <= *row.lease_until,
            "who has a job has a lease and a timer", what);
-  if (out) {
+  if (out && row.delivery_count + (row.job_state != JobState::leased) > 0) {  // not another orchestrator's
     const auto named = row.job_id ? parse_job_id(*row.job_id) : std::nullopt;
     expect(named && named->ref == Ref{kind, row.id} && named->retry == row.retry_count &&
                named->poll == (row.status == StepStatus::polling ? row.poll_count : 0),
@@ -155,7 +155,7 @@ void RunbookWatch::check_job(const Execution& row, const Whole& all, Kind kind, 
   }
   if (row.job_state == JobState::queued) expect(row.queued_at.has_value(), "what waits says since when", what);
   const Batch& batch = *all.batch;
-  if (is_terminal(batch.status) && batch.walk == Walk::none)
+  if (is_terminal(batch.status) && batch.walk == Walk::none && !is_removal({kind, row.id}))
     expect(is_terminal(row.status), "a batch that has ended has only ended steps", what);
   if (row.status == StepStatus::succeeded && row.result_json && row.result_json->text.contains("\"job\"")) {
     const std::string& said = row.result_json->text;
@@ -253,6 +253,19 @@ void RunbookWatch::check_cleanups(const Whole& all) const {
   }
 }
 
+// Whoever we were told has left was cleaned up after, whatever became of the batch.
+void RunbookWatch::check_removals(const Whole& all) const {
+  for (const Member* member : all.members) {
+    const auto told = told_removed_.find(member->id);
+    if (told == told_removed_.end() || definition(*all.batch, told->second).on_member_removed.empty()) continue;
+    expect(std::ranges::any_of(all.cleanups,
+                               [&](const CleanupExecution* row) {
+                                 return row->kind == CleanupKind::removal && row->batch_member_id == member->id;
+                               }),
+           "who has left is cleaned up after", "member '" + member->member_key + "'");
+  }
+}
+
 // --- the end
 
 void RunbookWatch::check_end(const Whole& all) const {
@@ -262,6 +275,7 @@ void RunbookWatch::check_end(const Whole& all) const {
                            std::string(name(batch.status));
   expect(is_terminal(batch.status), "every batch comes to its end", what);
   expect(batch.walk == Walk::none && !batch.timer_due, "nothing goes on in a batch that has ended", what);
+  check_removals(all);
   if (batch.status == BatchStatus::cancelled) return;
   check_batch_end(batch);
   if (definition(batch, book.version).progression == Progression::lockstep) return;
@@ -311,8 +325,11 @@ void RunbookWatch::check_all() {
   for (const Timer& timer : rows_.timers)
     expect(due(timer) == timer.due, "no timer is left over",
            std::string(name(timer.kind)) + " " + std::to_string(timer.id));
-  for (const auto& [id, book] : rows_.runbooks)
+  for (const auto& [id, book] : rows_.runbooks) {
     expect(!book.transition_after && !book.timer_due, "a new version is applied to all batches", book.name);
+    if (scheduler_ && book.is_active && book.version > 1 && book.overdue_behavior == "ignore")
+      expect(book.ignore_overdue_applied, "what was ignored once is marked", book.name);
+  }
 }
 
 }  // namespace baton::simulation

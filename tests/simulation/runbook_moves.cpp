@@ -116,6 +116,10 @@ void RunbookWatch::answered(const Command& command, const Reply& reply) {
     if (change && change->what == ChangeBatch::What::cancel)
       expect(rows_.batches.at(change->batch_id).status == BatchStatus::cancelled,
              "an acknowledged cancel is stored", std::to_string(change->batch_id));
+  } else if (const auto* event = std::get_if<EventReply>(&reply); event && std::holds_alternative<RunbookEvent>(command)) {
+    const SchedulerMessage& message = std::get<RunbookEvent>(command).message;
+    if (const auto* left = std::get_if<MemberRemoved>(&message.what))
+      told_removed_.emplace(left->batch_member_id, message.runbook_version);
   } else if (const auto* members = std::get_if<MembersReply>(&reply)) {
     for (const std::int64_t id : members->member_ids)
       expect(rows_.members.contains(id), "an acknowledged member is stored", std::to_string(id));
@@ -180,6 +184,11 @@ void RunbookWatch::before_commit(const Writes& writes) {
   remember(rows_.steps, writes.steps_changed, steps_before_);
   remember(rows_.inits, writes.inits_changed, inits_before_);
   remember(rows_.cleanups, writes.cleanups_changed, cleanups_before_);
+  overdue_applied_before_.clear();
+  for (const auto& [id, book] : rows_.runbooks)
+    if (book.ignore_overdue_applied) overdue_applied_before_.insert(id);
+  phases_new_.clear();
+  for (const PhaseExecution& phase : writes.phases_new) phases_new_.insert(phase.id);
 }
 
 void RunbookWatch::committed(const Writes& writes) {
@@ -226,6 +235,7 @@ void RunbookWatch::committed(const Writes& writes) {
 void RunbookWatch::check_move(const Batch& from, const Batch& to) const {
   const std::string what = "batch " + std::to_string(to.id) + " from " + std::string(name(from.status)) + " to " +
                            std::string(name(to.status));
+  if (from.runbook_id != to.runbook_id && !interfered_.contains(to.id) && !retried_.contains(to.id)) check_version(from, to);
   if (from.status == to.status) {
     if (is_terminal(to.status) && !retried_.contains(to.id))
       expect(from.completed_at == to.completed_at && from.error_message == to.error_message,
@@ -238,6 +248,29 @@ void RunbookWatch::check_move(const Batch& from, const Batch& to) const {
   else
     expect(to.status > from.status, "a batch goes forward", what);
   if (is_terminal(to.status) && to.status != BatchStatus::cancelled) check_batch_end(to);
+}
+
+// An open batch goes over to a new version: what is past due then, and the init steps, are as that version says.
+void RunbookWatch::check_version(const Batch& from, const Batch& to) const {
+  const Runbook& book = rows_.runbooks.at(to.runbook_id);
+  const std::string what = "batch " + std::to_string(to.id) + " goes over to version " + std::to_string(book.version) +
+                           " of " + book.name;
+  const bool ignores = book.overdue_behavior == "ignore" && !overdue_applied_before_.contains(book.id);
+  bool changed_over = false;
+  for (const auto& [id, phase] : rows_.phases) {
+    if (phase.batch_id != to.id || phase.runbook_version != book.version || !phases_new_.contains(id)) continue;
+    changed_over = true;
+    const bool overdue = phase.due_at && *phase.due_at <= clock_.now();
+    if (!is_terminal(to.status))
+      expect((phase.status == PhaseStatus::skipped) == (overdue && ignores), "what is overdue is as overdue_behavior says",
+             what + ", phase '" + phase.phase_name + "' " + std::string(name(phase.status)));
+  }
+  if (!changed_over || from.status != BatchStatus::active || is_terminal(to.status)) return;
+  const bool has_inits = std::ranges::any_of(rows_.inits, [&](const auto& entry) {
+    return entry.second.batch_id == to.id && entry.second.runbook_version == book.version;
+  });
+  expect(has_inits == (book.rerun_init && !definition(to, book.version).init.empty()), "init steps run again as rerun_init says",
+         what);
 }
 
 void RunbookWatch::check_move(const PhaseExecution& from, const PhaseExecution& to) const {
@@ -318,24 +351,24 @@ void RunbookWatch::check_failure(const Execution& from, const Execution& to, Ref
            "what fails is rolled back", what);
   const bool by_worker = to.error_message && (to.error_message == "bad luck" || to.error_message->starts_with("timed out"));
   if (under_way(from.status) && to.status != StepStatus::poll_timeout && by_worker &&
-      !is_terminal(rows_.batches.at(batch_of(ref)).status))
+      (!is_terminal(rows_.batches.at(batch_of(ref)).status) || is_removal(ref)))
     expect(to.retry_count >= to.max_retries.value_or(0), "what fails is tried again as often as the runbook says", what);
 }
 
 void RunbookWatch::check_lease(const Execution& from, const Execution& to, const std::string& what) {
   const auto named = to.job_id ? parse_job_id(*to.job_id) : std::nullopt;
-  if (to.job_state == JobState::leased &&
+  if (to.job_state == JobState::leased && to.delivery_count > 0 &&
       (from.job_state != JobState::leased || from.delivery_count != to.delivery_count || from.job_id != to.job_id)) {
     const Batch& batch = rows_.batches.at(batch_of(named->ref));
-    expect(!batch.paused_at, "a paused batch hands nothing out", what);
-    expect(batch.status != BatchStatus::cancelled, "a cancelled batch hands nothing out", what);
+    expect(!batch.paused_at || is_terminal(batch.status), "a paused batch hands nothing out", what);
+    expect(batch.status != BatchStatus::cancelled || is_removal(named->ref), "a cancelled batch hands nothing out", what);
   }
   // Whoever has a lease keeps it as long as was promised, unless the step is over or he spoke himself.
   if (from.job_state != JobState::leased) return;
   const bool again = to.job_state == JobState::queued && to.job_id == from.job_id;
   const bool given_up = to.error_message && to.error_message != from.error_message &&
                         (to.error_message->starts_with("timed out") || to.error_message->starts_with("given up"));
-  const auto promised = lease_promised_.find({*from.job_id, lease_token(from)});
+  const auto promised = lease_promised_.find({from.job_id.value_or(""), lease_token(from)});
   if ((again || given_up) && promised != lease_promised_.end())
     expect(clock_.now() >= promised->second, "a lease lasts as long as was promised", what);
 }

@@ -173,17 +173,32 @@ bool Outsider::meddle() {
   }
   std::vector<std::int64_t> members;
   for (const auto& [id, member] : db.members)
-    if (member.status == MemberStatus::active && db.batches.at(member.batch_id).created_by == "outsider" &&
-        !is_terminal(db.batches.at(member.batch_id).status))
+    if (member.status == MemberStatus::active && db.batches.at(member.batch_id).created_by == "outsider")
       members.push_back(id);
   if (members.empty() || !side_.random().chance(0.3)) return false;
   member_leaves(members[side_.random().below(members.size())]);
   return true;
 }
 
+// Another orchestrator has given the step out before us. Its worker may report, under a name that means nothing to us.
+void Outsider::leave_out(StepExecution& row) {
+  const bool polling = row.is_poll_step && side_.random().chance(0.5);
+  row.status = polling ? StepStatus::polling : StepStatus::dispatched;
+  row.job_id = "theirs-" + std::to_string(row.id);
+  row.dispatched_at = side_.now() - side_.within(0min, 2h);
+  if (polling && side_.random().chance(0.5)) row.poll_started_at = row.last_polled_at = row.dispatched_at;
+  if (!row.params_json) row.params_json = Json{"{}"};
+  if (side_.random().chance(0.5)) return;
+  ReportResult result{.task_id = *row.job_id, .correlated = Ref{Kind::step, row.id}, .completed = side_.random().chance(0.8)};
+  if (result.completed) result.output = Json{R"({"complete":true})"};
+  if (!result.completed) result.error = "bad luck";
+  side_.at(side_.within(1s, 3h), [this, result] { side_.send_surely(result, [](const Reply&) {}); });
+}
+
 // Steps of a phase that it has resolved itself; some of them, for the others are for the orchestrator.
 void Outsider::new_steps(const PhaseExecution& phase) {
   auto& db = side_.rows();
+  const bool left = side_.random().chance(0.5);
   const Batch& batch = db.batches.at(phase.batch_id);
   for (const auto& [id, book] : db.runbooks) {
     if (book.name != db.runbooks.at(batch.runbook_id).name || book.version != phase.runbook_version) continue;
@@ -208,6 +223,7 @@ void Outsider::new_steps(const PhaseExecution& phase) {
           row.function_name = step.function.contains('{') ? "Work" : step.function;
           row.params_json = Json{"{\"Key\":" + quoted(member.member_key) + "}"};
         }
+        if (i == 0 && left) leave_out(row);
         db.steps.emplace(row.id, row);
       }
     }

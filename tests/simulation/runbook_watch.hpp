@@ -47,6 +47,7 @@ class RunbookWatch {
 
   // moves: a row before and after a commit (runbook_moves.cpp)
   void check_move(const runbook::Batch& from, const runbook::Batch& to) const;
+  void check_version(const runbook::Batch& from, const runbook::Batch& to) const;
   void check_move(const runbook::PhaseExecution& from, const runbook::PhaseExecution& to) const;
   void check_move(const runbook::Member& from, const runbook::Member& to) const;
   void check_move(const runbook::Execution& from, const runbook::Execution& to, runbook::Ref ref,
@@ -71,6 +72,7 @@ class RunbookWatch {
   void check_cleanups(const Whole& batch) const;
   void check_timer(runbook::Kind kind, std::int64_t id, std::optional<Time> due) const;
   void check_end(const Whole& batch) const;
+  void check_removals(const Whole& batch) const;
 
   void on_handed_out(const Handout& job);
   void check_target(const runbook::StepExecution& step, const Json& params, const std::string& about) const;
@@ -78,6 +80,10 @@ class RunbookWatch {
 
   [[nodiscard]] const runbook::Execution* find(runbook::Ref ref) const;
   [[nodiscard]] std::int64_t batch_of(runbook::Ref ref) const;
+  // Those run in a batch that has ended, too: members may leave it.
+  [[nodiscard]] bool is_removal(runbook::Ref ref) const {
+    return ref.kind == runbook::Kind::cleanup && rows_.cleanups.at(ref.id).kind == runbook::CleanupKind::removal;
+  }
   [[nodiscard]] const runbook::Definition& definition(const runbook::Batch& batch, std::int32_t version) const;
   [[nodiscard]] const runbook::Step* step_of(runbook::Ref ref) const;
   // Where it stands among what its member has missed.
@@ -92,6 +98,8 @@ class RunbookWatch {
   const bool scheduler_;
 
   std::set<std::int64_t> touched_;
+  std::set<std::int64_t> overdue_applied_before_;  // versions whose ignore_overdue_applied was set
+  std::set<std::int64_t> phases_new_;
   Rows<runbook::Batch> batches_before_;
   Rows<runbook::Member> members_before_;
   Rows<runbook::PhaseExecution> phases_before_;
@@ -107,6 +115,7 @@ class RunbookWatch {
   std::set<std::pair<std::string, std::string>> handed_out_;
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;
   std::map<std::string, int> accepted_;  // by job id
+  std::map<std::int64_t, std::int32_t> told_removed_;  // members, with the version that was said; acknowledged
 };
 
 }  // namespace baton::simulation

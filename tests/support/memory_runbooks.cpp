@@ -330,6 +330,20 @@ std::vector<std::int64_t> MemoryRunbooks::phases_without_timer(std::size_t limit
   return found;
 }
 
+std::vector<Ref> MemoryRunbooks::jobs_without_timer(Ref after, std::size_t limit) const {
+  std::vector<Ref> found;
+  const auto add = [&](const auto& table, runbook::Kind kind) {
+    for (const auto& [id, row] : table) {
+      const bool is_out = row.status == StepStatus::dispatched || row.status == StepStatus::polling;
+      if (found.size() < limit && Ref{kind, id} > after && is_out && !row.timer_due && row.job_state == JobState::none)
+        found.push_back({kind, id});
+    }
+  };
+  add(steps, runbook::Kind::step);
+  add(inits, runbook::Kind::init);
+  return found;
+}
+
 std::vector<WaitingTask> MemoryRunbooks::waiting(const std::string& queue) const {
   std::vector<WaitingTask> found;
   const auto add = [&](const auto& table, runbook::Kind kind) {

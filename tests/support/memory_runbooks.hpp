@@ -39,6 +39,7 @@ struct MemoryRunbooks {
   [[nodiscard]] std::vector<std::int64_t> reserve_ids(runbook::Table table, std::size_t count);
   void write_data(const runbook::DataRows& rows);
   [[nodiscard]] std::vector<std::int64_t> phases_without_timer(std::size_t limit) const;
+  [[nodiscard]] std::vector<runbook::Ref> jobs_without_timer(runbook::Ref after, std::size_t limit) const;
   // In the order of WaitingTask.
   [[nodiscard]] std::vector<WaitingTask> waiting(const std::string& queue) const;
   [[nodiscard]] Result<> check(const runbook::Writes& writes) const;

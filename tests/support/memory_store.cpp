@@ -168,6 +168,11 @@ Result<std::vector<std::int64_t>> MemoryStore::phases_without_timer(std::size_t 
   return database_.runbooks.phases_without_timer(limit);
 }
 
+Result<std::vector<runbook::Ref>> MemoryStore::jobs_without_timer(runbook::Ref after, std::size_t limit) {
+  if (!open_) return not_open();
+  return database_.runbooks.jobs_without_timer(after, limit);
+}
+
 Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {
   if (!open_) return not_open();
   std::vector<WaitingTask> found;

@@ -54,6 +54,7 @@ void append_event_reply(std::string& out, const EventReply& reply) {
 ReportResult command_of(runbook::WorkerResult result, const Request& request) {
   return {.tenant = request.scope,
           .task_id = std::move(result.job_id),
+          .correlated = result.correlated,
           .completed = result.success,
           .output = std::move(result.result),
           .error = std::move(result.error),

@@ -1,5 +1,8 @@
 // The nodes of a job one by one: a node, the children of a fan-out, logs, and the lists of those that wait
 // for a person or were given up.
+#include <algorithm>
+#include <variant>
+
 #include "http/api/routes.hpp"
 #include "http/json/fields.hpp"
 #include "http/json/problem.hpp"
@@ -139,27 +142,92 @@ Task<Response> list_approvals(Call& call) {
 
 namespace {
 
-// "instant job item node", in base64: what the next page of dead letters begins after.
+// What the next page of dead letters begins after, in base64: "instant job item node", or "instant kind id" of a job of
+// a runbook. Of those of one instant tasks come first, then jobs.
+struct DeadCursor {
+  std::optional<NodeCursor> node;
+  DeadJobCursor job;
+};
+
 std::string cursor_of(const workflow::NodeState& node) {
   return base64url(std::to_string(to_millis(*node.dead_at)) + " " + node.job_id.value + " " +
                    std::to_string(node.item_index) + " " + node.node_id);
 }
 
-std::optional<NodeCursor> read_cursor(std::string_view text) {
+std::string cursor_of(const ExecutionView& job) {
+  return base64url(std::to_string(to_millis(*job.execution.dead_at)) + " " + std::string(name(job.ref.kind)) + " " +
+                   std::to_string(job.ref.id));
+}
+
+std::optional<DeadCursor> read_cursor(std::string_view text) {
+  constexpr std::string_view after_all_tasks = "\x7f";  // no job id begins with it
   const auto decoded = from_base64url(text);
   if (!decoded) return std::nullopt;
-  std::array<std::string, 4> parts;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    const auto end = i == 3 ? decoded->size() : std::min(decoded->find(' ', at), decoded->size());
-    parts[i] = decoded->substr(at, end - at);
-    at = std::min(end + 1, decoded->size());
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= decoded->size() && parts.size() < 4;) {
+    const auto end = parts.size() == 3 ? decoded->size() : std::min(decoded->find(' ', at), decoded->size());
+    parts.push_back(decoded->substr(at, end - at));
+    at = end + 1;
   }
   const auto millis = to_integer(parts[0]);
-  const auto item = to_integer(parts[2]);
-  if (!millis || !item || *item < -1 || *item > 100'000'000 || *millis < 0 || !is_printable(parts[3], 400))
-    return std::nullopt;
-  return NodeCursor{from_millis(*millis), {parts[1]}, static_cast<std::int32_t>(*item), parts[3]};
+  const auto number = parts.size() > 2 ? to_integer(parts[2]) : std::nullopt;
+  if (!millis || *millis < 0 || !number) return std::nullopt;
+  const Time at = from_millis(*millis);
+  if (const auto kind = runbook::kind(parts[1]); parts.size() == 3 && kind)
+    return DeadCursor{NodeCursor{at, {std::string(after_all_tasks)}, 0, ""}, {at, {*kind, *number}}};
+  if (parts.size() != 4 || *number < -1 || *number > 100'000'000 || !is_printable(parts[3], 400)) return std::nullopt;
+  return DeadCursor{NodeCursor{at, {parts[1]}, static_cast<std::int32_t>(*number), parts[3]}, {at, {}}};
+}
+
+void append_dead(std::string& out, const workflow::NodeState& node) {
+  out += '{';
+  append_member(out, "task_id", node.task_id);
+  append_member(out, "job_id", node.job_id.value);
+  append_member(out, "node_id", node.node_id);
+  append_member(out, "queue", node.queue);
+  append_member(out, "worker_id", node.worker_id);
+  append_member(out, "error", node.error);
+  append_member(out, "deliveries", node.delivery_count);
+  append_member(out, "dead_at", node.dead_at);
+  out += '}';
+}
+
+void append_dead(std::string& out, const ExecutionView& job) {
+  out += '{';
+  append_member(out, "task_id", job.execution.job_id);
+  append_member(out, "batch_id", job.batch_id);
+  append_member(out, "type", name(job.ref.kind));
+  append_member(out, "id", job.ref.id);
+  append_member(out, "step_name", job.execution.step_name);
+  if (job.batch_member_id) append_member(out, "batch_member_id", *job.batch_member_id);
+  append_member(out, "queue", job.execution.worker_id);
+  append_member(out, "worker_id", job.execution.leased_by);
+  append_member(out, "error", job.execution.error_message);
+  append_member(out, "deliveries", job.execution.delivery_count);
+  append_member(out, "dead_at", job.execution.dead_at);
+  out += '}';
+}
+
+using DeadLetter = std::variant<workflow::NodeState, ExecutionView>;
+
+Time dead_at(const DeadLetter& letter) {
+  return std::visit(overloaded{[](const workflow::NodeState& node) { return *node.dead_at; },
+                               [](const ExecutionView& job) { return *job.execution.dead_at; }},
+                    letter);
+}
+
+// Runbooks belong to the tenant "default".
+Result<std::vector<DeadLetter>> dead_letters(Reads& reads, const workflow::Tenant& tenant, const DeadCursor& after,
+                                             std::size_t limit) {
+  TRY_ASSIGN(auto nodes, reads.dead_letters(tenant, after.node, limit));
+  std::vector<DeadLetter> letters(std::make_move_iterator(nodes.begin()), std::make_move_iterator(nodes.end()));
+  if (tenant.value == "default") {
+    TRY_ASSIGN(auto jobs, reads.dead_jobs(after.job, limit));
+    std::ranges::move(jobs, std::back_inserter(letters));
+  }
+  std::ranges::stable_sort(letters, {}, dead_at);
+  if (letters.size() > limit) letters.resize(limit);
+  return letters;
 }
 
 }  // namespace
@@ -167,33 +235,29 @@ std::optional<NodeCursor> read_cursor(std::string_view text) {
 Task<Response> list_dead_letters(Call& call) {
   std::vector<FieldError> errors;
   const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
-  std::optional<NodeCursor> after;
+  DeadCursor after;
   if (const auto* text = call.request.argument("cursor")) {
-    after = read_cursor(*text);
-    if (!after) errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
+    if (const auto read = read_cursor(*text))
+      after = *read;
+    else
+      errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
   }
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto query = [tenant = call.request.tenant, after, limit](Reads& reads) {
-    return reads.dead_letters(tenant, after, limit + 1);
+    return dead_letters(reads, tenant, after, limit + 1);
   };
-  auto nodes = co_await call.read(std::move(query));
-  if (!nodes) co_return problem(nodes.error());
-  const bool more = nodes->size() > limit;
-  if (more) nodes->pop_back();
+  auto letters = co_await call.read(std::move(query));
+  if (!letters) co_return problem(letters.error());
+  std::optional<std::string> next;
+  if (letters->size() > limit) {
+    letters->pop_back();
+    next = std::visit([](const auto& last) { return cursor_of(last); }, letters->back());
+  }
   auto response = json_response(200, "{");
-  append_list(response.body, "dead_letters", *nodes, [](std::string& out, const workflow::NodeState& node) {
-    out += '{';
-    append_member(out, "task_id", node.task_id);
-    append_member(out, "job_id", node.job_id.value);
-    append_member(out, "node_id", node.node_id);
-    append_member(out, "queue", node.queue);
-    append_member(out, "worker_id", node.worker_id);
-    append_member(out, "error", node.error);
-    append_member(out, "deliveries", node.delivery_count);
-    append_member(out, "dead_at", node.dead_at);
-    out += '}';
+  append_list(response.body, "dead_letters", *letters, [](std::string& out, const DeadLetter& letter) {
+    std::visit([&](const auto& one) { append_dead(out, one); }, letter);
   });
-  append_member(response.body, "next_cursor", more ? std::optional(cursor_of(nodes->back())) : std::nullopt);
+  append_member(response.body, "next_cursor", next);
   response.body += '}';
   co_return response;
 }

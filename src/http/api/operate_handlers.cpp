@@ -1,9 +1,11 @@
 // What people do to jobs: cancel, pause, resume, retry, rerun, approve, replay, and ask why nothing happens.
+#include "core/runbook/machine/messages.hpp"
 #include "http/api/routes.hpp"
 #include "http/json/answer.hpp"
 #include "http/json/fields.hpp"
 #include "http/json/problem.hpp"
 #include "http/json/render.hpp"
+#include "http/json/render_runbook.hpp"
 
 namespace baton::http {
 
@@ -116,7 +118,13 @@ Task<Response> replay_task(Call& call) {
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   if (!is_printable(command.task_id, 600)) co_return problem(404, "task_not_found", "there is no such task");
   Command given = std::move(command);
-  co_return co_await tell_job(call, std::move(given));
+  // A name of a runbook's job is no name of a task.
+  if (!runbook::parse_job_id(call.request.captures[0])) co_return co_await tell_job(call, std::move(given));
+  auto reply = co_await tell<StepReply>(call, std::move(given));
+  if (!reply) co_return problem(reply.error());
+  auto response = json_response(200, {});
+  append_step_reply(response.body, *reply);
+  co_return response;
 }
 
 }  // namespace baton::http

@@ -120,6 +120,14 @@ class RunbookMemoryReads : public support::WithoutCalls<Reads> {
     return failed(runbook::Kind::cleanup, before, limit,
                   [&](const auto& row) { return row.batch_id == batch_id; });
   }
+  Result<std::vector<ExecutionView>> dead_jobs(const DeadJobCursor& after, std::size_t limit) override {
+    auto found = pick(runbook_rows_.executions, no_limit, [&](const ExecutionView& row) {
+      return row.execution.dead_at && std::pair(*row.execution.dead_at, row.ref) > std::pair(after.at, after.ref);
+    });
+    std::ranges::sort(found, {}, [](const auto& row) { return std::pair(row.execution.dead_at, row.ref); });
+    if (found.size() > limit) found.resize(limit);
+    return found;
+  }
   Result<std::vector<ExecutionView>> steps_of_phase(std::int64_t phase_execution_id, std::int64_t after,
                                                     std::size_t limit) override {
     return views(runbook::Kind::step, limit, [&](const auto& row) {

@@ -112,11 +112,8 @@ Task<Response> change_execution(Call& call) {
   if (command.ref.id == 0) co_return no_such_step(call.request, kind);
   auto reply = co_await tell<StepReply>(call, std::move(command));
   if (!reply) co_return problem(reply.error());
-  auto response = json_response(200, "{");
-  append_member(response.body, "id", reply->ref.id);
-  append_member(response.body, "type", name(reply->ref.kind));
-  append_member(response.body, "status", name(reply->status));
-  response.body += '}';
+  auto response = json_response(200, {});
+  append_step_reply(response.body, *reply);
   co_return response;
 }
 

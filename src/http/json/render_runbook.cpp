@@ -184,6 +184,14 @@ void append_execution(std::string& out, const ExecutionView& view, Documents doc
   if (ending == Ending::closed) out += '}';
 }
 
+void append_step_reply(std::string& out, const StepReply& reply) {
+  out += '{';
+  append_member(out, "id", reply.ref.id);
+  append_member(out, "type", name(reply.ref.kind));
+  append_member(out, "status", name(reply.status));
+  out += '}';
+}
+
 void append_failure(std::string& out, const Failure& failure) {
   append_execution(out, failure.step, Documents::none, Ending::open);
   append_member(out, "member_key", failure.member_key);

@@ -25,6 +25,7 @@ void append_batch_member(std::string& out, const runbook::Member& member, Docume
 // A step, an init step or a cleanup; with Documents::all params_json and result_json too.
 void append_execution(std::string& out, const ExecutionView& view, Documents documents,
                       Ending ending = Ending::closed);
+void append_step_reply(std::string& out, const StepReply& reply);
 void append_members_reply(std::string& out, const MembersReply& reply);
 void append_failure(std::string& out, const Failure& failure);
 

@@ -29,15 +29,15 @@ class World {
         where_(kind == Kind::sqlite ? (data_.path() / "baton.db").string()
                                     : postgres().create_database("runbooks")) {}
 
-  void ensure() {
+  void ensure(const std::vector<std::string>& more = {}) {
     if (server_ && !server_->url().empty() && !server_->process().wait(0ms)) return;
     client_.reset();
     sql_.reset();
     server_.reset();  // it holds the lock of the file, if it lives
-    if (kind_ == Kind::sqlite)
-      server_.emplace(std::vector<std::string>{"--data", data_.path(), "--scheduler", "off"});
-    else
-      server_.emplace(std::vector<std::string>{"--store", where_, "--scheduler", "off"});
+    std::vector<std::string> arguments{"--scheduler", "off", kind_ == Kind::sqlite ? "--data" : "--store",
+                                       kind_ == Kind::sqlite ? data_.path().string() : where_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    server_.emplace(arguments);
     if (server_->url().empty()) throw std::runtime_error("there is no server");
     client_.emplace(server_->url());
   }
@@ -402,9 +402,17 @@ std::unique_ptr<Sql> Contract::another_connection() { return world(GetParam()).o
 std::string Contract::url() const { return world(GetParam()).url(); }
 http::Client& Contract::client() { return world(GetParam()).client(); }
 
-void Contract::restart() {
+double Contract::metric(const std::string& name) {
+  const auto answer = client().request("GET", "/metrics", "", "", {}, 10s);
+  if (!answer) throw std::runtime_error("there are no metrics");
+  const auto at = answer->body.find("\n" + name + " ");
+  if (at == std::string::npos) throw std::runtime_error("there is no metric " + name);
+  return std::stod(answer->body.substr(at + name.size() + 2));
+}
+
+void Contract::restart(const std::vector<std::string>& more) {
   world(GetParam()).kill();
-  world(GetParam()).ensure();
+  world(GetParam()).ensure(more);
 }
 
 void Contract::both_at_once(const std::vector<std::function<void(http::Client&)>>& acts) {

@@ -101,7 +101,8 @@ class Contract : public testing::TestWithParam<Kind> {
   [[nodiscard]] std::unique_ptr<Sql> another_connection();
   [[nodiscard]] std::string url() const;
   [[nodiscard]] http::Client& client();
-  void restart();  // kill -9, and up again
+  [[nodiscard]] double metric(const std::string& name);  // throws when there is none of that name
+  void restart(const std::vector<std::string>& more = {});  // kill -9, and up again, with more arguments
   void both_at_once(const std::vector<std::function<void(http::Client&)>>& acts);
 
   std::string name_;  // of the runbook

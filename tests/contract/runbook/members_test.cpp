@@ -385,6 +385,48 @@ TEST_P(MemberRemoved, RunsTheRemovalStepsForAFailedMemberToo) {
   expect_steps(p1, members_[0], "failed,cancelled");
 }
 
+// Specification: also after the batch has ended, whose status does not change.
+TEST_P(MemberRemoved, AfterTheEndRunsTheRemovalStepsAllTheSame) {
+  given(phases({phase_of("p1", {doing("s1")})}) +
+            section("on_member_removed", {doing("r1", "retry: {max_retries: 1, interval: 1s}"), doing("r2")}),
+        2);
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  work(2);
+  expect_batch("completed");
+  set_removed(members_[0]);
+  tell(member_removed(members_[0]));
+  fail(one());
+  succeed(one());
+  const Job second = one();
+  EXPECT_EQ(second.function(), "Do-r2");
+  EXPECT_EQ(second.parameter("Upn"), "m1");
+  changes_nothing([&] { tell(member_removed(members_[0])); });
+  succeed(second);
+  expect_cleanup("succeeded,succeeded");
+  expect_batch("completed");
+  expect_phase(p1, "completed");
+}
+
+TEST_P(MemberRemoved, AfterACancelRunsTheRemovalStepsAllTheSame) {
+  given(two_steps + section("on_member_removed", {doing("r1")}), 2);
+  tell(phase_due(phase("p1")));
+  (void)take(2);
+  set_removed(members_[1]);
+  tell(member_removed(members_[1]));
+  const Job before = one();
+  const std::string batch = "/batches/" + std::to_string(batch_);
+  ASSERT_EQ(e2e::ask(client(), "POST", batch + "/cancel", "{}").status, 200);
+  set_removed(members_[0]);
+  tell(member_removed(members_[0]));  // the cancel may still go over the members
+  const Job removal = one();
+  EXPECT_EQ(removal.parameter("Upn"), "m1");
+  EXPECT_TRUE(is_ignored(report(result_of(before, "Success", json::object{}))));
+  succeed(removal);
+  expect_cleanup("cancelled,succeeded");
+  expect_batch("cancelled");
+}
+
 // A member without any step leaves as well: it may have been there before the batch.
 TEST_P(MemberRemoved, RunsTheRemovalStepsBeforeAnyPhaseToo) {
   given(two_steps + section("on_member_removed", {doing("r1")}), 2);

@@ -163,13 +163,25 @@ TEST_P(Messages, MayHaveFieldsThatWeDoNotKnow) {
 
 // 000: runbooks are read only here, and their data source is the scheduler's business.
 TEST_P(Messages, NeedNoDataSourceThatWeUnderstand) {
-  given(two_steps);
-  sql().exec(
-      "UPDATE runbooks SET yaml_content=replace(yaml_content, 'type: csv', 'type: databricks') WHERE id=" +
-      std::to_string(runbook_));
-  tell(phase_due(phase("p1")));
-  work(2);
-  expect_batch("completed");
+  const std::string source = "data_source: {type: csv, connection: WAVES_CSV, interval: 5m, primary_key: Upn, "
+                             "batch_time_column: MigrationDate}";
+  int version = 0;
+  for (const std::string other :
+       {"data_source: {type: databricks, connection: 'jdbc:x', warehouse_id: 7, primary_key: K, batch_time_column: T}",
+        "data_source: {type: 7, interval: often, batch_time: soon, multi_valued_columns: 3}", "data_source: []",
+        "data_source: {type: csv, interval: 999d, primary_key: Upn, multi_valued_columns: [{name: A}, {name: A}]}",
+        "description: none at all"}) {
+    SCOPED_TRACE(other);
+    batch(runbook(two_steps, ++version));
+    member("m1");
+    sql().exec("UPDATE runbooks SET yaml_content=replace(yaml_content, '" + source + "', '" +
+               replaced(other, "'", "''") + "') WHERE id=" + std::to_string(runbook_));
+    ASSERT_EQ(text("SELECT count(*) FROM runbooks WHERE yaml_content LIKE '%WAVES%' AND id=" + std::to_string(runbook_)),
+              "0");
+    tell(phase_due(phase("p1")));
+    work(2);
+    expect_batch("completed");
+  }
 }
 
 // A runbook that cannot be read is told, and nothing is half done.
@@ -269,6 +281,49 @@ TEST_P(Results, ThatAreNoResultsAreRefused) {
     EXPECT_GE(report(7).status, 400);
   });
   succeed(job);
+}
+
+// Specification: correlationData names the step, jobId the attempt.
+TEST_P(Results, WhoseJobIdAndCorrelationDisagreeAreRefused) {
+  given(two_steps, 2);
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  auto jobs = by_member(take(2));
+  json::object result = result_of(jobs["m1"], "Success", json::object{});
+  result["correlationData"] = jobs["m2"].body.at("correlationData");
+  changes_nothing([&] {
+    const Answer answer = report(result);
+    EXPECT_EQ(answer.status, 422);
+    EXPECT_NE(json::serialize(answer.body).find("do not mean the same step"), std::string::npos);
+    result["correlationData"] = json::object{{"initExecutionId", jobs["m1"].correlated("stepExecutionId")}};
+    EXPECT_GE(report(result).status, 400);  // there is no such init step, whatever jobId says
+  });
+}
+
+TEST_P(Results, WithoutCorrelationAreFoundByTheirJobId) {
+  given(two_steps);
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  const Job first = one();
+  json::object result = result_of(first, "Success", json::object{});
+  result.erase("correlationData");
+  EXPECT_TRUE(is_accepted(report(result)));
+  result = result_of(one(), "Success", json::object{});
+  result["correlationData"] = json::object{{"stepExecutionId", 0}, {"initExecutionId", nullptr}};
+  EXPECT_TRUE(is_accepted(report(result)));
+  expect_steps(p1, members_[0], "succeeded,succeeded");
+}
+
+TEST_P(Results, OfAJobThatTheStepNeverHadAreRefused) {
+  given(two_steps);
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  const Job job = one();
+  json::object result = result_of(job, "Success", json::object{});
+  result["jobId"] = "6f9619ff-8b86-d011-b42d-00cf4fc964ff";
+  changes_nothing([&] { EXPECT_EQ(report(result).status, 409); });
+  succeed(job);
+  expect_steps(p1, members_[0], "succeeded,dispatched");
 }
 
 // A result need not be an object.

@@ -232,6 +232,47 @@ TEST_P(PollCheck, FailureIsRetriedAndPollsOfTheRetrySayBoth) {
   expect_steps(p1_, members_[0], "succeeded,dispatched");
 }
 
+// Specification: any other success is a success; workers that exist leave `complete` out.
+TEST_P(PollCheck, IsOverWithAnyOtherSuccessAndTheBatchIsWarned) {
+  given(watching, 3);
+  p1_ = phase("p1");
+  tell(phase_due(p1_));
+  auto jobs = by_member(take(3));
+  succeed(jobs["m1"], json::object{{"moved", 17}});
+  succeed(jobs["m2"], nullptr);
+  succeed(jobs["m3"], json::object{{"complete", true}});
+  for (const Id member : members_) expect_steps(p1_, member, "succeeded,dispatched");
+  eventually("SELECT job_id FROM batch_events WHERE event_type='poll_answer_unclear' AND batch_id=" +
+                 std::to_string(batch_) + " ORDER BY event_id",
+             jobs["m1"].id() + "," + jobs["m2"].id());
+}
+
+TEST_P(PollCheck, IsStrictWhenTheRunbookSaysSo) {
+  given(phases({phase_of("p1", {doing("watch", "poll: {interval: 5m, timeout: 8h, strict: true}, "
+                                               "retry: {max_retries: 1, interval: 1h}")})}),
+        2);
+  p1_ = phase("p1");
+  tell(phase_due(p1_));
+  auto jobs = by_member(take(2));
+  succeed(jobs["m1"], json::object{{"moved", 17}});
+  succeed(jobs["m2"], json::object{{"complete", true}});
+  expect_steps(p1_, members_[1], "succeeded");
+  step_ = jobs["m1"].correlated("stepExecutionId");
+  eventually(row("status, retry_count"), "pending 1");
+  EXPECT_NE(text(row("error_message")).find("strict"), std::string::npos);
+}
+
+TEST_P(PollCheck, IsNotForAStepWithoutPoll) {
+  given(phases({phase_of("p1", {doing("s1", "retry: {max_retries: 1, interval: 1h}")})}));
+  p1_ = phase("p1");
+  tell(phase_due(p1_));
+  const Job job = one();
+  step_ = job.correlated("stepExecutionId");
+  succeed(job, json::object{{"complete", false}});
+  eventually(row("status, retry_count"), "pending 1");
+  EXPECT_NE(text(row("error_message")).find("has no 'poll'"), std::string::npos);
+}
+
 TEST_P(PollCheck, ResultOfAnOlderPollIsIgnored) {
   given_polling(watching);
   tell(poll_check(step_, "watch", 1));

@@ -148,18 +148,21 @@ TEST_P(Retry, UsesTheParametersOfTheFirstAttempt) {
   EXPECT_EQ(one().parameter("Upn"), "other");  // a later step is resolved later
 }
 
-TEST_P(Retry, ResultOfTheFirstAttemptIsIgnoredThen) {
-  given_dispatched(retrying(1, "1s") + two_steps);
+// Specification: a result of an old attempt is refused (409); for a step that is over it is ignored (200).
+TEST_P(Retry, ResultOfTheFirstAttemptIsRefusedThen) {
+  given_dispatched(retrying(1, "1h") + two_steps);
   const Job first = one();
   fail(first);
-  changes_nothing([&] { EXPECT_TRUE(is_ignored(report(result_of(first, "Success", json::object{})))); });
+  changes_nothing([&] { EXPECT_EQ(report(result_of(first, "Success", json::object{})).status, 409); });
+  tell(retry_check(first.correlated("stepExecutionId"), 1));
   const Job again = one();
   changes_nothing([&] {
-    EXPECT_TRUE(is_ignored(report(result_of(first, "Success", json::object{}))));
-    EXPECT_TRUE(is_ignored(report(result_of(first, "Failure", nullptr, "late"))));
+    EXPECT_EQ(report(result_of(first, "Success", json::object{})).status, 409);
+    EXPECT_EQ(report(result_of(first, "Failure", nullptr, "late")).status, 409);
   });
   succeed(again);
   EXPECT_EQ(one().function(), "Do-s2");
+  changes_nothing([&] { EXPECT_TRUE(is_ignored(report(result_of(first, "Failure", nullptr, "late")))); });
 }
 
 // 003 RetryCheckHandler: it verifies that the step is pending and sends it.
@@ -243,7 +246,7 @@ TEST_P(Retry, IsCountedOnceForADuplicatedFailure) {
   fail(first);
   eventually(row(first, "status, retry_count"), "pending 1");
   changes_nothing([&] {
-    (void)report(result_of(first, "Failure", nullptr, json::object{{"message", "boom"}}));
+    EXPECT_EQ(report(result_of(first, "Failure", nullptr, json::object{{"message", "boom"}})).status, 409);
   });
 }
 

@@ -22,11 +22,6 @@ class StrangeRows : public Contract {
     expect_batch("completed");
     name_ = kept_name, pool_ = kept_pool, batch_ = kept_batch;
   }
-  double metric(const std::string& name) {
-    const std::string all = client().request("GET", "/metrics", "", "", {}, 10s)->body;
-    const auto at = all.find("\n" + name + " ");
-    return at == std::string::npos ? 0 : std::stod(all.substr(at + name.size() + 2));
-  }
   void work_through(std::size_t count, std::string_view status) {
     for (int round = 0; round < 100 && count > 0; ++round) {
       json::array results;
@@ -79,10 +74,10 @@ TEST_P(StrangeRows, AQueuedJobOfAPhaseThatIsGoneIsNotGivenAndTheServerLives) {
   eventually("SELECT count(*) FROM step_executions WHERE job_state='queued' AND phase_execution_id=" +
                  std::to_string(p1), "2");
   sql().exec("DELETE FROM phase_executions WHERE id=" + std::to_string(p1));
-  const double before = metric("baton_engine_redecided_total");
+  const double before = metric("baton_engine_batches_redecided_total");
   EXPECT_TRUE(poll(300).empty());
   others_go_on();
-  EXPECT_LT(metric("baton_engine_redecided_total") - before, 100);
+  EXPECT_LT(metric("baton_engine_batches_redecided_total") - before, 100);
 }
 
 TEST_P(StrangeRows, APhaseWhoseRowCannotBeReadIsTriedAgainWhenItCan) {
@@ -103,12 +98,12 @@ TEST_P(ManyMembers, WhoseParamsCannotBeResolvedFailTogether) {
   given(replaced(one_step, "{{Upn}}", "{{Typo}}"), 0);
   many_members(1'500);
   const Id p1 = phase("p1");
-  const double before = metric("baton_engine_redecided_total");
+  const double before = metric("baton_engine_batches_redecided_total");
   tell(phase_due(p1));
   expect_phase(p1, "failed");
   EXPECT_EQ(text("SELECT count(*) FROM batch_members WHERE status='failed' AND batch_id=" + std::to_string(batch_)),
             "1500");
-  EXPECT_LT(metric("baton_engine_redecided_total") - before, 50);
+  EXPECT_LT(metric("baton_engine_batches_redecided_total") - before, 50);
 }
 
 TEST_P(ManyMembers, WhoFailedAreRetriedTogether) {
@@ -118,11 +113,11 @@ TEST_P(ManyMembers, WhoFailedAreRetriedTogether) {
   tell(phase_due(p1));
   work_through(1'200, "Failure");
   expect_batch("failed");
-  const double before = metric("baton_engine_redecided_total");
+  const double before = metric("baton_engine_batches_redecided_total");
   const Answer answer = retry();
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(answer.body.at("count").as_int64(), 1'200);
-  EXPECT_LT(metric("baton_engine_redecided_total") - before, 100);
+  EXPECT_LT(metric("baton_engine_batches_redecided_total") - before, 100);
   work_through(1'200, "Success");
   expect_batch("completed");
 }

@@ -16,7 +16,9 @@ class Desk {
 
   // --- jobs (job.cpp)
   void set_status(const Job& job, StepStatus status);
-  void adopt(const Job& job);         // counts a row that somebody else has written or changed
+  // The first touch of a row that somebody else has written or changed: it is counted, and what another
+  // orchestrator has given out is taken over.
+  void adopt(const Job& job);
   void dispatch(const Job& job);      // a pending one: resolves it and queues it
   void poll(const Job& job);          // a polling one without a job: asks the worker again
   void succeed(const Job& job, OptionalJson result);
@@ -67,6 +69,7 @@ class Desk {
   void catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed = false);
   void remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version);
   void end(Slot<Batch>& batch, BatchStatus status, const std::string& message);
+  void cancel_inits_and_cleanups(Batch& batch);
   [[nodiscard]] bool gate_is_open(Slot<Batch>& batch);
 
   void event(std::int64_t batch_id, std::string_view type, std::string message,
@@ -80,11 +83,13 @@ class Desk {
 
  private:
   void resolve(const Job& job);
+  void recount(const Job& job);
+  void take_over(const Job& job);
   void count(const Job& job, StepStatus status, std::int64_t by);
   void complete_phases(const Slot<Member>& member);
   void settle_phase(Slot<PhaseExecution>& phase);
   void settle_batch(Slot<Batch>& batch);
-  void cancel_rest(Batch& batch);
+  void cancel_phases(Batch& batch);
   void resume_rest(Batch& batch);
   void walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);
   void start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);

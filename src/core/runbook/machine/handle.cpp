@@ -76,8 +76,6 @@ Outcome on(const MemberAdded& added, const SchedulerMessage& message, Slot<Batch
 Outcome on(const MemberRemoved& removed, const SchedulerMessage& message, Slot<Batch>& batch, Desk& desk) {
   auto* member = member_of(removed.batch_member_id, batch.row, desk);
   if (!member) return no_member(message, removed.batch_member_id);
-  if (is_terminal(batch.row.status))
-    return ignored(batch_name(message) + " is " + std::string(name(batch.row.status)));
   desk.remove(*member, batch, message.runbook_version);
   return done();
 }
@@ -102,6 +100,7 @@ std::optional<Job> find_job(const std::optional<std::int64_t>& step_id, const st
 Outcome on(const PollCheck& check, const SchedulerMessage&, Slot<Batch>& batch, Desk& desk) {
   const auto job = find_job(check.step_execution_id, check.init_execution_id, check.step_name, batch.row, desk);
   if (!job) return wrong(Problem::step_not_found, "the batch has no such step");
+  desk.adopt(*job);
   if (job->row->status != StepStatus::polling)
     return ignored("the step is " + std::string(name(job->row->status)) + ", not polling");
   const bool timed_out = desk.poll_deadline(*job->row) && *desk.poll_deadline(*job->row) <= desk.now;

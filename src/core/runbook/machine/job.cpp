@@ -53,6 +53,29 @@ Time deadline(const Execution& row) {
 
 bool is_out(const Execution& row) { return row.job_state != JobState::none; }
 
+// Another orchestrator gave the job out, and we have not: ours are queued before anybody has them, and are counted
+// when they are delivered. Its worker may report under any job id.
+bool is_from_another(const Execution& row) {
+  if (row.delivery_count > 0) return false;
+  if (row.status == StepStatus::dispatched) return row.job_state == JobState::none || row.job_state == JobState::leased;
+  return row.status == StepStatus::polling && row.job_state == JobState::none;
+}
+
+// Somebody may leave a batch that has ended: that is cleaned up all the same.
+bool may_run(const Job& job, const Batch& batch) {
+  if (!is_terminal(batch.status)) return true;
+  return job.cleanup && job.cleanup->kind == CleanupKind::removal;
+}
+
+std::optional<std::int64_t> member_of(const Job& job) {
+  if (job.step) return job.step->batch_member_id;
+  return job.cleanup ? job.cleanup->batch_member_id : std::nullopt;
+}
+
+std::string timed_out_polling(const Execution& row) {
+  return "polling timed out after " + std::to_string(row.poll_timeout_sec.value_or(0)) + " s";
+}
+
 }  // namespace
 
 // --- counting and status
@@ -76,6 +99,49 @@ void Desk::count(const Job& job, StepStatus status, std::int64_t by) {
 }
 
 void Desk::adopt(const Job& job) {
+  take_over(job);
+  recount(job);
+}
+
+// What another orchestrator has left dispatched or polling, or waiting for a retry, gets a timer of ours. Whatever the
+// row does not say of timeouts and retries is as in the runbook.
+void Desk::take_over(const Job& job) {
+  Execution& row = *job.row;
+  if (row.timer_due || MUTANT(others_jobs_forgotten)) return;  // it is ours already
+  if (row.status == StepStatus::pending && row.retry_after && row.retry_count > 0) {
+    row.timer_due = row.retry_after;
+    job.state->changed = true;
+  }
+  if (!is_from_another(row)) return;
+  if (const Step* step = definition_of(job)) {
+    Execution planned;
+    fill_from(*step, book_of(job), static_cast<std::size_t>(row.step_index), planned);
+    const auto unless_said = [](auto& said, const auto& otherwise) {
+      if (!said) said = otherwise;
+    };
+    unless_said(row.timeout_sec, planned.timeout_sec);
+    if (!row.max_retries) {
+      row.max_retries = planned.max_retries;
+      unless_said(row.retry_interval_sec, planned.retry_interval_sec);
+      unless_said(row.retry_backoff, planned.retry_backoff);
+      unless_said(row.retry_max_interval_sec, planned.retry_max_interval_sec);
+    }
+    unless_said(row.poll_interval_sec, planned.poll_interval_sec);
+    unless_said(row.poll_timeout_sec, planned.poll_timeout_sec);
+  }
+  job.state->changed = true;
+  if (row.status == StepStatus::dispatched) {
+    row.job_state = JobState::leased;
+    row.leased_at = std::min(row.dispatched_at.value_or(now), now);
+    row.lease_until = std::max(deadline(row), now + policy.short_lease);  // its worker may be about to report
+    row.timer_due = row.lease_until;
+  } else {
+    if (!row.poll_started_at) row.poll_started_at = row.last_polled_at ? row.last_polled_at : std::optional{now};
+    row.timer_due = next_poll(row);
+  }
+}
+
+void Desk::recount(const Job& job) {
   if (job.row->counted_as == job.row->status) return;
   if (job.row->counted_as) count(job, *job.row->counted_as, -1);
   count(job, job.row->status, 1);
@@ -87,7 +153,7 @@ void Desk::set_status(const Job& job, StepStatus status) {
   if (is_terminal(status) && !is_terminal(job.row->status)) ++journal.steps_ended;
   job.row->status = status;
   job.state->changed = true;
-  adopt(job);
+  recount(job);
   if (job.step) phase_touched(job.step->phase_execution_id);
   if (job.step && job.step->is_catch_up) batch_touched(batch_of(job).id);  // its phase may be over
   if (job.init) batch_touched(job.init->batch_id);
@@ -226,6 +292,7 @@ std::optional<Time> Desk::poll_deadline(const Execution& row) const {
 void Desk::still_polling(const Job& job, OptionalJson result) {
   Execution& row = *job.row;
   job_over(job);
+  row.delivery_count = std::max(row.delivery_count, 1);  // from here on it is ours, whoever began it
   if (!row.poll_started_at) row.poll_started_at = now;
   row.last_polled_at = now;
   row.result_json = std::move(result);
@@ -246,7 +313,7 @@ void Desk::poll(const Job& job) {
   const auto until = poll_deadline(row);
   if (until && now >= *until)
     return fail(job, StepStatus::poll_timeout,
-                "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
+                timed_out_polling(row));
   ++row.poll_count;
   row.last_polled_at = now;
   row.delivery_count = 0;
@@ -269,10 +336,17 @@ void Desk::succeed(const Job& job, OptionalJson result) {
   if (answer.complete == false && row.is_poll_step) return still_polling(job, std::move(result));
   if (answer.complete == false)
     return attempt_failed(job, "the worker says that it is not complete, but the step has no 'poll'");
-  // Whoever asks how far something is must hear it: what else a program prints is no answer.
-  if (row.is_poll_step && !answer.complete)
-    return attempt_failed(job, "a step with 'poll' must answer {\"complete\": true} or {\"complete\": false}, and it "
-                               "answered " + (result ? clean_text(result->text, 200) : "nothing"));
+  // Workers that exist leave `complete` out when they are done.
+  if (row.is_poll_step && !answer.complete) {
+    const std::string said = "answered " + (result ? clean_text(result->text, 200) : "nothing");
+    const Step* step = definition_of(job);
+    if (step && step->poll && step->poll->strict)
+      return attempt_failed(job, "a step with 'poll: {strict: true}' must answer {\"complete\": true} or "
+                                 "{\"complete\": false}, and it " + said);
+    event(batch_of(job).id, "poll_answer_unclear",
+          "step '" + row.step_name + "' has 'poll', its answer has no 'complete', and so it counts as done: it " + said,
+          member_of(job), row.job_id);
+  }
   job_over(job);
   row.completed_at = now;
   row.error_message.reset();
@@ -300,7 +374,7 @@ void Desk::succeed(const Job& job, OptionalJson result) {
 
 void Desk::attempt_failed(const Job& job, const std::string& error) {
   Execution& row = *job.row;
-  const bool again = row.retry_count < row.max_retries.value_or(0) && !is_terminal(batch_of(job).status);
+  const bool again = row.retry_count < row.max_retries.value_or(0) && may_run(job, batch_of(job));
   if (!again || MUTANT(runbook_retry_forgotten)) return fail(job, StepStatus::failed, error);
   job_over(job);
   const Duration delay = retry_delay(row);
@@ -376,12 +450,12 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   Desk desk(context);
   Execution& row = *job->row;
   const Batch& batch = desk.batch_of(*job);
-  if (is_terminal(batch.status)) {
+  if (!may_run(*job, batch)) {
     desk.cancel(*job, "the batch is " + std::string(name(batch.status)));
     desk.settle();
     return false;
   }
-  if (batch.paused_at && !MUTANT(runbook_pause_ignored)) {
+  if (batch.paused_at && !is_terminal(batch.status) && !MUTANT(runbook_pause_ignored)) {
     row.job_state = JobState::parked;
     job->state->changed = true;
     return false;
@@ -399,32 +473,68 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   return true;
 }
 
+namespace {
+
+// What a result that cannot be taken in is told, and the batch's events with it.
+Judged not_taken(Verdict verdict, const std::string& why, const Report& said, const Job& job, Desk& desk) {
+  desk.event(desk.batch_of(job).id, "result_ignored", "a result of " + said.job_id + " was ignored: " + why,
+             member_of(job), said.job_id);
+  return {verdict, why, job.ref};
+}
+
+}  // namespace
+
 Judged report(const Report& said, Context context) {
   const auto named = parse_job_id(said.job_id);
-  const auto job = named ? context.ledger.job(named->ref) : std::nullopt;
-  if (!job) return {Verdict::unknown, "there is no job '" + said.job_id + "'"};
+  const auto ref = said.correlated ? said.correlated : named ? std::optional{named->ref} : std::nullopt;
+  const auto job = ref ? context.ledger.job(*ref) : std::nullopt;
+  if (!job) return {Verdict::unknown, "there is no job '" + said.job_id + "'", {}};
   Execution& row = *job->row;
   Desk desk(context);
-  const auto ignored = [&](const std::string& why) {
-    desk.event(desk.batch_of(*job).id, "result_ignored", "a result of " + said.job_id + " was ignored: " + why,
-               job->step ? std::optional{job->step->batch_member_id} : std::nullopt, said.job_id);
-    return Judged{Verdict::ignored, why};
-  };
-  if (is_terminal(row.status) && !MUTANT(runbook_terminal_changes))
-    return ignored("the step is " + std::string(name(row.status)));
-  const bool over = !is_out(row) && !MUTANT(runbook_terminal_changes);
-  if ((row.job_id != said.job_id || over) && !MUTANT(runbook_old_attempt_accepted))
-    return ignored("it is not the job that the step waits for");
-  // A lease that ran out is still the last one given until somebody else is handed the job.
-  if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted))
-    return {Verdict::stale, "the lease is over: the job was given to another worker"};
+  const bool from_another = is_from_another(row);
+  if (from_another) {
+    desk.adopt(*job);
+  } else {
+    if (named && named->ref != *ref)
+      return {Verdict::contradicts,
+              "jobId '" + said.job_id + "' and correlationData, which names " + std::string(name(ref->kind)) + " " +
+                  std::to_string(ref->id) + ", do not mean the same step",
+              *ref};
+    if (is_terminal(row.status) && !MUTANT(runbook_terminal_changes))
+      return not_taken(Verdict::ignored, "the step is " + std::string(name(row.status)), said, *job, desk);
+    const bool old_attempt = !named || named->retry != std::max(row.retry_count, 0);
+    if (old_attempt && !MUTANT(runbook_old_attempt_accepted))
+      return not_taken(Verdict::stale, "the attempt is over: the step is at retry " + std::to_string(row.retry_count), said,
+                       *job, desk);
+    const bool over = !is_out(row) && !MUTANT(runbook_terminal_changes);
+    if ((row.job_id != said.job_id || over) && !MUTANT(runbook_old_attempt_accepted))
+      return not_taken(Verdict::ignored, "it is not the job that the step waits for", said, *job, desk);
+    // A lease that ran out is still the last one given until somebody else is handed the job.
+    if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted))
+      return {Verdict::stale, "the lease is over: the job was given to another worker", *ref};
+  }
   if (said.worker) row.leased_by = said.worker;
   if (said.success)
     desk.succeed(*job, said.result);
   else
     desk.attempt_failed(*job, said.error.value_or("the worker gave no reason"));
   desk.settle();
-  return {Verdict::accepted, ""};
+  return {Verdict::accepted, "", *ref};
+}
+
+void adopt_jobs(const std::vector<Ref>& jobs, Context context) {
+  Desk desk(context);
+  for_all(jobs, [&](Ref ref) {
+    const auto job = context.ledger.job(ref);
+    if (!job) return;
+    try {
+      (void)desk.definition_of(*job);
+    } catch (const Unreadable&) {  // one of many: it is told when it is asked for by itself
+      return;
+    }
+    desk.adopt(*job);
+  });
+  desk.settle();
 }
 
 namespace {
@@ -464,7 +574,7 @@ void lease_ran_out(const Job& job, Desk& desk) {
   const auto poll_until = desk.poll_deadline(row);
   if (poll_until && desk.now >= *poll_until)
     return desk.fail(job, StepStatus::poll_timeout,
-                     "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
+                     timed_out_polling(row));
   const delivery::Lease lease{row.leased_at.value_or(Time{}), row.lease_until.value_or(desk.now), deadline(row),
                               row.delivery_count};
   std::visit(overloaded{
@@ -500,7 +610,7 @@ void job_timer_fired(const Job& job, Desk& desk) {
   const auto until = desk.poll_deadline(row);
   if (until && desk.now >= *until)
     desk.fail(job, StepStatus::poll_timeout,
-              "polling timed out after " + std::to_string(*row.poll_timeout_sec) + " s");
+              timed_out_polling(row));
   else if (row.job_state == JobState::none && desk.policy.scheduler)
     desk.poll(job);
   else

@@ -71,7 +71,7 @@ struct Context {
 // Why something that was asked for cannot be. An empty `why` is success.
 struct Outcome {
   enum class Problem { none, runbook_not_found, batch_not_found, phase_not_found, member_not_found,
-                       step_not_found, not_possible };
+                       step_not_found, not_dead, not_possible };
   Problem problem = Problem::none;
   std::string why;
   bool changed = false;
@@ -90,16 +90,25 @@ void timer_fired(Ref ref, Context context);
 // False: it waits no longer, or its batch is paused or over.
 [[nodiscard]] bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context);
 
+// The step is the one that the correlation names, else the one of the job id; the job id tells which attempt it is.
 struct Report {
   std::string job_id;
+  std::optional<Ref> correlated;
   bool success = false;
   OptionalJson result;
   std::optional<std::string> error, lease, worker;
 };
-enum class Verdict { accepted, ignored, stale, unknown };
+enum class Verdict {
+  accepted,
+  ignored,     // changed nothing, and need not be sent again
+  stale,       // of another worker's lease, or of an attempt that is over
+  contradicts, // job id and correlation name different steps
+  unknown,
+};
 struct Judged {
   Verdict verdict{};
   std::string why;
+  Ref ref;  // the step, when there is one
 };
 [[nodiscard]] Judged report(const Report& report, Context context);
 // Both answer false when the job is not this worker's any more.
@@ -179,8 +188,13 @@ void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJso
 [[nodiscard]] Outcome skip_step(Ref ref, const std::string& by, Context context);
 [[nodiscard]] Outcome cancel_step(Ref ref, const std::string& by, Context context);
 
+// A job that was given up, and is a dead letter, runs again; see retry_step.
+[[nodiscard]] Outcome replay(const std::string& job_id, const std::string& by, Context context);
+
 // Phases that another scheduler has written get a timer of ours.
 void adopt_phase(std::int64_t phase_id, Context context);
+// Jobs that another orchestrator has given out, or waits for, get our timeout and our retries.
+void adopt_jobs(const std::vector<Ref>& jobs, Context context);
 
 // ---- hints for loading ----
 

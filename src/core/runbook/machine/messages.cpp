@@ -129,6 +129,22 @@ Target read_target(Message& message, bool may_be_either) {
   return {step, init};
 }
 
+// The step that a worker's correlationData names; what is no object, or names none, says nothing.
+std::optional<Ref> read_correlation(Message& result) {
+  const JsonView data = result.find("correlationData");
+  if (!data || data.kind() != JsonKind::object) return std::nullopt;
+  Message inner(data);
+  const auto id = [&](std::string_view key) { return inner.integer(key, 0, int64_max).value_or(0); };
+  const std::int64_t cleanup = id("cleanupExecutionId");
+  const bool names_step = id("stepExecutionId") > 0 || id("initExecutionId") > 0;
+  const Target target = names_step && cleanup == 0 ? read_target(inner, false) : Target{};
+  if (!inner.errors().empty()) result.wrong("correlationData:", inner.errors());
+  if (cleanup > 0) return Ref{Kind::cleanup, cleanup};
+  if (target.step) return Ref{Kind::step, *target.step};
+  if (target.init) return Ref{Kind::init, *target.init};
+  return std::nullopt;
+}
+
 BatchInit read_batch_init(Message&) { return {}; }
 
 PhaseDue read_phase_due(Message& message) {
@@ -277,6 +293,7 @@ std::expected<WorkerResult, std::string> parse_worker_result(std::string_view do
   Message message(parsed->root());
   WorkerResult read;
   read.job_id = message.required("jobId", message.text("jobId", 600));
+  read.correlated = read_correlation(message);
   read.success = read_success(message);
   if (const JsonView result = message.find("result")) read.result = result.json();
   read.error = read_error(message);

@@ -51,6 +51,7 @@ struct SchedulerMessage {
 // What a worker answers (the topic worker-results).
 struct WorkerResult {
   std::string job_id;
+  std::optional<Ref> correlated;  // the step that correlationData names
   bool success = false;
   OptionalJson result;
   std::optional<std::string> error;

@@ -355,6 +355,7 @@ Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& 
   if (is_terminal(batch->row.status)) return ended(batch->row);
   Desk desk(context);
   desk.end(*batch, BatchStatus::cancelled, "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  desk.cancel_inits_and_cleanups(batch->row);
   batch->row.importing = false;
   batch->row.paused_at.reset();
   batch->row.paused_by.reset();
@@ -549,6 +550,15 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
   }
   desk.settle();
   return changed();
+}
+
+Outcome replay(const std::string& job_id, const std::string& by, Context context) {
+  const auto named = parse_job_id(job_id);
+  const auto job = named ? context.ledger.job(named->ref) : std::nullopt;
+  if (!job) return wrong(Problem::step_not_found, "there is no job '" + job_id + "'");
+  if (!job->row->dead_at || job->row->job_id != job_id)
+    return wrong(Problem::not_dead, "job '" + job_id + "' is not a dead letter");
+  return retry_step(named->ref, by, context);
 }
 
 Outcome skip_step(Ref ref, const std::string& by, Context context) {

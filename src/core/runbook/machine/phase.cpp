@@ -322,7 +322,7 @@ void Desk::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version
   member.changed = true;
   for (Slot<StepExecution>* step : ledger.steps_of_member(member.row.id))
     if (!MUTANT(leaver_goes_on)) cancel(job_of(*step), "the member was removed");
-  if (batch.row.status != BatchStatus::cancelled) begin_removal(member, batch.row, version);
+  if (!is_terminal(batch.row.status) || !MUTANT(late_removal_forgotten)) begin_removal(member, batch.row, version);
 }
 
 // --- walks over a batch
@@ -340,7 +340,7 @@ void Desk::walk(Slot<Batch>& batch) {
     });
     done = members.size() < static_cast<std::size_t>(chunk);
     if (!done) row.walk_after = members.back()->row.id;
-    if (done) cancel_rest(row);
+    if (done) cancel_phases(row);
   } else if (row.walk == Walk::resume) {
     const auto parked = ledger.parked_steps(row.id, policy.chunk_members);
     if (!row.paused_at) for_all(parked, [&](Slot<StepExecution>* step) { enqueue(job_of(*step)); });
@@ -359,10 +359,14 @@ std::int32_t batch_chunk(const Batch& batch, Ledger& ledger, const Policy& polic
   return chunk_size(policy, book ? steps_in_all(ledger.definition(book->row)) : 10);
 }
 
-void Desk::cancel_rest(Batch& batch) {
+// At once, not by the walk: what is cleaned up for those that leave later is not cancelled with it.
+void Desk::cancel_inits_and_cleanups(Batch& batch) {
   for (Slot<InitExecution>* init : ledger.inits_of(batch.id)) cancel(job_of(*init), "the batch was cancelled");
   for (Slot<CleanupExecution>* cleanup : ledger.open_cleanups_of(batch.id))
     cancel(job_of(*cleanup), "the batch was cancelled");
+}
+
+void Desk::cancel_phases(Batch& batch) {
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.id)) {
     if (is_terminal(phase->row.status)) continue;
     phase->row.status = PhaseStatus::failed;
@@ -399,7 +403,7 @@ void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& d
   batch.changed = true;
   if (has) return;  // it was done before
   create_phases(batch, to, definition);
-  if (to.overdue_behavior == "ignore" && !to.ignore_overdue_applied)
+  if (to.overdue_behavior == "ignore" && !to.ignore_overdue_applied && !MUTANT(overdue_never_ignored))
     for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id))
       if (phase->row.runbook_version == to.version && phase->row.due_at && *phase->row.due_at <= now) {
         phase->row.status = PhaseStatus::skipped;
@@ -407,7 +411,7 @@ void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& d
         phase->row.timer_due.reset();
       }
   event(batch.row.id, "version_changed", "the batch goes on with version " + std::to_string(to.version));
-  if (to.rerun_init && batch.row.status == BatchStatus::active && !definition.init.empty())
+  if (to.rerun_init && batch.row.status == BatchStatus::active && !definition.init.empty() && !MUTANT(init_not_rerun))
     begin_init(batch, to.version);
   batch_touched(batch.row.id);
 }
@@ -430,7 +434,7 @@ void Desk::transition_chunk(Slot<Runbook>& runbook) {
     return;
   }
   row.transition_after.reset();
-  if (row.overdue_behavior == "ignore") row.ignore_overdue_applied = true;
+  if (row.overdue_behavior == "ignore" && !MUTANT(overdue_not_noted)) row.ignore_overdue_applied = true;
 }
 
 }  // namespace baton::runbook

@@ -16,6 +16,7 @@ Refusal refusal(runbook::Outcome::Problem problem) {
     case Problem::phase_not_found: return Refusal::phase_not_found;
     case Problem::member_not_found: return Refusal::member_not_found;
     case Problem::step_not_found: return Refusal::step_not_found;
+    case Problem::not_dead: return Refusal::not_dead;
     default: return Refusal::not_possible;
   }
 }
@@ -161,11 +162,17 @@ Reply RunbookTransaction::decide(const AdoptPhases& c) {
   return EventReply{true, ""};
 }
 
+Reply RunbookTransaction::decide(const AdoptJobs& c) {
+  runbook::adopt_jobs(c.jobs, context());
+  return EventReply{true, ""};
+}
+
 // ---- workers
 
 Reply RunbookTransaction::decide(const ReportResult& c) {
   if (!may_touch_jobs(c.tenant)) return no_task(c.task_id);
   const runbook::Report said{.job_id = c.task_id,
+                             .correlated = c.correlated,
                              .success = c.completed,
                              .result = c.output,
                              .error = c.error,
@@ -174,12 +181,13 @@ Reply RunbookTransaction::decide(const ReportResult& c) {
   const auto judged = runbook::report(said, context());
   switch (judged.verdict) {
     case runbook::Verdict::accepted:
-      if (const auto job = round_->ledger.job(runbook::parse_job_id(c.task_id)->ref); job && job->row->leased_by)
+      if (const auto job = round_->ledger.job(judged.ref); job && job->row->leased_by)
         turn_.effects.emplace_back(
             WorkerReported{tenant_of_runbooks, *job->row->leased_by, c.task_id, c.completed});
       return ResultReply{};
     case runbook::Verdict::ignored: return ResultReply{.duplicate = false, .ignored = judged.why};
     case runbook::Verdict::stale: return Refused{Refusal::stale_result, judged.why, {}};
+    case runbook::Verdict::contradicts: return Refused{Refusal::invalid_input, judged.why, {}};
     case runbook::Verdict::unknown: break;
   }
   return Refused{Refusal::task_not_found, judged.why, {}};
@@ -204,7 +212,11 @@ Reply RunbookTransaction::decide(const TaskNote& c) {
 }
 
 Reply RunbookTransaction::decide(const ReplayTask& c) {
-  return Refused{Refusal::not_dead, "job '" + c.task_id + "' is not a dead letter", {}};
+  if (!may_touch_jobs(c.tenant)) return no_task(c.task_id);
+  const auto outcome = runbook::replay(c.task_id, c.by, context());
+  if (is_wrong(outcome)) return refused(outcome);
+  const runbook::Ref ref = runbook::parse_job_id(c.task_id)->ref;
+  return StepReply{ref, round_->ledger.job(ref)->row->status};
 }
 
 }  // namespace baton::engine

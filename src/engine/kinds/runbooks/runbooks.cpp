@@ -10,6 +10,7 @@ Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
     : policy_(options.runbooks),
       walks_max_(static_cast<std::size_t>(options.walks_max)),
       ids_block_(options.ids_block),
+      adopt_jobs_(options.adopt_jobs),
       unreadable_(options.unreadable),
       steps_ended_(metrics.steps_ended),
       batches_ended_(metrics.batches_ended) {}
@@ -31,7 +32,8 @@ bool Runbooks::takes(const Command& command) const {
                         [](const RunbookEvent&) { return true; },
                         [](const AdoptPhases&) { return true; },
                         [this](const ReplayTask& c) { return takes_task(c.task_id); },
-                        [this](const ReportResult& c) { return takes_task(c.task_id); },
+                        [](const AdoptJobs&) { return true; },
+                        [this](const ReportResult& c) { return c.correlated || takes_task(c.task_id); },
                         [this](const TaskNote& c) { return takes_task(c.task_id); },
                         [](const auto&) { return false; },
                     },
@@ -46,11 +48,18 @@ std::unique_ptr<Transaction> Runbooks::begin(Turn turn) {
 
 Result<std::optional<Command>> Runbooks::at_start(Store& store) {
   constexpr std::size_t at_once = 500;
-  if (!policy_.scheduler) return std::nullopt;
-  TRY_ASSIGN(auto ids, store.phases_without_timer(at_once));
-  if (ids.empty() || ids == adopted_) return std::nullopt;
-  adopted_ = ids;
-  return AdoptPhases{std::move(ids)};
+  if (policy_.scheduler) {
+    TRY_ASSIGN(auto ids, store.phases_without_timer(at_once));
+    if (!ids.empty() && ids != adopted_) {
+      adopted_ = ids;
+      return AdoptPhases{std::move(ids)};
+    }
+  }
+  if (!adopt_jobs_) return std::nullopt;
+  TRY_ASSIGN(auto jobs, store.jobs_without_timer(last_adopted_, at_once));
+  if (jobs.empty()) return std::nullopt;
+  last_adopted_ = jobs.back();
+  return AdoptJobs{std::move(jobs)};
 }
 
 std::shared_ptr<const runbook::Definition> Runbooks::definition(const runbook::Runbook& row) {

@@ -24,7 +24,7 @@ class Runbooks final : public Kind {
   [[nodiscard]] bool takes_task(std::string_view task_id) const override;
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
   void opened(Time now) override { policy_.opened_at = now; }
-  // A scheduler of ours fires the phases that another has planned.
+  // A scheduler of ours fires the phases that another has planned; jobs of another orchestrator are taken over.
   [[nodiscard]] Result<std::optional<Command>> at_start(Store& store) override;
 
  private:
@@ -43,6 +43,7 @@ class Runbooks final : public Kind {
   runbook::Policy policy_;
   const std::size_t walks_max_;
   const std::size_t ids_block_;
+  const bool adopt_jobs_;
   const std::function<void(const std::string&)> unreadable_;
   metrics::Counter* const steps_ended_;
   metrics::Counter* const batches_ended_;
@@ -50,6 +51,7 @@ class Runbooks final : public Kind {
   std::map<std::int64_t, KnownDefinition> definitions_;  // by id of the runbook; a cache
   std::set<runbook::Ref> told_unreadable_;
   std::vector<std::int64_t> adopted_;  // at start, by the command before
+  runbook::Ref last_adopted_;          // of the jobs
 };
 
 }  // namespace baton::engine

@@ -74,7 +74,15 @@ void RunbookTransaction::foresee(const Command& command, Needs& needs) {
   };
   std::visit(overloaded{
                  [&](const RunbookEvent& c) { runbook::foresee(c.message, round_->ledger, needs); },
-                 [&](const ReportResult& c) { job(c.task_id); },
+                 [&](const ReportResult& c) {
+                   if (c.correlated)
+                     runbook::foresee(*c.correlated, round_->ledger, needs);
+                   else
+                     job(c.task_id);
+                 },
+                 [&](const AdoptJobs& c) {
+                   for (const Ref ref : c.jobs) runbook::foresee(ref, round_->ledger, needs);
+                 },
                  [&](const TaskNote& c) {
                    if (const auto named = runbook::parse_job_id(c.task_id))
                      runbook::foresee_handout(named->ref, round_->ledger, needs);

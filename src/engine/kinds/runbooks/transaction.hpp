@@ -62,6 +62,7 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const ChangeStep& command);
   [[nodiscard]] Reply decide(const RunbookEvent& command);
   [[nodiscard]] Reply decide(const AdoptPhases& command);
+  [[nodiscard]] Reply decide(const AdoptJobs& command);
   [[nodiscard]] Reply decide(const ReportResult& command);
   [[nodiscard]] Reply decide(const TaskNote& command);
   [[nodiscard]] Reply decide(const ReplayTask& command);

@@ -22,7 +22,7 @@ bool Workflows::takes(const Command& command) const {
                         [](const PublishWorkflow&) { return true; },
                         // A task that is nobody's is refused here.
                         [](const ReplayTask& c) { return !runbook::parse_job_id(c.task_id); },
-                        [](const ReportResult& c) { return !runbook::parse_job_id(c.task_id); },
+                        [](const ReportResult& c) { return !c.correlated && !runbook::parse_job_id(c.task_id); },
                         [](const TaskNote& c) { return !runbook::parse_job_id(c.task_id); },
                         [](const auto&) { return false; },
                     },

@@ -1,0 +1,142 @@
+// A job and its worker: leases, deliveries, dead letters, jobs of another orchestrator.
+#include "core/runbook/machine/machine_fixture.hpp"
+
+namespace baton::runbook {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string book = R"(name: waves
+data_source: {type: csv, connection: X, interval: 1h, primary_key: Key, batch_time_column: T}
+phases:
+  - name: work
+    offset: T-0
+    steps:
+      - {name: a, worker_id: pool, function: A, timeout: 10m, retry: {max_retries: 1, interval: 1m}}
+      - {name: b, worker_id: pool, function: B, poll: {interval: 5m, timeout: 1h}}
+)";
+
+class Jobs : public testing::Test {
+ protected:
+  Jobs() {
+    machine_.publish(book);
+    batch_ = machine_.open("waves", machine_.now, {"ada"});
+    machine_.settle();
+    step_ = machine_.queued().at(0);
+  }
+  StepExecution& row() { return machine_.rows.steps.at(step_.id); }
+  // As another orchestrator leaves it.
+  void leave(StepStatus status) {
+    StepExecution& at = row();
+    machine_.rows.timers.clear();
+    at.status = status;
+    at.job_id = "guid";
+    at.job_state = JobState::none;
+    at.timer_due.reset(), at.queued_at.reset(), at.timeout_sec.reset(), at.max_retries.reset();
+    at.retry_interval_sec.reset(), at.poll_timeout_sec.reset(), at.poll_interval_sec.reset();
+    at.counted_as.reset();
+    machine_.rows.counts.clear();
+  }
+  void adopt() {
+    machine_.decide([&](Context c) { return adopt_jobs({step_}, c), 0; });
+  }
+  Outcome replay(const std::string& job_id) {
+    return machine_.decide([&](Context c) { return runbook::replay(job_id, "ada", c); });
+  }
+
+  MachineOnRows machine_;
+  std::int64_t batch_ = 0;
+  Ref step_;
+};
+
+TEST_F(Jobs, that_ten_workers_were_silent_about_are_dead_and_can_be_replayed) {
+  for (int n = 0; n < 10; ++n) {
+    EXPECT_EQ(row().dead_at, std::nullopt) << n;
+    ASSERT_TRUE(machine_.take(step_)) << n;
+    machine_.wait(31s);
+  }
+  EXPECT_EQ(row().status, StepStatus::failed);
+  EXPECT_EQ(row().job_id, "step-" + std::to_string(step_.id));
+  EXPECT_TRUE(row().dead_at.has_value());
+  EXPECT_EQ(replay("step-77").problem, Outcome::Problem::step_not_found);
+  EXPECT_EQ(replay(*row().job_id).problem, Outcome::Problem::none);
+  EXPECT_EQ(row().dead_at, std::nullopt);
+  EXPECT_EQ(row().job_id, "step-" + std::to_string(step_.id) + "-retry-1");
+  EXPECT_EQ(replay(*row().job_id).problem, Outcome::Problem::not_dead);
+  EXPECT_EQ(machine_.rows.batches.at(batch_).status, BatchStatus::active);
+}
+
+TEST_F(Jobs, of_another_orchestrator_time_out_and_are_retried) {
+  leave(StepStatus::dispatched);
+  row().dispatched_at = machine_.now - 4min;
+  adopt();
+  EXPECT_EQ(row().lease_until, machine_.now + 6min) << "the timeout began when it was given out";
+  machine_.wait(6min - 1s);
+  EXPECT_EQ(row().status, StepStatus::dispatched);
+  machine_.wait(1s);
+  EXPECT_EQ(row().status, StepStatus::pending);
+  EXPECT_EQ(row().retry_count, 1);
+  machine_.wait(1min);
+  EXPECT_EQ(row().job_id, "step-" + std::to_string(step_.id) + "-retry-1");
+}
+
+TEST_F(Jobs, of_another_orchestrator_that_are_overdue_have_a_moment_to_report) {
+  leave(StepStatus::dispatched);
+  row().dispatched_at = machine_.now - 24h;
+  adopt();
+  EXPECT_EQ(row().lease_until, machine_.now + machine_.policy.short_lease);
+  EXPECT_EQ(machine_.tell({.job_id = "any", .correlated = step_, .success = true, .result = {}}).verdict, Verdict::accepted);
+  EXPECT_EQ(row().status, StepStatus::succeeded);
+}
+
+TEST_F(Jobs, of_another_orchestrator_that_poll_time_out) {
+  leave(StepStatus::polling);
+  row().is_poll_step = true;
+  row().poll_timeout_sec = 3600;
+  row().last_polled_at = machine_.now - 30min;
+  machine_.policy.scheduler = false;
+  adopt();
+  EXPECT_EQ(row().poll_started_at, machine_.now - 30min);
+  machine_.wait(30min);
+  EXPECT_EQ(row().status, StepStatus::poll_timeout);
+}
+
+TEST_F(Jobs, of_another_orchestrator_that_wait_for_a_retry_run_again) {
+  leave(StepStatus::pending);
+  row().retry_count = 1;
+  row().retry_after = machine_.now + 5min;
+  adopt();
+  machine_.wait(5min);
+  EXPECT_EQ(row().status, StepStatus::dispatched);
+  EXPECT_EQ(row().job_id, "step-" + std::to_string(step_.id) + "-retry-1");
+}
+
+TEST_F(Jobs, of_another_orchestrator_are_taken_over_once) {
+  leave(StepStatus::dispatched);
+  adopt();
+  const auto until = row().lease_until;
+  machine_.now += 1min;
+  adopt();
+  EXPECT_EQ(row().lease_until, until);
+}
+
+TEST_F(Jobs, of_ours_are_not_taken_over) {
+  const auto before = row().queued_at;
+  adopt();
+  EXPECT_EQ(row().job_state, JobState::queued);
+  EXPECT_EQ(row().queued_at, before);
+  ASSERT_TRUE(machine_.take(step_));
+  adopt();
+  EXPECT_EQ(row().delivery_count, 1);
+  EXPECT_EQ(machine_.tell({.job_id = "guid", .correlated = step_, .success = true}).verdict, Verdict::stale);
+}
+
+TEST_F(Jobs, whose_id_contradicts_the_correlation_are_refused) {
+  ASSERT_TRUE(machine_.take(step_));
+  const Judged judged = machine_.tell({.job_id = "step-77", .correlated = step_, .success = true});
+  EXPECT_EQ(judged.verdict, Verdict::contradicts);
+  EXPECT_EQ(row().status, StepStatus::dispatched);
+}
+
+}  // namespace
+}  // namespace baton::runbook

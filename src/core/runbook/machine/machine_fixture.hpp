@@ -1,0 +1,159 @@
+// The machine on rows in memory, for tests: what a decision lacks is loaded and it is decided again, as the engine does,
+// but without an engine. Time moves when the test moves it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "core/runbook/machine/machine.hpp"
+#include "tests/support/memory_runbooks.hpp"
+
+namespace baton::runbook {
+
+class MachineOnRows {
+ public:
+  support::MemoryRunbooks rows;
+  Policy policy;
+  Time now = from_millis(1'800'000'000'000);
+
+  // decide: Context -> anything that does not point into the ledger.
+  template <class Decide>
+  auto decide(Decide&& decide) {
+    Needs wanted;
+    for (int round = 0; round < 200; ++round) {
+      Ledger ledger([this](const Runbook& row) { return definition(row); }, ids_);
+      ledger.add(rows.load({wanted.begin(), wanted.end()}), wanted);
+      Journal journal;
+      try {
+        auto answer = decide(Context{ledger, policy, now, journal});
+        write(ledger, journal);
+        return answer;
+      } catch (NotLoaded& missing) {
+        wanted.merge(missing.needs);
+        ledger.return_ids();
+      } catch (const NoIds& none) {
+        ledger.return_ids();
+        auto fresh = rows.reserve_ids(none.table, 100);
+        auto& pool = ids_[none.table];
+        pool.insert(pool.begin(), fresh.rbegin(), fresh.rend());
+      }
+    }
+    throw std::runtime_error("it is never decided");
+  }
+
+  // All that is due now, and what becomes due by it.
+  void settle() {
+    for (int n = 0; n < 10'000 && !rows.timers.empty() && rows.timers.begin()->due <= now; ++n) {
+      const Timer timer = *rows.timers.begin();
+      decide([&](Context context) { return timer_fired({timer.kind, timer.id}, context), 0; });
+      if (!rows.timers.empty() && *rows.timers.begin() == timer && due_of(timer) != timer.due) rows.timers.erase(timer);
+    }
+  }
+  void wait(Duration time) {
+    const Time until = now + time;
+    while (!rows.timers.empty() && rows.timers.begin()->due <= until) {
+      now = std::max(now, rows.timers.begin()->due);
+      settle();
+    }
+    now = until;
+  }
+
+  // --- what people and schedulers do
+
+  std::int32_t publish(const std::string& yaml, const std::string& overdue_behavior = "rerun", bool rerun_init = false) {
+    const auto parsed = parse(yaml);
+    if (!parsed.definition) throw std::runtime_error("the test's runbook is none");
+    return decide([&](Context context) {
+      return runbook::publish(*parsed.definition, yaml, overdue_behavior, rerun_init, context).runbook->row.version;
+    });
+  }
+  std::int64_t open(const std::string& name, std::optional<Time> time, const std::vector<std::string>& keys) {
+    const auto id = decide([&](Context c) { return open_batch(name, 0, time, "", c).batch->row.id; });
+    std::vector<DataRow> members;
+    for (const std::string& key : keys) members.push_back({key, time, Json{"{\"Key\":\"" + key + "\"}"}});
+    decide([&](Context c) { return add_members(id, members, c).member_ids; });
+    decide([&](Context c) { return start_batch(id, c); });
+    settle();
+    return id;
+  }
+
+  // --- workers
+
+  std::vector<Ref> queued() const {
+    std::vector<Ref> found;
+    const auto add = [&](const auto& table, Kind kind) {
+      for (const auto& [id, row] : table)
+        if (row.job_state == JobState::queued) found.push_back({kind, id});
+    };
+    add(rows.steps, Kind::step), add(rows.inits, Kind::init), add(rows.cleanups, Kind::cleanup);
+    return found;
+  }
+  bool take(Ref ref, bool heartbeats = true) {
+    return decide([&](Context c) { return hand_out(ref, "w", heartbeats, c); });
+  }
+  const Execution& row(Ref ref) const {
+    if (ref.kind == Kind::step) return rows.steps.at(ref.id);
+    if (ref.kind == Kind::init) return rows.inits.at(ref.id);
+    return rows.cleanups.at(ref.id);
+  }
+  Judged tell(const Report& said) {
+    return decide([&](Context c) { return report(said, c); });
+  }
+  Judged succeed(Ref ref, const std::string& result = "{}") {
+    return tell({.job_id = row(ref).job_id.value_or(""), .success = true, .result = Json{result}});
+  }
+  Judged fail(Ref ref) { return tell({.job_id = row(ref).job_id.value_or(""), .success = false, .error = "boom"}); }
+  // Whatever waits is done, until nothing does.
+  void work() {
+    for (int n = 0; n < 10'000 && !queued().empty(); ++n) {
+      const Ref ref = queued().front();
+      if (take(ref)) {
+        EXPECT_EQ(succeed(ref).verdict, Verdict::accepted);
+      }
+      settle();
+    }
+  }
+
+  std::string phases_of(std::int64_t batch_id) const {
+    std::string all;
+    for (const auto& [id, phase] : rows.phases)
+      if (phase.batch_id == batch_id)
+        all += (all.empty() ? "" : " ") + phase.phase_name + ".v" + std::to_string(phase.runbook_version) + "=" +
+               std::string(name(phase.status));
+    return all;
+  }
+  std::string events_of(std::int64_t batch_id) const {
+    std::string all;
+    for (const auto& [key, event] : rows.events)
+      if (event.batch_id == batch_id) all += (all.empty() ? "" : " ") + event.event_type;
+    return all;
+  }
+
+ private:
+  std::shared_ptr<const Definition> definition(const Runbook& row) {
+    auto& known = definitions_[row.yaml_content];
+    if (!known) known = parse(row.yaml_content, Strictness::stored).definition;
+    return known;
+  }
+  void write(Ledger& ledger, Journal& journal) {
+    Writes writes = ledger.take_writes();
+    writes.events_new = std::move(journal.events);
+    for (BatchEvent& event : writes.events_new) event.event_id = ++last_event_;
+    const auto checked = rows.check(writes);
+    ASSERT_TRUE(checked) << checked.error().message;
+    rows.apply(writes);
+  }
+  std::optional<Time> due_of(const Timer& timer) const {
+    if (timer.kind == Kind::phase) return rows.phases.at(timer.id).timer_due;
+    if (timer.kind == Kind::batch) return rows.batches.at(timer.id).timer_due;
+    if (timer.kind == Kind::runbook) return rows.runbooks.at(timer.id).timer_due;
+    return row({timer.kind, timer.id}).timer_due;
+  }
+
+  IdPool ids_;
+  std::map<std::string, std::shared_ptr<const Definition>> definitions_;
+  std::int64_t last_event_ = 0;
+};
+
+}  // namespace baton::runbook

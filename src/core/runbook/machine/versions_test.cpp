@@ -1,0 +1,109 @@
+// What a new version does to open batches: overdue_behavior, ignore_overdue_applied, rerun_init.
+#include "core/runbook/machine/machine_fixture.hpp"
+
+namespace baton::runbook {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string book(const std::string& init = "", const std::string& more = "") {
+  return "name: waves\n" + more + R"(
+data_source: {type: csv, connection: X, interval: 1h, primary_key: Key, batch_time_column: T}
+)" + init + R"(
+phases:
+  - {name: early, offset: T-2h, steps: [{name: a, worker_id: pool, function: A}]}
+  - {name: late, offset: T-0, steps: [{name: b, worker_id: pool, function: B}]}
+)";
+}
+const std::string init = "init: [{name: i, worker_id: pool, function: I}]";
+
+class NewVersion : public testing::Test {
+ protected:
+  // One hour before T: the early phase is done, the late one waits.
+  void given(const std::string& yaml) {
+    machine_.publish(yaml);
+    batch_ = machine_.open("waves", machine_.now + 3h, {"ada"});
+    machine_.work();
+    machine_.wait(2h);
+    machine_.work();
+    ASSERT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=pending");
+  }
+  Runbook& version(std::int32_t n) {
+    for (auto& [id, row] : machine_.rows.runbooks)
+      if (row.version == n) return row;
+    throw std::runtime_error("there is no such version");
+  }
+  std::string inits() {
+    std::string all;
+    for (const auto& [id, row] : machine_.rows.inits)
+      all += (all.empty() ? "v" : " v") + std::to_string(row.runbook_version) + "=" + std::string(name(row.status));
+    return all;
+  }
+
+  MachineOnRows machine_;
+  std::int64_t batch_ = 0;
+};
+
+TEST_F(NewVersion, runs_what_is_overdue_again) {
+  given(book());
+  machine_.publish(book("", "description: second"));
+  machine_.settle();
+  EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=dispatched late.v2=pending");
+  EXPECT_FALSE(version(2).ignore_overdue_applied);
+  machine_.work();
+  machine_.wait(1h);
+  machine_.work();
+  EXPECT_EQ(machine_.rows.batches.at(batch_).status, BatchStatus::completed);
+}
+
+TEST_F(NewVersion, leaves_out_what_is_overdue_when_told_to_ignore_it) {
+  given(book());
+  machine_.publish(book("", "description: second"), "ignore");
+  machine_.settle();
+  EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=skipped late.v2=pending");
+  EXPECT_TRUE(version(2).ignore_overdue_applied);
+  machine_.wait(1h);
+  machine_.work();
+  EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=skipped late.v2=completed");
+  EXPECT_EQ(machine_.rows.batches.at(batch_).status, BatchStatus::completed);
+}
+
+// Who applied it was perhaps another scheduler.
+TEST_F(NewVersion, ignores_what_is_overdue_once) {
+  given(book());
+  machine_.publish(book("", "description: second"), "ignore");
+  version(2).ignore_overdue_applied = true;
+  machine_.settle();
+  EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=dispatched late.v2=pending");
+}
+
+// A batch that comes later was never overdue under an older version: the flag says nothing about it.
+TEST_F(NewVersion, does_not_leave_out_phases_of_batches_that_come_later) {
+  given(book());
+  machine_.publish(book("", "description: second"), "ignore");
+  machine_.settle();
+  const auto later = machine_.open("waves", machine_.now + 30min, {"bob"});
+  EXPECT_EQ(machine_.phases_of(later), "early.v2=dispatched late.v2=pending");
+}
+
+TEST_F(NewVersion, runs_init_again_when_told_to) {
+  given(book(init));
+  machine_.publish(book(init, "description: second"), "rerun", true);
+  machine_.settle();
+  EXPECT_EQ(inits(), "v1=succeeded v2=dispatched");
+  EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=dispatched late.v2=pending");
+  EXPECT_EQ(machine_.queued().size(), 1U) << "phases wait for the init steps";
+  machine_.work();
+  EXPECT_EQ(inits(), "v1=succeeded v2=succeeded");
+  EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=completed late.v2=pending");
+}
+
+TEST_F(NewVersion, does_not_run_init_again_unless_told_to) {
+  given(book(init));
+  machine_.publish(book(init, "description: second"));
+  machine_.settle();
+  EXPECT_EQ(inits(), "v1=succeeded");
+}
+
+}  // namespace
+}  // namespace baton::runbook
