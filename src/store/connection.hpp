@@ -18,10 +18,10 @@
 namespace baton::store {
 
 enum class Dialect { sqlite, postgres };
-enum class Type { text, json, integer, boolean, time };
+enum class Type { text, json, integer, time };  // a flag is an integer, 0 or 1
 
 // A parameter. Text is borrowed until the run is over.
-using Value = std::variant<std::monostate, std::int64_t, bool, Time, std::string_view>;
+using Value = std::variant<std::monostate, std::int64_t, Time, std::string_view>;
 
 struct Statement {
   std::string sql;  // parameters are ?1, ?2, … in both dialects; the text holds no other question mark
@@ -39,7 +39,6 @@ class RowView {
   virtual ~RowView() = default;
   [[nodiscard]] virtual bool is_null(int column) const = 0;
   [[nodiscard]] virtual std::int64_t integer(int column) const = 0;
-  [[nodiscard]] virtual bool boolean(int column) const = 0;
   [[nodiscard]] virtual std::string_view text(int column) const = 0;
 };
 

@@ -78,7 +78,7 @@ std::string create_table(Dialect dialect, const std::string& table, const std::v
                         " (_row_id {id}, _member_key {text} NOT NULL UNIQUE, _batch_time {time},"
                         " _first_seen_at {time} NOT NULL DEFAULT ({now}),"
                         " _last_seen_at {time} NOT NULL DEFAULT ({now}),"
-                        " _is_current {bool} NOT NULL DEFAULT {true}",
+                        " _is_current {int} NOT NULL DEFAULT 1",
                         dialect);
   for (const std::string& column : columns)
     sql += ", " + quoted_name(dialect, column) + in_dialect(" {text}", dialect);
@@ -116,7 +116,7 @@ Statement upsert_rows(Dialect dialect, const std::string& table, const std::vect
                       const std::vector<std::string>& existing) {
   Statement s{"", {Type::text, Type::time, Type::time}, true};
   s.parameters.resize(3 + columns.size(), Type::text);
-  const std::string is_true = in_dialect("{true}", dialect);
+  const std::string is_true = "'1'";  // quoted, it is also a good boolean, as others may have declared it
   std::string names = "_member_key,_batch_time,_first_seen_at,_last_seen_at,_is_current";
   std::string values = dialect == Dialect::sqlite ? "?1,?2,?3,?3," : "k.p1,k.p2,k.p3,k.p3,";
   std::string updates = "_batch_time=excluded._batch_time,_last_seen_at=excluded._last_seen_at,_is_current=";
@@ -214,7 +214,7 @@ Result<> write_data_rows(Connection& connection, Dialect dialect, const runbook:
   };
   const Statement finish{
       "UPDATE " + quoted_name(dialect, table) +
-          in_dialect(" SET _is_current={false} WHERE _is_current AND _last_seen_at<?1", dialect),
+          " SET _is_current='0' WHERE _is_current='1' AND _last_seen_at<?1",
       {Type::time}};
   std::vector<Call> calls;
   if (!sets.empty()) calls.push_back({&upsert, sets.size(), fill_row, {}, {}});

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/text.hpp"
 #include "core/runbook/members/members.hpp"
 #include "store/migrations.hpp"
 #include "store/sql_runbooks.hpp"
@@ -113,7 +114,7 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
   return {.id = view.integer(0),
           .batch_id = batch.id,
           .member_key = std::string(view.text(1)),
-          .status = std::string(view.text(2)),
+          .status = lower(view.text(2)),  // others write capitals
           .batch_open = !is_terminal(batch.status),
           .batch_manual = batch.is_manual,
           .batch_time = batch.time,
@@ -129,7 +130,10 @@ Result<ApprovedRemovals> read_approved(const RowView& view) {
 
 // As the indexes step_executions_failed and cleanup_executions_failed say it. A row of another program may lack
 // the time: it is the oldest.
-constexpr std::string_view has_failed = "(t.status='failed' OR t.status='poll_timeout' OR t.status='rolled_back')";
+std::string has_failed(Dialect dialect) {
+  const std::string status = status_word(dialect, "t.status");
+  return "(" + status + "='failed' OR " + status + "='poll_timeout' OR " + status + "='rolled_back')";
+}
 constexpr std::string_view cleanup_has_failed = "(t.status='failed' OR t.status='poll_timeout')";
 std::string failed_before(Dialect dialect, std::string_view owner, std::string_view is_failure) {
   const std::string at = in_dialect("coalesce(t.completed_at,{epoch})", dialect);
@@ -143,7 +147,9 @@ std::string failed_before(Dialect dialect, std::string_view owner, std::string_v
 
 struct RunbookReadStatements {
   explicit RunbookReadStatements(Dialect dialect)
-      : cells{"SELECT t.batch_member_id,t.phase_execution_id,t.id,t.step_index,t.step_name,t.status,"
+      : status(status_word(dialect, "status")),
+        batch_status(status_word(dialect, "t.status")),
+        cells{"SELECT t.batch_member_id,t.phase_execution_id,t.id,t.step_index,t.step_name,t.status,"
               "t.retry_count,t.poll_count,t.is_catch_up" +
                   from_steps_of_members(dialect) + " ORDER BY p.id,t.step_index",
               {integer},
@@ -154,7 +160,7 @@ struct RunbookReadStatements {
                         {integer},
                         true},
         failures{select_more<StepExecution>(",p.batch_id,p.runbook_version,m.member_key,p.phase_name",
-                                            failed_before(dialect, "phase_execution_id", has_failed)),
+                                            failed_before(dialect, "phase_execution_id", has_failed(dialect))),
                  {integer, Type::time, integer, integer}},
         cleanup_failures{select_more<CleanupExecution>(",m.member_key,p.phase_name",
                                                        failed_before(dialect, "batch_id", cleanup_has_failed)),
@@ -167,6 +173,8 @@ struct RunbookReadStatements {
            " FROM unnest(?1) AS k(id) JOIN cleanup_executions AS t ON t.caused_by_step_id=k.id";
   }
 
+  const std::string status, batch_status;
+
   // Which version is the newest is answered by the key alone; only its row is then read.
   Statement runbooks{
       "SELECT " + names<Runbook>(Columns::all, "t.") +
@@ -176,22 +184,22 @@ struct RunbookReadStatements {
       {text, integer}};
   Statement runbook_version{select<Runbook>() + " WHERE name=?1 AND version=?2", {text, integer}};
   Statement runbook_active{select<Runbook>() +
-                               " WHERE id=coalesce((SELECT id FROM runbooks WHERE name=?1 AND is_active "
+                               " WHERE id=coalesce((SELECT id FROM runbooks WHERE name=?1 AND is_active=1 "
                                "ORDER BY version DESC LIMIT 1),"
                                "(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1))",
                            {text}};
   Statement versions{select<Runbook>() + " WHERE name=?1 ORDER BY version DESC", {text}};
-  Statement active{select<Runbook>() + " WHERE is_active ORDER BY name,version", {}};
+  Statement active{select<Runbook>() + " WHERE is_active=1 ORDER BY name,version", {}};
   Statement runbook_ids{"SELECT id FROM runbooks WHERE name=?1 ORDER BY version", {text}};
 
   Statement batches{batches_where("WHERE t.id<?1 ORDER BY t.id DESC LIMIT ?2"), {integer, integer}};
-  Statement batches_by_status{batches_where("WHERE t.status=?1 AND t.id<?2 ORDER BY t.id DESC LIMIT ?3"),
+  Statement batches_by_status{batches_where("WHERE " + batch_status + "=?1 AND t.id<?2 ORDER BY t.id DESC LIMIT ?3"),
                               {text, integer, integer}};
   Statement batches_by_runbook{
-      batches_where("WHERE t.runbook_id=?1 AND t.status=?2 AND t.id<?3 ORDER BY t.id DESC LIMIT ?4"),
+      batches_where("WHERE t.runbook_id=?1 AND " + batch_status + "=?2 AND t.id<?3 ORDER BY t.id DESC LIMIT ?4"),
       {integer, text, integer, integer}};
   Statement batch{batches_where("WHERE t.id=?1"), {integer}};
-  Statement importing{batches_where("WHERE t.importing ORDER BY t.id"), {}};
+  Statement importing{batches_where("WHERE t.importing=1 ORDER BY t.id"), {}};
   Statement approved{
       "SELECT b.id,b.removals_approved FROM runbooks AS r CROSS JOIN batches AS b WHERE r.name=?1"
       " AND b.runbook_id=r.id AND b.removals_approved IS NOT NULL ORDER BY b.id",
@@ -208,15 +216,15 @@ struct RunbookReadStatements {
   Statement members{select<Member>() + " WHERE batch_id=?1 AND id>?2 ORDER BY id LIMIT ?3",
                     {integer, integer, integer}};
   Statement members_active{
-      select<Member>() + " WHERE batch_id=?1 AND status='active' AND id>?2 ORDER BY id LIMIT ?3",
+      select<Member>() + " WHERE batch_id=?1 AND " + status + "='active' AND id>?2 ORDER BY id LIMIT ?3",
       {integer, integer, integer}};
   Statement members_left{
       select<Member>() +
-          " WHERE batch_id=?1 AND status=?4 AND status<>'active' AND id>?2 ORDER BY id LIMIT ?3",
+          " WHERE batch_id=?1 AND " + status + "=?4 AND " + status + "<>'active' AND id>?2 ORDER BY id LIMIT ?3",
       {integer, integer, integer, text}};
   Statement member{select<Member>() + " WHERE id=?1", {integer}};
   Statement member_by_key{
-      select<Member>() + " WHERE batch_id=?1 AND member_key=?2 ORDER BY status='active' DESC,id DESC LIMIT 1",
+      select<Member>() + " WHERE batch_id=?1 AND member_key=?2 ORDER BY " + status + "='active' DESC,id DESC LIMIT 1",
       {integer, text}};
 
   Statement cells, steps_of_member, failures, cleanup_failures, rollbacks_of_steps;

@@ -82,7 +82,8 @@ Statement begin_statement(const std::string& table) {
 
 struct RunbookStatements {
   explicit RunbookStatements(Dialect d)
-      : runbooks(d),
+      : dialect(d),
+        runbooks(d),
         batches(d),
         members(d),
         phases(d),
@@ -104,7 +105,7 @@ struct RunbookStatements {
                                           "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
         steps_ahead(select_by<StepExecution>(d, Columns::deciding,
                                              {{"batch_member_id", number}, {"phase_execution_id", number}},
-                                             "t.status<>'succeeded'",
+                                             status_word(d, "t.status") + "<>'succeeded'",
                                              "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
         steps_of_member{"SELECT " + names<StepExecution>(Columns::deciding, "t.") + from_steps_of_members(d) +
                             " ORDER BY p.id,t.step_index",
@@ -126,6 +127,8 @@ struct RunbookStatements {
                                        "t." + std::string(column) + ",t.id");
   }
 
+  Dialect dialect;
+  const std::string status = status_word(dialect, "t.status");
   WriteStatements<Runbook> runbooks;
   WriteStatements<Batch> batches;
   WriteStatements<Member> members;
@@ -139,7 +142,7 @@ struct RunbookStatements {
 
   // The active version, else the newest.
   Statement runbook_active = page<Runbook>(
-      "WHERE t.id=coalesce((SELECT id FROM runbooks WHERE name=?1 AND is_active ORDER BY version DESC LIMIT "
+      "WHERE t.id=coalesce((SELECT id FROM runbooks WHERE name=?1 AND is_active=1 ORDER BY version DESC LIMIT "
       "1),"
       "(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1))",
       {text});
@@ -151,18 +154,19 @@ struct RunbookStatements {
   Statement batches_of_time{
       "SELECT " + names<Batch>(Columns::deciding, "t.") +
           ",r.name FROM runbooks AS r CROSS JOIN batches AS t WHERE r.name=?1 AND t.runbook_id=r.id"
-          " AND t.batch_start_time>?2 AND t.batch_start_time<?3 AND t.status IN "
-          "('detected','init_dispatched','active')",
+          " AND t.batch_start_time>?2 AND t.batch_start_time<?3 AND " + status +
+          " IN ('detected','init_dispatched','active')",
       {text, Type::time, Type::time}};
   Statement open_batches = page<Batch>(
       "runbooks AS r CROSS JOIN batches",
-      "WHERE r.name=?1 AND t.runbook_id=r.id AND t.status IN ('detected','init_dispatched','active')"
-      " AND t.id>?2 ORDER BY t.id LIMIT ?3",
+      "WHERE r.name=?1 AND t.runbook_id=r.id AND " + status +
+          " IN ('detected','init_dispatched','active') AND t.id>?2 ORDER BY t.id LIMIT ?3",
       {text, number, number});
   Statement members_of =
       page<Member>("WHERE t.batch_id=?1 AND t.id>?2 ORDER BY t.id LIMIT ?3", {number, number, number});
   Statement failed_members_of = page<Member>(
-      "WHERE t.batch_id=?1 AND t.status='failed' AND t.status<>'active' AND t.id>?2 ORDER BY t.id LIMIT ?3",
+      "WHERE t.batch_id=?1 AND " + status + "='failed' AND " + status +
+          "<>'active' AND t.id>?2 ORDER BY t.id LIMIT ?3",
       {number, number, number});
   Statement parked_steps =
       page<StepExecution>("phase_executions AS p CROSS JOIN step_executions",
@@ -178,8 +182,8 @@ struct RunbookStatements {
                 {number, number}};
   Statement next_due{"SELECT due FROM runbook_timers ORDER BY due,kind,id LIMIT 1", {}};
   Statement untimed{
-      "SELECT id FROM phase_executions WHERE status='pending' AND timer_due IS NULL AND due_at IS NOT NULL"
-      " ORDER BY id LIMIT ?1",
+      "SELECT id FROM phase_executions WHERE " + status_word(dialect, "status") +
+          "='pending' AND timer_due IS NULL AND due_at IS NOT NULL ORDER BY id LIMIT ?1",
       {number}};
   Statement untimed_steps = untimed_statement("step_executions");
   Statement untimed_inits = untimed_statement("init_executions");

@@ -387,13 +387,13 @@ class SqlStore final : public Store {
   // PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
   // time between the death of a connection and its owner's noticing.
   Result<> lock(Connection& connection) {
-    const Statement try_lock{"SELECT pg_try_advisory_lock(7021952)", {}};  // the number is ours alone
+    const Statement try_lock{"SELECT pg_try_advisory_lock(7021952)::int", {}};  // the number is ours alone
     const Statement whose{"SELECT owner FROM writer_state WHERE partition=0", {}};
     bool taken = false;
     const Call call{&try_lock,
                     1,
                     {},
-                    [&](const RowView& row) -> Result<> { return taken = row.boolean(0), Result<>{}; },
+                    [&](const RowView& row) -> Result<> { return taken = row.integer(0) == 1, Result<>{}; },
                     {}};
     // The backend of a server that was killed may still be busy, and lets go when it notices.
     constexpr int looks = 50;

@@ -33,8 +33,6 @@ constexpr Type type_of() {
     return Type::json;
   else if constexpr (std::is_same_v<T, Time>)
     return Type::time;
-  else if constexpr (std::is_same_v<T, bool>)
-    return Type::boolean;
   else if constexpr (std::is_integral_v<T>)
     return Type::integer;
   else
@@ -56,7 +54,7 @@ Value encode(const T& from) {
     return std::string_view{from.text};
   else if constexpr (std::is_same_v<T, std::string>)
     return std::string_view{from};
-  else if constexpr (std::is_same_v<T, Time> || std::is_same_v<T, bool>)
+  else if constexpr (std::is_same_v<T, Time>)
     return from;
   else if constexpr (none_is_null<T>)
     return from == T::none ? Value{} : Value{name(from)};
@@ -125,7 +123,7 @@ bool decode(const RowView& row, int column, T& to) {
     if (time) to = *time;
     return time.has_value();
   } else if constexpr (std::is_same_v<T, bool>) {
-    to = row.boolean(column);
+    to = row.integer(column) != 0;
     return true;
   } else if constexpr (std::is_enum_v<T>) {
     if constexpr (none_is_null<T>)
@@ -260,6 +258,13 @@ inline std::string parameters(std::size_t count) {
   return list;
 }
 
+// A status that others may have written in capitals, to be compared with one of our words. Indexes are on this
+// expression, where they are on a status (migrations.cpp).
+inline std::string status_word(Dialect dialect, std::string_view column) {
+  const std::string name(column);
+  return dialect == Dialect::sqlite ? name + " COLLATE NOCASE" : "lower(" + name + ")";
+}
+
 // Makes a PostgreSQL statement that changes another number of rows than `expected` fail (22012, division by
 // zero), which also skips everything that was sent behind it. SQLite looks at the number of changes instead.
 inline std::string exactly(Dialect dialect, std::string sql, std::string_view expected) {
@@ -351,7 +356,7 @@ Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(),
   });
   std::string sets = names<Row>(set);
   if (guard == Guard::status) {
-    condition += " AND t.status=" + next_value("status_before");
+    condition += " AND " + status_word(dialect, "t.status") + "=" + next_value("status_before");
     sets += ",status_before";
     s.parameters.push_back(Type::text);
   }

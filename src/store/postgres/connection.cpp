@@ -59,7 +59,6 @@ class Row final : public RowView {
     std::from_chars(digits.data(), digits.data() + digits.size(), number);
     return number;
   }
-  bool boolean(int column) const override { return text(column) == "t"; }
   std::string_view text(int column) const override {
     return {PQgetvalue(result_, row_, column), static_cast<std::size_t>(PQgetlength(result_, row_, column))};
   }

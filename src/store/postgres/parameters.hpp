@@ -23,7 +23,6 @@ constexpr TypeOids oids(Type type) {
     case Type::text: return {25, 1009};
     case Type::json: return {114, 199};
     case Type::integer: return {20, 1016};
-    case Type::boolean: return {16, 1000};
     case Type::time: return {1184, 1185};
   }
   return {};
@@ -42,7 +41,6 @@ inline void append_bytes(std::string& out, const Value& value) {
   std::visit(overloaded{
                  [](std::monostate) {},
                  [&](std::int64_t number) { append_big_endian(out, number); },
-                 [&](bool truth) { out += truth ? '\1' : '\0'; },
                  [&](Time time) { append_big_endian(out, (to_millis(time) - epoch_2000) * 1000); },
                  [&](std::string_view text) { out += text; },
              },

@@ -51,7 +51,6 @@ class Row final : public RowView {
   explicit Row(sqlite3_stmt* statement) : statement_(statement) {}
   bool is_null(int column) const override { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   std::int64_t integer(int column) const override { return sqlite3_column_int64(statement_, column); }
-  bool boolean(int column) const override { return integer(column) != 0; }
   std::string_view text(int column) const override {
     const auto* data = sqlite3_column_text(statement_, column);  // before the size: it may convert
     if (data == nullptr) return {};
@@ -161,7 +160,6 @@ class SqliteConnection final : public Connection {
           std::visit(overloaded{
                          [&](std::monostate) { return sqlite3_bind_null(statement, at); },
                          [&](std::int64_t number) { return sqlite3_bind_int64(statement, at, number); },
-                         [&](bool truth) { return sqlite3_bind_int(statement, at, truth ? 1 : 0); },
                          [&](Time time) { return bind_text(statement, at, times_[i].text(time)); },
                          [&](std::string_view text) { return bind_text(statement, at, text); },
                      },

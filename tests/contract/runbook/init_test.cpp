@@ -61,7 +61,7 @@ TEST_P(BatchInit, CreatesTheRowsThatTheSchedulerDidNot) {
   EXPECT_EQ(one().function(), "Do-i1");
   eventually(inits("step_name, step_index, runbook_version, worker_id, function_name, status, max_retries"),
              "i1 0 1 " + pool_ + " Do-i1 dispatched 2,i2 1 1 " + pool_ + " Do-i2 pending 0");
-  EXPECT_EQ(text(inits("CASE WHEN is_poll_step THEN 'polls' ELSE 'once' END, coalesce(poll_interval_sec, 0), "
+  EXPECT_EQ(text(inits("CASE WHEN is_poll_step=1 THEN 'polls' ELSE 'once' END, coalesce(poll_interval_sec, 0), "
                        "coalesce(poll_timeout_sec, 0)")),
             "once 0 0,polls 300 28800");
   EXPECT_EQ(text("SELECT retry_interval_sec FROM init_executions WHERE step_index=0 AND batch_id=" +

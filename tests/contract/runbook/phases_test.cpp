@@ -92,7 +92,7 @@ TEST_P(PhaseDue, CreatesTheStepsThatTheSchedulerDidNot) {
       "s1 0 " + pool_ + " Do-s1 dispatched 2 once 0 0,s2 1 " + pool_ + " Do-s2 pending 0 polls 30 7200";
   eventually(rows(p1,
                   "step_name, step_index, worker_id, function_name, status, max_retries, "
-                  "CASE WHEN is_poll_step THEN 'polls' ELSE 'once' END, coalesce(poll_interval_sec, 0), "
+                  "CASE WHEN is_poll_step=1 THEN 'polls' ELSE 'once' END, coalesce(poll_interval_sec, 0), "
                   "coalesce(poll_timeout_sec, 0)"),
              of_one + "," + of_one);
   EXPECT_EQ(parsed(text("SELECT params_json FROM step_executions WHERE id=" +

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "core/workflow/machine/machine.hpp"
+#include "store/migrations.hpp"
 #include "store/open.hpp"
 #include "tests/contract/store/fixture.hpp"
 
@@ -227,6 +228,71 @@ TEST_P(Migration, RunbooksBegin) {
   auto reads = store::make_reads(database.url()).value();
   EXPECT_TRUE(reads->runbook("waves", 0).value());
   EXPECT_TRUE(reads->batches({}, 0, 10)->empty());
+}
+
+// A database as a version before flags were numbers has left it.
+class FlagsOfVersion4 : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    const auto dialect = GetParam() == Kind::sqlite ? store::Dialect::sqlite : store::Dialect::postgres;
+    std::string sql = "CREATE TABLE schema_migrations (version {int} PRIMARY KEY, applied_at {time} NOT NULL);";
+    for (std::size_t version = 1; version <= 4; ++version)
+      sql += std::string(store::migrations()[version - 1]) + "INSERT INTO schema_migrations VALUES (" +
+             std::to_string(version) + ", {now});";
+    sql += R"sql(
+INSERT INTO runbooks(name, version, yaml_content, is_active, rerun_init) VALUES ('waves', 1, '', {true}, {false}), ('waves', 2, '', {false}, {true});
+INSERT INTO batches(runbook_id, importing, status) VALUES (1, {true}, 'active'), (1, {false}, 'ACTIVE');
+INSERT INTO batch_members(batch_id, member_key, catching_up) VALUES (1, 'a', {true}), (1, 'b', NULL);
+INSERT INTO step_executions(phase_execution_id, batch_member_id, step_name, step_index, worker_id, is_poll_step)
+  VALUES (1, 1, 's', 0, 'w', {true});
+CREATE TABLE runbook_waves_v1 (_row_id {id}, _member_key {text} NOT NULL UNIQUE, _batch_time {time},
+  _first_seen_at {time} NOT NULL DEFAULT ({now}), _last_seen_at {time} NOT NULL DEFAULT ({now}),
+  _is_current {bool} NOT NULL DEFAULT {true}, "A" {text});
+INSERT INTO runbook_waves_v1(_member_key, "A", _is_current) VALUES ('a', '1', {true}), ('b', '2', {false});
+)sql";
+    database.execute(store::in_dialect(sql, dialect));
+    store = database.store();
+    const auto state = store->open();
+    ASSERT_TRUE(state) << state.error().message;
+  }
+
+  Database database{GetParam()};
+  std::unique_ptr<Store> store;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, FlagsOfVersion4, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+
+TEST_P(FlagsOfVersion4, AreNumbersWithTheirValuesAndDefaults) {
+  using What = runbook::Need::What;
+  database.execute(R"sql(
+INSERT INTO runbooks(name, version, yaml_content) VALUES ('fresh', 1, '');
+INSERT INTO batches(runbook_id) SELECT id FROM runbooks WHERE is_active = 1 AND rerun_init = 0 ORDER BY id;
+INSERT INTO runbook_waves_v1(_member_key, "A") VALUES ('c', '3');
+UPDATE runbook_waves_v1 SET "A" = 'found' WHERE _is_current = 1;
+)sql");
+  const auto l = store->load(std::vector<runbook::Need>{{What::batch, 1},
+                                                        {What::batch, 2},
+                                                        {What::batch, 3},
+                                                        {What::batch, 4},
+                                                        {What::batch, 5},
+                                                        {What::member, 1},
+                                                        {What::member, 2},
+                                                        {What::step, 1},
+                                                        {.what = What::data_row, .text = "runbook_waves_v1", .key = "a"},
+                                                        {.what = What::data_row, .text = "runbook_waves_v1", .key = "b"},
+                                                        {.what = What::data_row, .text = "runbook_waves_v1", .key = "c"}});
+  ASSERT_TRUE(l) << l.error().message;
+  ASSERT_EQ(l->batches.size(), 4u);
+  EXPECT_TRUE(l->batches[0].importing);
+  EXPECT_FALSE(l->batches[1].importing);
+  EXPECT_EQ(l->batches[1].status, runbook::BatchStatus::active);
+  EXPECT_EQ(l->batches[2].runbook_id, 1);
+  EXPECT_EQ(l->batches[3].runbook_id, 3);
+  EXPECT_TRUE(l->members.at(0).catching_up);
+  EXPECT_FALSE(l->members.at(1).catching_up);
+  EXPECT_TRUE(l->steps.at(0).is_poll_step);
+  ASSERT_EQ(l->data_rows.size(), 2u);
+  for (const auto& row : l->data_rows) EXPECT_EQ(row.data, Json{R"({"A":"found"})"});
 }
 
 }  // namespace

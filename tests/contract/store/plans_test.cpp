@@ -68,7 +68,7 @@ TEST(PostgresPlans, NothingIsReadFromEndToEndEvenBeforeThereAreStatistics) {
     std::string types, values, sql = statement.sql;
     std::ranges::replace(sql, '?', '$');
     for (const store::Type type : statement.parameters) {
-      constexpr const char* words[] = {"text", "json", "bigint", "boolean", "timestamptz"};
+      constexpr const char* words[] = {"text", "json", "bigint", "timestamptz"};
       types.append(types.empty() ? "(" : ",").append(words[static_cast<int>(type)]);
       if (statement.arrays) types += "[]";
       values += values.empty() ? "(NULL" : ",NULL";

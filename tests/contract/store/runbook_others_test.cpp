@@ -215,6 +215,75 @@ UPDATE init_executions SET params_json='{"Name":"theirs"}', retry_interval_sec=7
   EXPECT_TRUE(same(expected.inits[0], stored.inits.at(0)));
 }
 
+// The SQL of the contract as it is written there, on rows of ours and on rows of others.
+TEST_P(RunbookOthers, FlagsAreZeroAndOne) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1), runbook_row(2, "other")};
+  w.runbooks_new[0].is_active = true;
+  w.steps_new = {step_row(1), step_row(2)};
+  w.steps_new[1].is_poll_step = false;
+  commit(w);
+  ASSERT_TRUE(store->write_data({.table = "runbook_waves_v1",
+                                 .columns = {"A"},
+                                 .rows = {{"x", at(7), Json{R"({"A":"1"})"}}, {"y", at(7), Json{R"({"A":"1"})"}}},
+                                 .seen_at = at(100)}));
+  database.execute(R"sql(
+INSERT INTO batches(runbook_id, is_manual) SELECT id, 1 FROM runbooks WHERE is_active = 1;
+INSERT INTO batches(runbook_id, is_manual) SELECT id, 0 FROM runbooks WHERE is_active = 0;
+UPDATE step_executions SET job_id='polls' WHERE is_poll_step = 1;
+UPDATE step_executions SET job_id='once' WHERE is_poll_step = 0;
+UPDATE runbook_waves_v1 SET _is_current = 0 WHERE _is_current = 1 AND _member_key = 'y';
+)sql");
+  const auto l = load({{What::batch, 1}, {What::batch, 2}, {What::step, 1}, {What::step, 2}});
+  EXPECT_EQ(l.batches.at(0).runbook_id, 1);
+  EXPECT_TRUE(l.batches[0].is_manual);
+  EXPECT_EQ(l.batches.at(1).runbook_id, 2);
+  EXPECT_FALSE(l.batches[1].is_manual);
+  EXPECT_EQ(l.steps.at(0).job_id, "polls");
+  EXPECT_EQ(l.steps.at(1).job_id, "once");
+  const auto data = load({{.what = What::data_row, .text = "runbook_waves_v1", .key = "x"},
+                          {.what = What::data_row, .text = "runbook_waves_v1", .key = "y"}});
+  ASSERT_EQ(data.data_rows.size(), 1u);
+  EXPECT_EQ(data.data_rows[0].member_key, "x");
+}
+
+TEST_P(RunbookOthers, StatusesMatchWithoutRegardToCase) {
+  database.execute(R"sql(
+INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, '');
+INSERT INTO batches(runbook_id, batch_start_time, status) VALUES (1, '2025-03-15T00:00:00Z', 'Active');
+INSERT INTO batches(runbook_id, batch_start_time, status) VALUES (1, '2025-03-15T00:00:00Z', 'COMPLETED');
+INSERT INTO batch_members(batch_id, member_key, status) VALUES (1, 'a', 'Active'), (1, 'b', 'FAILED');
+INSERT INTO phase_executions(batch_id, phase_name, due_at, runbook_version, status)
+  VALUES (1, 'p', '2025-03-15T00:00:00Z', 1, 'Pending'), (1, 'q', '2025-03-15T00:00:00Z', 1, 'Dispatched');
+INSERT INTO step_executions(phase_execution_id, batch_member_id, step_name, step_index, worker_id, status)
+  VALUES (1, 1, 's', 0, 'w', 'Succeeded'), (1, 1, 't', 1, 'w', 'PENDING'), (1, 1, 'u', 2, 'w', 'Poll_Timeout');
+)sql");
+  const auto midnight = to_millis(from_iso("2025-03-15T00:00:00Z").value());
+  EXPECT_EQ(ids(load({{.what = What::batch_of_time, .other = midnight, .text = "waves"}}).batches), Ids{1});
+  EXPECT_EQ(ids(load({{.what = What::open_batches, .n = 9, .text = "waves"}}).batches), Ids{1});
+  EXPECT_EQ(ids(load({{.what = What::failed_members_of, .id = 1, .n = 9}}).members), Ids{2});
+  EXPECT_EQ(store->phases_without_timer(9).value(), Ids{1});
+  const auto ahead = load({{What::steps_ahead, 1, 1}});
+  EXPECT_EQ(ids(ahead.steps), (Ids{2, 3}));
+  EXPECT_EQ(ahead.steps.at(0).status, StepStatus::pending);
+  EXPECT_TRUE(ahead.unreadable.empty());
+
+  Writes u;  // what was not changed keeps its spelling, what was gets ours
+  u.batches_changed = {changed(load({{What::batch, 1}}).batches.at(0), [](auto& row) { row.paused_by = "ann"; })};
+  u.steps_changed = {changed(ahead.steps[0], [](auto& row) { row.status = StepStatus::dispatched; })};
+  commit(u);
+  database.execute("UPDATE batches SET error_message='spelled so' WHERE status='Active'");
+  database.execute("UPDATE step_executions SET error_message='spelled so' WHERE status='dispatched'");
+  EXPECT_EQ(load({{What::batch, 1}}).batches.at(0).error_message, "spelled so");
+  EXPECT_EQ(load({{What::step, 2}}).steps.at(0).error_message, "spelled so");
+
+  const auto reads = store::make_reads(database.url()).value();
+  EXPECT_EQ(reads->batches({.status = BatchStatus::completed}, 0, 9)->at(0).batch.id, 2);
+  EXPECT_EQ(ids(reads->members(1, MemberStatus::failed, 0, 9).value()), Ids{2});
+  EXPECT_EQ(ids(reads->members(1, MemberStatus::active, 0, 9).value()), Ids{1});
+  EXPECT_EQ(reads->failures(1, {}, 9)->at(0).step.ref.id, 3);
+}
+
 TEST_P(RunbookOthers, WhatOthersInsertNeverMeetsAReservedId) {
   const auto insert = [&] {
     database.execute("INSERT INTO batch_members(batch_id,member_key) VALUES (1,'theirs')");

@@ -5,10 +5,13 @@
 namespace baton::runbook {
 namespace {
 
+// Other programs write Pending or PENDING: on the database of the contract those are the same word.
 template <class Enum, std::size_t n>
 std::optional<Enum> find(const std::array<std::string_view, n>& words, std::string_view word) {
   for (std::size_t i = 0; i < n; ++i)
     if (words[i] == word) return static_cast<Enum>(i);
+  for (std::size_t i = 0; i < n; ++i)
+    if (equal_ignoring_case(words[i], word)) return static_cast<Enum>(i);
   return std::nullopt;
 }
 
