@@ -62,23 +62,25 @@ enum class Mutant {
   overdue_not_noted,              // … or is not marked as applied
   init_not_rerun,                 // rerun_init is not obeyed
   // of service calls
-  call_started_twice,      // a call that runs or has ended is started
-  call_started_early,      // … before its time
-  call_ends_twice,         // a late outcome changes what has ended
-  running_call_cancelled,  // a call that is on its way is cancelled
-  call_key_ignored,        // a repeated submit makes a second call
-  agenda_forgets_rest,     // of many calls only the first are made
-  tenant_takes_all,        // one tenant has all places
-  tenant_takes_origin,     // … or all those of an origin
-  probe_not_sent,          // what was under way is in doubt though it declares a probe
-  probe_too_early,         // … or asked about while the other side is at work
-  place_given_too_early,   // more are in doubt than there are places
-  call_start_not_stored,   // a call is sent whose start is not durable
-  call_row_not_written,    // an event is not seen in what is made from it
-  call_not_told,           // who makes the calls does not hear of another time
-  damaged_row_believed,    // deciding trusts a row that is not what its events come to
-  lost_row_not_rebuilt,    // a call whose row is gone is never made
-  refused_start_forgotten, // a call that was not due after all is never made
+  call_started_twice,       // a call that runs or has ended is started
+  call_started_early,       // … before its time
+  call_ends_twice,          // a late outcome changes what has ended
+  running_call_cancelled,   // a call that is on its way is cancelled
+  call_key_ignored,         // a repeated submit makes a second call
+  agenda_forgets_rest,      // of many calls only the first are made
+  tenant_takes_all,         // one tenant has all places
+  tenant_takes_origin,      // … or all those of an origin
+  probe_not_sent,           // what was under way is in doubt though it declares a probe
+  probe_too_early,          // … or asked about while the other side is at work
+  place_given_too_early,    // more are in doubt than there are places
+  call_start_not_stored,    // a call is sent whose start is not durable
+  call_row_not_written,     // an event is not seen in what is made from it
+  call_not_told,            // who makes the calls does not hear of another time
+  damaged_row_believed,     // deciding trusts a row that is not what its events come to
+  lost_row_not_rebuilt,     // a call whose row is gone is never made
+  reservation_leaks,        // a place that was reserved for a call which is not begun is never free again
+  begun_without_place,      // a call is begun with its submission though no place is reserved for it
+  refused_start_forgotten,  // a call that was not due after all is never made
 };
 
 #ifdef BATON_MUTANTS

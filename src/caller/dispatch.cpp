@@ -36,8 +36,13 @@ std::vector<T> cut_off(std::vector<T>& all, std::size_t n) {
 
 }  // namespace
 
-Dispatch::Dispatch(Outside& outside, metrics::Registry& metrics, DispatchOptions options)
-    : outside_(outside), options_(std::move(options)), agenda_(options_.window), metrics_(metrics) {}
+Dispatch::Dispatch(Outside& outside, metrics::Registry& metrics, std::shared_ptr<Places> places,
+                   DispatchOptions options)
+    : outside_(outside),
+      places_(std::move(places)),
+      options_(std::move(options)),
+      agenda_(options_.window),
+      metrics_(metrics) {}
 
 void Dispatch::Metrics::count(std::string_view kind) {
   auto& counter = by_kind[kind];
@@ -51,6 +56,7 @@ void Dispatch::Metrics::count(std::string_view kind) {
 
 Duration Dispatch::step(Time now, Duration uptime) {
   ask_again(uptime);
+  for (const std::string& origin : places_->take_given_back()) agenda_.place_is_free(origin);
   Duration wait = look_at_clock_after;
   if (begins_ && uptime >= read_not_before_) {
     const auto done = begin_what_is_due(now, uptime);
@@ -61,6 +67,8 @@ Duration Dispatch::step(Time now, Duration uptime) {
     read_not_before_ = uptime + read_delay_;
   }
   store_outcomes();
+  // Whoever comes now must not overtake those who wait.
+  places_->grant(begins_ && has_begun_ && read_not_before_ <= uptime && !agenda_.has_backlog());
   metrics_.running.set(static_cast<std::int64_t>(open_.size()));
   if (!retries_.empty()) wait = std::min(wait, retries_.begin()->first - uptime);
   if (!begins_) return wait;
@@ -149,7 +157,7 @@ void Dispatch::send_probes(Duration uptime) {
   std::vector<Probe> waiting;
   for (Probe& probe : std::exchange(probes_, {})) {
     const bool is_early = probe.not_before > uptime && !MUTANT(probe_too_early);
-    if (is_early || take_place(probe.lane) != Place::taken) {
+    if (is_early || places_->take(probe.lane) != Place::taken) {
       waiting.push_back(std::move(probe));
       continue;
     }
@@ -189,7 +197,17 @@ void Dispatch::rebuilt(const Rebuild& asked, const CallsReply& reply) {
 
 // --- what is due
 
-void Dispatch::scheduled(DueCall call) { agenda_.add(call.lane, std::move(call.due), call.was); }
+void Dispatch::scheduled(DueCall call, Time now) {
+  if (call.begun) return begin_submitted(call.lane, *call.begun, now);
+  agenda_.add(call.lane, std::move(call.due), call.was);
+}
+
+// From here on its place is ours to leave.
+void Dispatch::begin_submitted(const call::Lane& lane, const DueCall::Begun& begun, Time now) {
+  if (begun.place) begun.place->keep();
+  open_.insert(begun.started.call.key());
+  send(lane, begun.started, begun.started.call.started_by.value_or(""), now);
+}
 
 Result<> Dispatch::look_ahead(CallReads& reads, Time now) {
   const Time soon = now + options_.look_ahead;
@@ -219,12 +237,12 @@ Result<bool> Dispatch::fill_some(CallReads& reads, Time now) {
 bool Dispatch::start_due(Time now) {
   Started start;
   start.calls =
-      agenda_.take(now, options_.starts_max, [&](const call::Lane& lane) { return take_place(lane); });
+      agenda_.take(now, options_.starts_max, [&](const call::Lane& lane) { return places_->take(lane); });
   if (start.calls.empty()) return false;
   // One that is begun already was told of late.
   std::erase_if(start.calls, [&](const auto& each) {
     const bool is_new = open_.insert(key_of(each)).second;
-    if (!is_new) leave_origin(each.first), leave_place(each.first.tenant);
+    if (!is_new) leave_origin(each.first), places_->leave_place(each.first.tenant);
     return !is_new;
   });
   start.token = options_.name + "-" + std::to_string(++next_ticket_);
@@ -235,22 +253,24 @@ bool Dispatch::start_due(Time now) {
 void Dispatch::begin(Started& asked, StartedReply& reply, Time now) {
   std::map<CallKey, StartedReply::Started*> started;
   for (StartedReply::Started& each : reply.started) started.emplace(each.call.key(), &each);
-  for (auto& [lane, due] : asked.calls) {
-    CallKey key{lane.tenant, due.id};
-    const auto it = started.find(key);
+  for (const auto& [lane, due] : asked.calls) {
+    const auto it = started.find({lane.tenant, due.id});
     if (it == started.end()) {  // it was cancelled, put off, or made already
       leave({lane, due});
       continue;
     }
-    const auto& [row, request] = *it->second;
-    metrics_.lag.observe(now - row.due_at);
-    const Ticket ticket = ++next_ticket_;
-    under_way_[ticket] = {std::move(key), lane, asked.token, false};
-    outside_.send(ticket, lane, outgoing(request));
+    send(lane, *it->second, asked.token, now);
   }
   // Another time was given to them, or the clock was set back.
   if (!MUTANT(refused_start_forgotten))
-    for (DueCall& each : reply.not_due) scheduled(std::move(each));
+    for (DueCall& each : reply.not_due) scheduled(std::move(each), now);
+}
+
+void Dispatch::send(const call::Lane& lane, const StartedCall& started, const std::string& token, Time now) {
+  metrics_.lag.observe(now - started.call.due_at);
+  const Ticket ticket = ++next_ticket_;
+  under_way_[ticket] = {started.call.key(), lane, token, false};
+  outside_.send(ticket, lane, outgoing(started.request));
 }
 
 // --- what has ended
@@ -263,7 +283,7 @@ void Dispatch::ended(Ticket ticket, const OutgoingResult& result) {
   if (result.kind == OutgoingResult::Kind::stopped && (result.may_have_left || was.is_probe)) return;
   leave_origin(was.lane);
   if (MUTANT(place_given_too_early))
-    leave_place(was.lane.tenant);
+    places_->leave_place(was.lane.tenant);
   else
     in_place_.insert(was.key);
   end(was.key, was.causation_id, was.is_probe ? settled_by(result) : outcome_of(result));
@@ -401,57 +421,23 @@ void Dispatch::ask_again(Duration uptime) {
 
 // --- places
 
-namespace {
-
-template <class Counts, class Key>
-std::size_t count_of(const Counts& counts, const Key& key) {
-  const auto it = counts.find(key);
-  return it == counts.end() ? 0 : it->second;
-}
-
-template <class Counts, class Key>
-void count_down(Counts& counts, const Key& key) {
-  const auto it = counts.find(key);
-  ENSURE(it != counts.end());
-  if (--it->second == 0) counts.erase(it);
-}
-
-}  // namespace
-
-// All share the places, and those who call an origin share its places. Nobody has more than are free.
-Place Dispatch::take_place(const call::Lane& lane) {
-  const std::size_t free = options_.places_max - taken_;
-  if (count_of(taken_by_, lane.tenant) >= free && !MUTANT(tenant_takes_all)) return Place::none_for_tenant;
-  const std::size_t free_there = options_.per_origin_max - count_of(to_origin_, lane.origin);
-  const bool may = MUTANT(tenant_takes_origin) ? free_there > 0 : count_of(in_lane_, lane) < free_there;
-  if (!may) return Place::none_for_origin;
-  ++taken_, ++taken_by_[lane.tenant], ++to_origin_[lane.origin], ++in_lane_[lane];
-  return Place::taken;
-}
-
 // It has answered, and may be asked for something else.
 void Dispatch::leave_origin(const call::Lane& lane) {
-  count_down(to_origin_, lane.origin);
-  count_down(in_lane_, lane);
+  places_->leave_origin(lane);
   agenda_.place_is_free(lane.origin);
-}
-
-void Dispatch::leave_place(const Tenant& tenant) {
-  count_down(taken_by_, tenant);
-  --taken_;
 }
 
 // It was not begun.
 void Dispatch::leave(const std::pair<call::Lane, call::Due>& call) {
   open_.erase(key_of(call));
   leave_origin(call.first);
-  leave_place(call.first.tenant);
+  places_->leave_place(call.first.tenant);
 }
 
 // It is stored as ended. What an earlier server left and no probe was sent for has no place.
 void Dispatch::close(const CallKey& key) {
   open_.erase(key);
-  if (in_place_.erase(key) > 0) leave_place(key.tenant);
+  if (in_place_.erase(key) > 0) places_->leave_place(key.tenant);
 }
 
 }  // namespace baton::caller

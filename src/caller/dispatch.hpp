@@ -4,6 +4,7 @@
 //
 //   due ─▶ (a place is free) ─▶ StartCalls is stored ─▶ sent ─▶ answered ─▶ EndCalls is stored
 //                              └───────────── in its place ─────────────────┘
+//   due when it is submitted ─▶ (a place was reserved) ─▶ stored with its start ─▶ sent ─▶ …
 //
 // Invariants: a call is sent only after its start is durable, and once; there are places_max places, so a
 // crash puts no more in doubt. A tenant has no more places than are free, in all and at an origin, so that
@@ -28,6 +29,7 @@
 
 #include "base/metrics.hpp"
 #include "caller/outcome.hpp"
+#include "caller/places.hpp"
 #include "core/call/agenda.hpp"
 #include "ports/call_reads.hpp"
 #include "ports/caller.hpp"
@@ -51,8 +53,6 @@ class Outside {
 };
 
 struct DispatchOptions {
-  std::size_t places_max = 1'024;    // calls that are begun and not stored as ended
-  std::size_t per_origin_max = 128;  // of these, on their way to one origin
   std::size_t window = 512;          // of a lane's calls that are known in memory
   std::size_t starts_max = 128;      // calls in one command: others wait for it
   std::size_t outcomes_max = 200;    // outcomes in one command
@@ -68,10 +68,11 @@ struct DispatchOptions {
 class Dispatch {
  public:
   // All of them must outlive this object.
-  Dispatch(Outside& outside, metrics::Registry& metrics, DispatchOptions options);
+  Dispatch(Outside& outside, metrics::Registry& metrics, std::shared_ptr<Places> places,
+           DispatchOptions options);
 
   // --- what happened
-  void scheduled(DueCall call);
+  void scheduled(DueCall call, Time now);
   void answered(Ticket ticket, Reply reply, Time now);
   void ended(Ticket ticket, const OutgoingResult& result);
 
@@ -79,11 +80,14 @@ class Dispatch {
   // more is to be done, unless something happens before.
   [[nodiscard]] Duration step(Time now, Duration uptime);
 
-  void begin_no_more() { begins_ = false; }
+  void begin_no_more() {
+    begins_ = false;
+    places_->grant(false);
+  }
   // Of what was begun here all is stored as ended: it can be left without putting anything in doubt.
   [[nodiscard]] bool idle() const {
     return under_way_.empty() && asked_.empty() && outcomes_.outcomes.empty() && refused_.empty() &&
-           retries_.empty();
+           retries_.empty() && places_->reserved() == 0;
   }
   // Begun and not stored as ended, by whomever.
   [[nodiscard]] std::size_t open() const { return open_.size(); }
@@ -134,6 +138,8 @@ class Dispatch {
   [[nodiscard]] Result<bool> fill_some(CallReads& reads, Time now);  // false: nothing is to be filled
   [[nodiscard]] bool start_due(Time now);
   void begin(Started& asked, StartedReply& reply, Time now);
+  void begin_submitted(const call::Lane& lane, const DueCall::Begun& begun, Time now);
+  void send(const call::Lane& lane, const StartedCall& started, const std::string& token, Time now);
   // what has ended
   void end(const call::CallKey& key, const std::string& causation_id, Outcome outcome);
   void store_outcomes();
@@ -146,9 +152,7 @@ class Dispatch {
   void give_up(const Ended& end, const std::string& why);
   void give_up(const Rebuild& rebuild, const std::string& why);
   // places
-  [[nodiscard]] call::Agenda::Place take_place(const call::Lane& lane);
   void leave_origin(const call::Lane& lane);
-  void leave_place(const Tenant& tenant);
   void leave(const std::pair<call::Lane, call::Due>& call);
   void close(const call::CallKey& key);
   void say(const std::string& what) const {
@@ -156,6 +160,7 @@ class Dispatch {
   }
 
   Outside& outside_;
+  const std::shared_ptr<Places> places_;
   const DispatchOptions options_;
   call::Agenda agenda_;
 
@@ -169,10 +174,6 @@ class Dispatch {
   std::set<call::CallKey> open_;  // begun and not stored as ended, by whomever
   std::set<call::CallKey>
       in_place_;           // of these, those that have answered and keep their place until it is stored
-  std::size_t taken_ = 0;  // places
-  std::map<Tenant, std::size_t> taken_by_;
-  std::map<std::string, std::size_t> to_origin_;  // … of those that have not answered
-  std::map<call::Lane, std::size_t> in_lane_;
   std::map<Ticket, Asked> asked_;
   std::map<Ticket, UnderWay> under_way_;
   std::vector<Probe> probes_;  // that wait for their time or for a place

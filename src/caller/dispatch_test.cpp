@@ -34,7 +34,7 @@ class World : public Outside, public support::WithoutCalls<> {
 class DispatchTest : public testing::Test {
  protected:
   static call::CallKey key(int n) { return {Tenant{"t"}, call::CallId{"call-" + std::to_string(n)}}; }
-  void due(int n) { dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {noon, key(n).id}, {}}); }
+  void due(int n) { dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {noon, key(n).id}, {}}, noon); }
   Duration step(int uptime = 0) { return dispatch_.step(noon, Duration{uptime}); }
   // What was asked for since the last look.
   template <class C>
@@ -59,7 +59,8 @@ class DispatchTest : public testing::Test {
   World world_;
   metrics::Registry metrics_;
   std::vector<std::string> log_;
-  Dispatch dispatch_{world_, metrics_, [this] {
+  std::shared_ptr<Places> places_ = std::make_shared<Places>(Places::Limits{}, "server");
+  Dispatch dispatch_{world_, metrics_, places_, [this] {
                        DispatchOptions options;
                        options.log = [this](const std::string& line) { log_.push_back(line); };
                        return options;
@@ -104,6 +105,43 @@ TEST_F(DispatchTest, WhatMayPassIsAskedForAgainWithTheSameToken) {
   EXPECT_EQ(again[0].second.started_by, first[0].second.started_by);
 }
 
+TEST_F(DispatchTest, PlacesAreReservedWhileNothingThatIsDueWaits) {
+  const call::Lane lane{Tenant{"t"}, "http://a:80"};
+  EXPECT_EQ(places_->reserve(lane), nullptr) << "what an earlier server left is not known yet";
+  (void)step();
+  EXPECT_NE(places_->reserve(lane), nullptr);
+  for (int n = 1; n <= 70; ++n) due(n);  // of 128 places of an origin a tenant has half
+  (void)step();
+  EXPECT_EQ(places_->reserve({Tenant{"u"}, "http://b:80"}), nullptr)
+      << "whoever comes now would overtake six";
+  world_.asked.clear();
+  dispatch_.begin_no_more();
+  EXPECT_EQ(places_->reserve(lane), nullptr);
+}
+
+TEST_F(DispatchTest, WhatWasBegunWithItsSubmissionIsSentAtOnceAndKeepsItsPlace) {
+  (void)step();
+  const call::Lane lane{Tenant{"t"}, "http://a:80"};
+  auto place = places_->reserve(lane);
+  ASSERT_TRUE(place);
+  EXPECT_FALSE(dispatch_.idle()) << "it may be begun";
+  const auto reply = started({place->token(), {key(1)}});
+  auto begun = std::make_shared<DueCall::Begun>(reply.started.at(0), std::move(place));
+  dispatch_.scheduled({lane, {noon, key(1).id}, {}, std::move(begun)}, noon);
+  ASSERT_EQ(world_.sent.size(), 1U);
+  EXPECT_TRUE(world_.asked.empty()) << "its start is stored";
+  EXPECT_EQ(places_->reserved(), 0U);
+  EXPECT_EQ(dispatch_.open(), 1U);
+  dispatch_.ended(world_.sent[0].first,
+                  {.kind = OutgoingResult::Kind::answered, .may_have_left = true, .status = 200});
+  (void)step(1);
+  const auto ends = take<EndCalls>();
+  ASSERT_EQ(ends.size(), 1U);
+  dispatch_.answered(ends[0].first, CallsReply{}, noon);
+  EXPECT_EQ(dispatch_.open(), 0U);
+  EXPECT_TRUE(dispatch_.idle());
+}
+
 TEST_F(DispatchTest, AtTheEndWhatHasNotLeftHasFailedAndTheRestIsLeftToTheNext) {
   (void)step();
   due(1), due(2);
@@ -140,7 +178,8 @@ TEST_F(DispatchTest, AReadThatFailsIsTriedAgainOnAnotherConnection) {
 
 TEST_F(DispatchTest, TheEndOfTimeIsFarAway) {
   (void)step();
-  dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {*from_iso("9999-12-31T23:59:59.999Z"), key(1).id}, {}});
+  dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {*from_iso("9999-12-31T23:59:59.999Z"), key(1).id}, {}},
+                      noon);
   EXPECT_EQ(step(1), Duration{1'000});
 }
 

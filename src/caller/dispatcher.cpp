@@ -14,16 +14,26 @@ constexpr Duration patience_at_the_end{2'000};  // for storing what is known
 // What the engine's and the caller's threads tell.
 struct Mail {
   std::vector<DueCall> scheduled;
+  bool is_place_given_back = false;
   std::vector<std::pair<Ticket, Reply>> answers;
   std::vector<std::pair<Ticket, OutgoingResult>> results;
-  [[nodiscard]] bool empty() const { return scheduled.empty() && answers.empty() && results.empty(); }
+  [[nodiscard]] bool empty() const {
+    return scheduled.empty() && !is_place_given_back && answers.empty() && results.empty();
+  }
 };
 
 }  // namespace
 
 struct Dispatcher::State final : Outside, std::enable_shared_from_this<State> {
-  State(Inbox& i, const Clock& c, Caller& k, OpenReads r, metrics::Registry& m, DispatchOptions o)
-      : inbox(i), clock(c), caller(k), open_reads(std::move(r)), metrics(m), options(std::move(o)) {}
+  State(Inbox& i, const Clock& c, Caller& k, OpenReads r, metrics::Registry& m, std::shared_ptr<Places> p,
+        DispatchOptions o)
+      : inbox(i),
+        clock(c),
+        caller(k),
+        open_reads(std::move(r)),
+        metrics(m),
+        places(std::move(p)),
+        options(std::move(o)) {}
 
   void ask(Ticket ticket, Command command) override;
   void send(Ticket ticket, const call::Lane& lane, OutgoingRequest request) override;
@@ -43,6 +53,7 @@ struct Dispatcher::State final : Outside, std::enable_shared_from_this<State> {
   Caller& caller;
   const OpenReads open_reads;
   metrics::Registry& metrics;
+  const std::shared_ptr<Places> places;
   const DispatchOptions options;
   std::thread thread;
   std::unique_ptr<Reads> connection;  // of the thread
@@ -73,7 +84,7 @@ void Dispatcher::State::send(Ticket ticket, const call::Lane& lane, OutgoingRequ
 }
 
 void Dispatcher::State::tell(Dispatch& dispatch, Mail news) const {
-  for (DueCall& each : news.scheduled) dispatch.scheduled(std::move(each));
+  for (DueCall& each : news.scheduled) dispatch.scheduled(std::move(each), clock.now());
   for (auto& [ticket, result] : news.results) dispatch.ended(ticket, result);
   for (auto& [ticket, reply] : news.answers) dispatch.answered(ticket, std::move(reply), clock.now());
 }
@@ -86,7 +97,7 @@ Result<CallReads*> Dispatcher::State::reads() {
 }
 
 void Dispatcher::State::run() {
-  Dispatch dispatch(*this, metrics, options);
+  Dispatch dispatch(*this, metrics, places, options);
   const auto began = Steady::now();
   const auto uptime = [&] { return std::chrono::duration_cast<Duration>(Steady::now() - began); };
   std::optional<Duration> give_up_at;
@@ -125,9 +136,13 @@ void Dispatcher::State::run() {
 // --- from outside
 
 Dispatcher::Dispatcher(Inbox& inbox, const Clock& clock, Caller& caller, OpenReads open_reads,
-                       metrics::Registry& metrics, DispatchOptions options)
-    : state_(std::make_shared<State>(inbox, clock, caller, std::move(open_reads), metrics,
-                                     std::move(options))) {}
+                       metrics::Registry& metrics, std::shared_ptr<Places> places, DispatchOptions options)
+    : state_(std::make_shared<State>(inbox, clock, caller, std::move(open_reads), metrics, std::move(places),
+                                     std::move(options))) {
+  state_->places->when_given_back([to = std::weak_ptr(state_)] {
+    if (const auto state = to.lock()) state->post([](Mail& mail) { mail.is_place_given_back = true; });
+  });
+}
 
 Dispatcher::~Dispatcher() { stop(); }
 

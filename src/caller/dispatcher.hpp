@@ -17,7 +17,7 @@ class Dispatcher {
 
   // All of them must outlive this object.
   Dispatcher(Inbox& inbox, const Clock& clock, Caller& caller, OpenReads open_reads,
-             metrics::Registry& metrics, DispatchOptions options);
+             metrics::Registry& metrics, std::shared_ptr<Places> places, DispatchOptions options);
   ~Dispatcher();  // stops
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -27,7 +27,7 @@ class Dispatcher {
   // is under way even then is left to the next server, as after a crash.
   void stop();
 
-  // Calls have been given a time. Thread-safe, never blocks; before start() too.
+  // Calls have been given a time, or are begun already. Thread-safe, never blocks; before start() too.
   void scheduled(std::vector<DueCall> calls);
 
  private:

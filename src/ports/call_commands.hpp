@@ -2,8 +2,11 @@
 #pragma once
 
 #include <expected>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/call/agenda.hpp"
@@ -11,6 +14,27 @@
 #include "ports/refusal.hpp"
 
 namespace baton {
+
+// A place that is reserved for a call which is due at once: its start is stored with its submission, and
+// whoever makes the calls is handed it and keeps the place. One that was dropped instead is free again.
+// `settle` is told once which of both it was, on the thread of the last one who had it.
+class CallPlace {
+ public:
+  CallPlace(std::string token, std::function<void(bool is_kept)> settle)
+      : token_(std::move(token)), settle_(std::move(settle)) {}
+  ~CallPlace() {
+    if (settle_) settle_(false);
+  }
+  CallPlace(const CallPlace&) = delete;
+  CallPlace& operator=(const CallPlace&) = delete;
+
+  void keep() { std::exchange(settle_, {})(true); }
+  [[nodiscard]] const std::string& token() const { return token_; }  // the causation of the start
+
+ private:
+  const std::string token_;
+  std::function<void(bool)> settle_;
+};
 
 // A call as somebody wants it made.
 struct NewCall {
@@ -25,6 +49,7 @@ struct NewCall {
   std::string request_hash;    // with a key: of what was asked for
   std::string correlation_id;  // empty: the id of the call
   std::string causation_id;
+  std::shared_ptr<CallPlace> place;  // none: it waits for one
 };
 
 // All of them or, if the store fails, none; each is answered by itself.
@@ -85,18 +110,26 @@ struct CallReply {
 struct CallsReply {  // one for each, in order
   std::vector<std::expected<CallReply, Refused>> calls;
 };
+// A call that is begun: it is to be sent.
+struct StartedCall {
+  call::Call call;
+  call::Request request;
+};
 // A call that has been given a time, for whoever makes the calls.
 struct DueCall {
   call::Lane lane;
   call::Due due;
   std::optional<Time> was;  // the time that it had before
+  // It was begun in the same commit, in this place, and is to be sent.
+  struct Begun {
+    StartedCall started;
+    std::shared_ptr<CallPlace> place;
+  };
+  std::shared_ptr<Begun> begun = nullptr;
 };
 
 struct StartedReply {
-  struct Started {
-    call::Call call;
-    call::Request request;
-  };
+  using Started = StartedCall;
   std::vector<Started> started;
   std::vector<DueCall> not_due;  // these still wait; those that are in neither are over, or run
 };

@@ -105,6 +105,7 @@ struct Server::State {
   std::unique_ptr<worker::Builtin> builtin;
   std::unique_ptr<DataSources> sources;
   std::unique_ptr<caller::HttpCaller> caller;
+  std::unique_ptr<caller::ReservingInbox> reserving;  // in front of the engine, if calls are made
   std::mutex calls_mutex;
   std::unique_ptr<caller::Dispatcher> dispatcher;  // under the mutex
   std::mutex scheduler_mutex;
@@ -150,12 +151,15 @@ Result<> Server::State::start_calls() {
     options.first_byte_timeout = std::chrono::seconds{config.calls_first_byte_seconds};
   TRY_ASSIGN(caller, caller::HttpCaller::start(std::move(options)));
   std::random_device random;  // no two servers have the same name, though the clock be set
+  const std::string name = "server-" + uuid7(clock.now(), random(), random());
+  const auto places = std::make_shared<caller::Places>(
+      caller::Places::Limits{.places_max = config.calls_max, .per_origin_max = config.calls_per_origin},
+      name);
+  reserving = std::make_unique<caller::ReservingInbox>(*engine, clock, places);
   auto made = std::make_unique<caller::Dispatcher>(
-      *engine, clock, *caller, [url = config.store] { return store::make_reads(url); }, metrics,
-      caller::DispatchOptions{.places_max = config.calls_max,
-                              .per_origin_max = config.calls_per_origin,
-                              .patience = std::chrono::seconds{config.calls_drain_seconds},
-                              .name = "server-" + uuid7(clock.now(), random(), random()),
+      *engine, clock, *caller, [url = config.store] { return store::make_reads(url); }, metrics, places,
+      caller::DispatchOptions{.patience = std::chrono::seconds{config.calls_drain_seconds},
+                              .name = name,
                               .log = [](const std::string& what) { spdlog::warn("{}", what); }});
   const std::scoped_lock lock(calls_mutex);
   dispatcher = std::move(made);
@@ -243,7 +247,8 @@ Result<> Server::State::start_http(http::Access access) {
   options.loopback = config.listen.is_loopback();
   options.body_bytes_max = config.body_max;
   options.connections_max = config.connections_max;
-  http = std::make_unique<http::Server>(options, *engine, *reads, metrics, clock,
+  Inbox& inbox = reserving ? static_cast<Inbox&>(*reserving) : *engine;
+  http = std::make_unique<http::Server>(options, inbox, *reads, metrics, clock,
                                         [engine = engine.get()] { return engine->ready(); });
   TRY_ASSIGN(port, http->listen(config.listen.host, config.listen.port));
   io = std::thread([this] { http->run(); });

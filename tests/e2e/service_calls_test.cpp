@@ -25,6 +25,54 @@ TEST_F(ServiceCalls, AreMadeOnceAtTheirTime) {
   EXPECT_GE(first_seen_["/a"], due);
 }
 
+TEST_F(ServiceCalls, ThatAreDueBeginInTheCommitThatStoresThem) {
+  Server server(options(data_.path(), {"--calls-max", "4"}));
+  auto client = server.client();
+  ended(client, submit(client, call("/first"), "warm"), "warm");  // by now whoever makes the calls has begun
+  const Answer made = ask(client, "POST", calls(), json::serialize(call("/hold-1")));
+  EXPECT_EQ(made.text("status"), "Running") << json::serialize(made.body);
+  // Two of four places are the tenant's: the third call has none.
+  EXPECT_EQ(ask(client, "POST", calls(), json::serialize(call("/hold-2"))).text("status"), "Running");
+  const Answer waits = ask(client, "POST", calls(), json::serialize(call("/hold-3")));
+  EXPECT_EQ(waits.text("status"), "Scheduled") << json::serialize(waits.body);
+  ASSERT_TRUE(wait_for_seen(3));
+  EXPECT_EQ(seen("/hold-3"), 0);
+  submit(client, call("/hold-4"), "zeta");
+  ASSERT_TRUE(wait_for_seen(4)) << "another tenant has a place";
+  let_go();
+  const Answer done = ended(client, made.text("serviceCallId"));
+  EXPECT_EQ(types(done), "ServiceCallSubmitted ServiceCallScheduled ExecutionStarted ExecutionSucceeded");
+  EXPECT_EQ(done.text("startedAt"), done.text("submittedAt"));
+  EXPECT_EQ(ended(client, waits.text("serviceCallId")).text("status"), "Succeeded");
+  for (const char* path : {"/first", "/hold-1", "/hold-2", "/hold-3", "/hold-4"})
+    EXPECT_EQ(seen(path), 1) << path;
+}
+
+TEST_F(ServiceCalls, ThatAreSubmittedAgainKeepNoPlace) {
+  Server server(options(data_.path(), {"--calls-max", "2"}));
+  auto client = server.client();
+  json::object body = call("/k");
+  body["idempotencyKey"] = "k";
+  ended(client, submit(client, body));
+  for (int i = 0; i < 5; ++i) submit(client, body);
+  EXPECT_EQ(ended(client, submit(client, call("/after"))).text("status"), "Succeeded");
+  EXPECT_EQ(seen("/k"), 1);
+}
+
+TEST_F(ServiceCalls, MayNameTheTenantOfThePath) {
+  Server server(options(data_.path()));
+  auto client = server.client();
+  json::object body = call("/t", now() + 1h);
+  body["tenantId"] = "acme";
+  EXPECT_EQ(submit(client, body).size(), 36U);
+  body["tenantId"] = "other";
+  const Answer wrong = ask(client, "POST", calls(), json::serialize(body));
+  EXPECT_EQ(wrong.status, 422);
+  EXPECT_NE(json::serialize(wrong.body).find("'other', but the path is for 'acme'"), std::string::npos)
+      << json::serialize(wrong.body);
+  EXPECT_EQ(ask(client, "POST", calls() + ":batch", "[" + json::serialize(body) + "]").status, 422);
+}
+
 TEST_F(ServiceCalls, TellOfWhichSortAFailureIs) {
   Server server(options(data_.path()));
   auto client = server.client();

@@ -200,15 +200,16 @@ void CallWorld::start() {
   told_.clear();
   wake_at_.reset();
   caller::DispatchOptions dispatch;
-  dispatch.places_max = places_max;
-  dispatch.per_origin_max = per_origin_max;
   dispatch.window = 2;
   dispatch.starts_max = 3;
   dispatch.outcomes_max = 3;
   dispatch.events_looked_at = 20;
   dispatch.look_after = Duration{random_.between(1, 200)};
   dispatch.name = "life-" + std::to_string(life_);
-  dispatch_ = std::make_unique<caller::Dispatch>(static_cast<caller::Outside&>(*this), metrics_, dispatch);
+  places_ =
+      std::make_shared<caller::Places>(caller::Places::Limits{places_max, per_origin_max}, dispatch.name);
+  dispatch_ =
+      std::make_unique<caller::Dispatch>(static_cast<caller::Outside&>(*this), metrics_, places_, dispatch);
 }
 
 // In order: what is idle can be left without any doubt.
@@ -229,6 +230,7 @@ void CallWorld::die() {
   ++life_;
   ++restarts_;
   dispatch_.reset();
+  places_.reset();
   writer_.reset();
   store_.reset();
   for (const auto& [key, status] : statuses())
@@ -256,6 +258,8 @@ void CallWorld::client() {
   const auto what = random_.below(10);
   if (what < 1)  // many at once
     for (int i = 0; i < 8; ++i) submit(clock_.at + 2s);
+  else if (what < 2)  // … and at once
+    for (int i = 0; i < 4; ++i) submit(clock_.at);
   else if (what < 6 || submitted_.empty())
     submit(clock_.at + Duration{random_.between(-5'000, 250'000)});
   else if (what < 8)
@@ -279,10 +283,22 @@ void CallWorld::submit(Time due) {
   if (random_.chance(0.3)) wanted.idempotency_key = "key-" + std::to_string(next_id_);
   wanted.request_hash = "hash";
   submitted_.push_back(wanted);
-  tell_engine(SubmitCalls{{wanted}}, [this, wanted](const Reply& reply) {
+  submit(wanted, [this, wanted](const Reply& reply) {
     if (const auto* made = std::get_if<CallsReply>(&reply); made && wanted.idempotency_key)
       acknowledged_.try_emplace({wanted.key.tenant, *wanted.idempotency_key},
                                 made->calls.at(0)->call.service_call_id);
+  });
+}
+
+// Whoever submits what is due reserves a place, and the engine hears of it a little later; or never.
+void CallWorld::submit(NewCall wanted, Then then) {
+  if (places_ && *wanted.due_at <= clock_.at)
+    wanted.place = places_->reserve({wanted.key.tenant, wanted.origin});
+  if (wanted.place && random_.chance(0.05)) return;
+  if (!wanted.place || random_.chance(0.5))
+    return tell_engine(SubmitCalls{{std::move(wanted)}}, std::move(then));
+  if_alive(Duration{random_.between(0, 20)}, [this, wanted = std::move(wanted), then = std::move(then)] {
+    tell_engine(SubmitCalls{{wanted}}, then);
   });
 }
 
@@ -309,7 +325,7 @@ void CallWorld::meddle() {
     NewCall again = chosen;
     again.key.id = call::CallId{"call-" + std::to_string(10'000 + ++next_id_)};
     name_request(again);
-    tell_engine(SubmitCalls{{again}}, [this, again](const Reply& reply) {
+    submit(again, [this, again](const Reply& reply) {
       const auto* made = std::get_if<CallsReply>(&reply);
       if (!made) return;
       const auto& is = made->calls.at(0)->call.service_call_id;
@@ -357,7 +373,7 @@ void CallWorld::ask(caller::Ticket ticket, Command command) {
 }
 
 void CallWorld::tell_scheduled() {
-  for (; !told_.empty(); told_.pop_front()) dispatch_->scheduled(told_.front());
+  for (; !told_.empty(); told_.pop_front()) dispatch_->scheduled(told_.front(), clock_.at);
 }
 
 Result<CallReads*> CallWorld::reads() {

@@ -48,6 +48,7 @@ class CallWorld final : caller::Outside {
   // clients
   void client();
   void submit(Time due);
+  void submit(NewCall wanted, Then then);
   void change(const call::CallKey& key);
   void damage(const call::CallKey& key);
   void meddle();  // says again what was said before, or what must be refused
@@ -87,6 +88,7 @@ class CallWorld final : caller::Outside {
   std::unique_ptr<support::MemoryStore> store_;
   std::unique_ptr<engine::Writer> writer_;
   std::unique_ptr<StoredCalls> stored_;
+  std::shared_ptr<caller::Places> places_;
   std::unique_ptr<caller::Dispatch> dispatch_;
   std::deque<DueCall> told_;
 

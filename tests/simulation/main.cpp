@@ -127,6 +127,8 @@ constexpr std::array mutants{
     NamedMutant{Mutant::call_row_not_written, "call_row_not_written"},
     NamedMutant{Mutant::damaged_row_believed, "damaged_row_believed"},
     NamedMutant{Mutant::lost_row_not_rebuilt, "lost_row_not_rebuilt"},
+    NamedMutant{Mutant::reservation_leaks, "reservation_leaks"},
+    NamedMutant{Mutant::begun_without_place, "begun_without_place"},
     NamedMutant{Mutant::call_not_told, "call_not_told"},
     NamedMutant{Mutant::tenant_takes_all, "tenant_takes_all"},
     NamedMutant{Mutant::tenant_takes_origin, "tenant_takes_origin"},

@@ -66,6 +66,10 @@ class Agenda {
   [[nodiscard]] std::vector<std::pair<Lane, Due>> take(Time now, std::size_t limit,
                                                        const std::function<Place(const Lane&)>& place);
   void place_is_free(const std::string& origin);
+  // Something that is due waits for a place, or may: the store has not been asked.
+  [[nodiscard]] bool has_backlog() const {
+    return !ready_.empty() || !held_.empty() || !blocked_.empty() || !asking_.empty();
+  }
   // When there may be something to take next, unless a place is what is waited for.
   [[nodiscard]] std::optional<Time> next_due() const;
 

@@ -107,6 +107,15 @@ void Calls::record(Slot& slot, const call::Event& event, const std::string& caus
   writes_.events_new.push_back(std::move(fact));
 }
 
+// There is a place for it, so its start need not be asked for. What was given a time last is this call.
+void Calls::begin_at_once(Slot& slot, const NewCall& wanted) {
+  const auto event = call::start(slot.call, now_);
+  if (!event) return;  // the clock was set back
+  record(slot, *event, wanted.place ? wanted.place->token() : "");
+  scheduled_.back().begun =
+      std::make_shared<DueCall::Begun>(StartedCall{slot.call, requests_.at(wanted.key)}, wanted.place);
+}
+
 std::expected<CallReply, Refused> Calls::submit(const NewCall& wanted, std::optional<std::string> repeat_of) {
   if (const auto* there = find(wanted.key)) return CallReply{there->call, false};
   if (wanted.idempotency_key && !MUTANT(call_key_ignored)) {
@@ -138,6 +147,7 @@ std::expected<CallReply, Refused> Calls::submit(const NewCall& wanted, std::opti
   request.service_call_id = wanted.key.id;
   requests_.try_emplace(wanted.key, request);
   writes_.requests_new.push_back(std::move(request));
+  if (wanted.place || MUTANT(begun_without_place)) begin_at_once(slot, wanted);
   for (const std::string& tag : wanted.tags)
     writes_.tags_new.push_back({wanted.key.tenant, tag, wanted.key.id});
   return CallReply{slot.call, true};

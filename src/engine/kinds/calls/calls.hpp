@@ -46,6 +46,7 @@ class Calls {
 
   Slot* find(const call::CallKey& key);
   void record(Slot& slot, const call::Event& event, const std::string& causation_id);
+  void begin_at_once(Slot& slot, const NewCall& wanted);
   std::expected<CallReply, Refused> submit(const NewCall& wanted, std::optional<std::string> repeat_of);
 
   const Time now_;
