@@ -81,6 +81,13 @@ enum class Mutant {
   reservation_leaks,        // a place that was reserved for a call which is not begun is never free again
   begun_without_place,      // a call is begun with its submission though no place is reserved for it
   refused_start_forgotten,  // a call that was not due after all is never made
+  // of the feed
+  feed_before_commit,      // a change is told that is not durable
+  feed_forgets_unknown,    // a commit of unknown outcome that happened is not told
+  feed_tells_lost_commit,  // … or one that did not happen is
+  feed_skips_batches,      // nothing is told of batches
+  feed_tells_old_status,   // the status of a job before it ended is told
+  feed_skips_calls,        // the start of a call is not told
 };
 
 #ifdef BATON_MUTANTS

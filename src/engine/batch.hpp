@@ -62,6 +62,7 @@ class Batch final : public TaskSource {
   // Commands that this batch had no room for.
   [[nodiscard]] std::vector<Item> take_deferred() { return std::exchange(deferred_, {}); }
   [[nodiscard]] std::vector<Timer> take_timers() { return std::exchange(timers_, {}); }
+  void add_effect(Effect effect) { effects_.push_back(std::move(effect)); }
   [[nodiscard]] Effects take_effects() { return std::exchange(effects_, {}); }
 
   [[nodiscard]] std::size_t items_count() const { return items_.size(); }

@@ -10,6 +10,7 @@
 
 #include "base/metrics.hpp"
 #include "ports/commands.hpp"
+#include "ports/feed.hpp"
 #include "ports/store.hpp"
 #include "ports/subject.hpp"
 
@@ -74,6 +75,12 @@ struct MatchAllAt {
   Time at{};
 };
 
+// What the commit changed, for the feed.
+struct Changed {
+  std::int64_t commit_number = 0;
+  Changes changes;
+};
+
 // Service calls have a time now: whoever makes them should know.
 struct CallsScheduled {
   std::vector<DueCall> calls;
@@ -87,7 +94,7 @@ struct Count {
 };
 
 using Effect = std::variant<Answer, Await, Ended, HandOut, Enqueue, MatchAgain, WorkerBeat, WorkerReported,
-                            MatchAllAt, CallsScheduled, RunbooksChanged, Count>;
+                            MatchAllAt, Changed, CallsScheduled, RunbooksChanged, Count>;
 static_assert(std::is_nothrow_move_constructible_v<Effect>);  // or a list of them that grows copies every reply
 using Effects = std::vector<Effect>;
 

@@ -9,6 +9,7 @@
 #include "core/runbook/machine/machine.hpp"
 #include "core/workflow/machine/machine.hpp"
 #include "ports/call_commands.hpp"
+#include "ports/feed.hpp"
 
 namespace baton::engine {
 
@@ -24,6 +25,7 @@ struct WriterOptions {
   bool adopt_jobs = false;            // at start: take over what another orchestrator has given out
   int walks_max = 1;                  // chunks of members of runbooks in one batch
   std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
+  Feed* feed = nullptr;               // is told what each commit changed
   std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
   std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
   std::function<void(const std::string&)> unreadable;  // a row of runbooks that cannot be worked with, once for each

@@ -18,6 +18,7 @@ void Writer::perform(Effects effects) {
                    [&](WorkerReported& e) {
                      matching_.workers().reported(e.tenant, e.worker, e.task_id, e.completed, now);
                    },
+                   [&](Changed& e) { tell_feed(std::move(e)); },
                    [&](CallsScheduled& e) {
                      if (options_.calls_scheduled) options_.calls_scheduled(std::move(e.calls));
                    },

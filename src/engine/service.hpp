@@ -16,11 +16,13 @@
 #include "base/result.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
+#include "ports/feed.hpp"
 #include "ports/store.hpp"
 
 namespace baton::engine {
 
 struct Options {
+  Feed* feed = nullptr;  // is told what each commit changed; must outlive the service
   std::size_t inbox_max = 16'384;                        // commands waiting; one more is refused
   std::size_t inbox_bytes_max = std::size_t{256} << 20;  // and what they carry
   std::size_t batch_min = 128, batch_max = 4'096;        // commands in one transaction

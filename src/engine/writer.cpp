@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/mutant.hpp"
+#include "engine/feed.hpp"
 #include "engine/kinds/kinds.hpp"
 
 namespace baton::engine {
@@ -43,6 +44,9 @@ Result<> Writer::open() {
     perform(std::move(held.effects));
     matching_.match_all();
   } else {
+    if (MUTANT(feed_tells_lost_commit))
+      for (Effect& effect : held.effects)
+        if (auto* changed = std::get_if<Changed>(&effect)) tell_feed(std::move(*changed));
     run(std::move(held.items));
   }
   return {};
@@ -153,9 +157,13 @@ Result<> Writer::commit(Batch& batch) {
   const WriteSet writes = batch.write(number);
   if (writes.empty()) return {};
 
+  if (MUTANT(feed_before_commit)) tell_feed({number, changes_of(writes)});
   const Time before = clock_.now();
   const auto started = std::chrono::steady_clock::now();
   const Result<> done = store_.commit(writes, number);
+  const bool may_have_happened = done || done.error().code == Code::unknown;
+  if (options_.feed && may_have_happened && !MUTANT(feed_before_commit))
+    batch.add_effect(Changed{number, changes_of(writes)});
   if (metrics_.commit_seconds) metrics_.commit_seconds->observe(std::chrono::steady_clock::now() - started);
   if (done) {
     last_commit_ = number;
@@ -186,6 +194,12 @@ void Writer::count(const Batch& batch, Effects& effects) const {
   engine::count(effects, metrics_.postponed, batch.is_put_off() ? 1 : 0);
 }
 
+void Writer::tell_feed(Changed changed) {
+  if (!options_.feed || changed.changes.empty()) return;
+  options_.feed->publish(
+      {.number = changed.commit_number, .at = clock_.now(), .changes = std::move(changed.changes)});
+}
+
 // ---- what goes wrong
 
 void Writer::hold(Batch& batch, const Error& error) {
@@ -194,6 +208,8 @@ void Writer::hold(Batch& batch, const Error& error) {
   Effects effects = batch.take_effects();
   count(batch, effects);
   held_ = Held{last_commit_ + 1, std::move(effects), batch.take_items()};
+  if (MUTANT(feed_forgets_unknown))
+    std::erase_if(held_->effects, [](const Effect& effect) { return std::holds_alternative<Changed>(effect); });
   forget();
 }
 

@@ -66,6 +66,7 @@ class Writer {
   [[nodiscard]] Result<> commit(Batch& batch);
   void release(Batch& batch);
   void perform(Effects effects);
+  void tell_feed(Changed changed);
   void hold(Batch& batch, const Error& error);
   [[nodiscard]] Line divide(Batch& batch, Code why);
   void refuse(Batch& batch, const Error& error);

@@ -29,7 +29,11 @@ OptionalJson attempt_data(const NodeState& state) {
 Json error_data(const std::string& error) { return Json{"{\"error\":" + quoted(error) + "}"}; }
 
 void Decision::event(EventType type, const NodeState* node, OptionalJson data) {
-  Event e{.job_id = run_.job.job_id, .event_type = type, .event_data = std::move(data), .created_at = now_};
+  Event e{.job_id = run_.job.job_id,
+          .event_type = type,
+          .event_data = std::move(data),
+          .created_at = now_,
+          .tenant = run_.job.tenant};
   if (node) e.node_id = node->node_id;
   journal_.events.push_back(std::move(e));
 }

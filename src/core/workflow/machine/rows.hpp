@@ -139,6 +139,7 @@ struct Event {
   std::optional<std::string> node_id;
   OptionalJson event_data;
   Time created_at{};
+  Tenant tenant;  // not a column: of the job, for the feed
 };
 
 // dag_timers, key (due, job_id, node_id). One per node at most; the row's timer_due names it. due is Unix

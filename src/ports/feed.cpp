@@ -1,0 +1,154 @@
+#include "ports/feed.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace baton {
+namespace {
+
+constexpr std::array<std::string_view, 8> subjects = {"none",  "workflow",  "job",  "runbook",
+                                                      "batch", "execution", "call", "queue"};
+static_assert(subjects.size() == static_cast<std::size_t>(Subject::Type::queue) + 1);
+
+// A change is: its flags; subject, tenant and id unless they are those of the change before; what; then what the
+// flags say is there. Texts and numbers have a variable length.
+enum Flag : std::uint8_t {
+  same_subject = 1,
+  has_status = 2,
+  has_node = 4,
+  has_workflow = 8,
+  has_version = 16,
+  has_runbook = 32,
+};
+
+void put_number(std::string& out, std::uint64_t value) {
+  while (value >= 0x80) {
+    out += static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  out += static_cast<char>(value);
+}
+
+std::uint64_t take_number(std::string_view& rest) {
+  std::uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<std::uint8_t>(rest.front());
+    rest.remove_prefix(1);
+    value |= std::uint64_t{byte & 0x7fU} << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+std::string_view take_text(std::string_view& rest) {
+  const std::size_t size = take_number(rest);
+  const std::string_view text = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return text;
+}
+
+}  // namespace
+
+std::string_view name(Subject::Type subject) { return subjects[static_cast<std::size_t>(subject)]; }
+
+Changes::Range Changes::put(std::string_view text) {
+  put_number(data_, text.size());
+  const Range range{data_.size(), text.size()};
+  data_ += text;
+  return range;
+}
+
+void Changes::add(const Change& change) {
+  const bool same =
+      count_ > 0 && subject_ == change.subject && is(id_, change.id) && is(tenant_, change.tenant);
+  int flags = same ? same_subject : 0;
+  if (!change.status.empty()) flags |= has_status;
+  if (!change.node.empty()) flags |= has_node;
+  if (!change.workflow_id.empty()) flags |= has_workflow;
+  if (change.version != 0) flags |= has_version;
+  if (change.runbook_id != 0) flags |= has_runbook;
+  data_ += static_cast<char>(flags);
+  if (!same) {
+    data_ += static_cast<char>(change.subject);
+    subject_ = change.subject;
+    tenant_ = put(change.tenant);
+    id_ = put(change.id);
+  }
+  (void)put(change.what);
+  if (flags & has_status) (void)put(change.status);
+  if (flags & has_node) (void)put(change.node);
+  if (flags & has_workflow) (void)put(change.workflow_id);
+  if (flags & has_version) put_number(data_, static_cast<std::uint64_t>(change.version));
+  if (flags & has_runbook) put_number(data_, static_cast<std::uint64_t>(change.runbook_id));
+  ++count_;
+}
+
+bool Changes::Reader::next(Change& change) {
+  if (rest_.empty()) return false;
+  const int flags = rest_.front();
+  rest_.remove_prefix(1);
+  Change read;
+  if (flags & same_subject) {
+    read.subject = last_.subject, read.tenant = last_.tenant, read.id = last_.id;
+  } else {
+    read.subject = static_cast<Subject::Type>(rest_.front());
+    rest_.remove_prefix(1);
+    read.tenant = take_text(rest_);
+    read.id = take_text(rest_);
+  }
+  read.what = take_text(rest_);
+  if (flags & has_status) read.status = take_text(rest_);
+  if (flags & has_node) read.node = take_text(rest_);
+  if (flags & has_workflow) read.workflow_id = take_text(rest_);
+  if (flags & has_version) read.version = static_cast<std::int64_t>(take_number(rest_));
+  if (flags & has_runbook) read.runbook_id = static_cast<std::int64_t>(take_number(rest_));
+  last_ = change = read;
+  return true;
+}
+
+void Feed::publish(CommitRecord record) {
+  if (record.changes.bytes() > limits_.record_bytes_max) {
+    record.changes = {};
+    record.is_whole = false;
+  }
+  auto kept = std::make_shared<const CommitRecord>(std::move(record));
+  const std::scoped_lock lock(mutex_);
+  last_ = kept->number;
+  bytes_ += kept->changes.bytes() + sizeof(CommitRecord);
+  records_.push_back(std::move(kept));
+  while (bytes_ > limits_.bytes_max || records_.size() > limits_.records_max) {
+    gone_ = records_.front()->number;
+    bytes_ -= records_.front()->changes.bytes() + sizeof(CommitRecord);
+    records_.pop_front();
+  }
+  for (const auto& wake : wakes_) wake();
+}
+
+std::int64_t Feed::last() const {
+  const std::scoped_lock lock(mutex_);
+  return last_;
+}
+
+bool Feed::reaches(std::int64_t number) const {
+  const std::scoped_lock lock(mutex_);
+  return number >= gone_;
+}
+
+std::optional<std::vector<Record>> Feed::after(std::int64_t number) const {
+  const std::scoped_lock lock(mutex_);
+  if (number < gone_) return std::nullopt;
+  const auto first =
+      std::ranges::upper_bound(records_, number, {}, [](const Record& record) { return record->number; });
+  return std::vector<Record>(first, records_.end());
+}
+
+std::unique_ptr<Feed::Subscription> Feed::subscribe(std::function<void()> wake) {
+  const std::scoped_lock lock(mutex_);
+  return std::unique_ptr<Subscription>(new Subscription(*this, wakes_.insert(wakes_.end(), std::move(wake))));
+}
+
+Feed::Subscription::~Subscription() {
+  const std::scoped_lock lock(feed_.mutex_);
+  feed_.wakes_.erase(place_);
+}
+
+}  // namespace baton

@@ -1,0 +1,97 @@
+#include "ports/feed.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton {
+namespace {
+
+CommitRecord record(std::int64_t number, std::string_view id = "j") {
+  CommitRecord made{.number = number};
+  made.changes.add({.subject = Subject::Type::job, .tenant = "t", .id = id, .what = "job_started"});
+  return made;
+}
+
+std::vector<std::int64_t> numbers(const std::vector<Record>& records) {
+  std::vector<std::int64_t> found;
+  for (const Record& each : records) found.push_back(each->number);
+  return found;
+}
+
+TEST(Feed, ChangesReadBackAsTheyWereAdded) {
+  const std::string large(70'000, 'x');
+  const std::vector<Change> added{
+      {.subject = Subject::Type::job,
+       .tenant = "t",
+       .id = "j",
+       .what = "node_completed",
+       .status = "RUNNING",
+       .node = "n",
+       .workflow_id = "w",
+       .version = 300},
+      {.subject = Subject::Type::job, .tenant = "t", .id = "j", .what = "job_completed", .status = "COMPLETED"},
+      {.subject = Subject::Type::job, .tenant = "u", .id = "j", .what = "job_started"},
+      {.subject = Subject::Type::batch, .tenant = "u", .id = "j", .what = "changed", .runbook_id = 1LL << 40},
+      {.subject = Subject::Type::queue, .tenant = "", .id = large, .what = "changed"},
+  };
+  Changes changes;
+  for (const Change& each : added) changes.add(each);
+  EXPECT_EQ(changes.count(), added.size());
+  Changes::Reader reader(changes);
+  Change read;
+  for (const Change& each : added) {
+    ASSERT_TRUE(reader.next(read));
+    EXPECT_EQ(read, each) << each.what;
+  }
+  EXPECT_FALSE(reader.next(read));
+}
+
+TEST(Feed, AReaderResumesAfterTheNumberThatItHasSeen) {
+  Feed feed;
+  EXPECT_EQ(feed.last(), 0);
+  for (const int number : {3, 4, 7}) feed.publish(record(number));
+  EXPECT_EQ(feed.last(), 7);
+  EXPECT_EQ(numbers(*feed.after(0)), (std::vector<std::int64_t>{3, 4, 7}));
+  EXPECT_EQ(numbers(*feed.after(3)), (std::vector<std::int64_t>{4, 7}));
+  EXPECT_EQ(numbers(*feed.after(5)), (std::vector<std::int64_t>{7}));
+  EXPECT_TRUE(feed.after(7)->empty());
+}
+
+TEST(Feed, WhatIsTooOldIsToldToBeGone) {
+  Feed feed("s", {.records_max = 2});
+  for (const int number : {3, 4, 7}) feed.publish(record(number));
+  EXPECT_FALSE(feed.after(2));
+  EXPECT_EQ(numbers(*feed.after(3)), (std::vector<std::int64_t>{4, 7}));
+}
+
+TEST(Feed, BytesAreBounded) {
+  Feed feed("s", {.bytes_max = 10'000, .record_bytes_max = 5'000});
+  for (int number = 1; number <= 100; ++number) feed.publish(record(number, std::string(2'000, 'x')));
+  const auto kept = feed.after(97);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->size(), 3U);
+  EXPECT_FALSE(feed.after(90));
+}
+
+TEST(Feed, ARecordThatIsTooLargeOnlySaysThatSomethingChanged) {
+  Feed feed("s", {.record_bytes_max = 100});
+  feed.publish(record(1, std::string(200, 'x')));
+  const auto kept = feed.after(0);
+  ASSERT_TRUE(kept);
+  EXPECT_FALSE(kept->front()->is_whole);
+  EXPECT_TRUE(kept->front()->changes.empty());
+}
+
+TEST(Feed, SubscribersAreWokenUntilTheyLeave) {
+  Feed feed;
+  int woken = 0;
+  auto subscription = feed.subscribe([&] { ++woken; });
+  feed.publish(record(1));
+  feed.publish(record(2));
+  EXPECT_EQ(woken, 2);
+  subscription.reset();
+  feed.publish(record(3));
+  EXPECT_EQ(woken, 2);
+}
+
+}  // namespace
+}  // namespace baton
