@@ -89,7 +89,7 @@ void add_runbooks(Changes& out, const runbook::Writes& writes) {
 // The last event of a call led to the status that its row has now.
 void add_calls(Changes& out, const call::Writes& writes) {
   std::vector<const call::Call*> rows;
-  for (const auto* calls : {&writes.calls_new, &writes.calls_changed})
+  for (const auto* calls : {&writes.calls_new, &writes.calls_changed, &writes.calls_rebuilt})
     for (const call::Call& call : *calls) rows.push_back(&call);
   const auto key_of = [](const call::Call* call) {
     return std::pair<std::string_view, std::string_view>(call->service_call_id.value, call->tenant_id.value);

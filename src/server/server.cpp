@@ -18,6 +18,7 @@
 #include "http/wire/read_pool.hpp"
 #include "http/wire/server.hpp"
 #include "ports/ask.hpp"
+#include "ports/feed.hpp"
 #include "scheduler/scheduler.hpp"
 #include "server/data_sources.hpp"
 #include "server/definition_files.hpp"
@@ -98,6 +99,7 @@ struct Server::State {
   std::function<void(const Error&)> on_fatal;
   SystemClock clock;
   metrics::Registry metrics;
+  Feed feed{fmt::format("{:x}", std::uint64_t{std::random_device{}()} << 32 | std::random_device{}())};
   // In the order of their dependencies; destroyed in the reverse one.
   std::unique_ptr<engine::Service> engine;
   std::unique_ptr<http::ReadPool> reads;
@@ -118,6 +120,7 @@ Result<> Server::State::start_engine() {
   TRY(make_directory_of(config.store));
   TRY_ASSIGN(auto store, store::make_store(config.store));
   engine::Options options;
+  options.feed = &feed;
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;
   options.scheduler = config.scheduler;
@@ -244,6 +247,7 @@ Result<> Server::State::start_http(http::Access access) {
   http::Options options;
   options.access = access;
   options.data_sources = sources.get();
+  options.feed = &feed;
   options.loopback = config.listen.is_loopback();
   options.body_bytes_max = config.body_max;
   options.connections_max = config.connections_max;

@@ -8,6 +8,7 @@
 #include "http/json/fields.hpp"
 #include "http/json/problem.hpp"
 #include "http/json/render.hpp"
+#include "http/wire/subscriptions.hpp"
 
 namespace baton::http {
 namespace {
@@ -180,24 +181,44 @@ Task<Response> list_calls(Call& call) {
   co_return response;
 }
 
-Task<Response> show_call(Call& call) {
-  if (auto wrong = wrong_call(call.request)) co_return *std::move(wrong);
-  using View = std::pair<call::Call, std::vector<call::EventRow>>;
-  auto query = [key = key_of(call.request)](Reads& reads) -> Result<std::optional<View>> {
+namespace {
+
+using CallView = std::pair<call::Call, std::vector<call::EventRow>>;
+
+Task<Result<std::optional<CallView>>> read_call(Call& call) {
+  auto query = [key = key_of(call.request)](Reads& reads) -> Result<std::optional<CallView>> {
     TRY_ASSIGN(auto found, reads.service_call(key));
     if (!found) return std::nullopt;
     TRY_ASSIGN(auto events, reads.call_events(key));
-    return View{*std::move(found), std::move(events)};
+    return CallView{*std::move(found), std::move(events)};
   };
   auto view = co_await call.read(std::move(query));
-  if (!view) co_return problem(view.error());
-  if (!*view) co_return no_such_call();
-  auto response = json_response(200, {});
-  append_call(response.body, (*view)->first, Ending::open);
-  append_list(response.body, "timeline", (*view)->second,
-              [](std::string& to, const call::EventRow& event) { append_event(to, event); });
-  response.body += '}';
-  co_return response;
+  co_return view;
+}
+
+}  // namespace
+
+Task<Response> show_call(Call& call) {
+  if (auto wrong = wrong_call(call.request)) co_return *std::move(wrong);
+  std::vector<FieldError> errors;
+  const auto wait_ms = query_integer(call.request, "wait_ms", 0, {0, 60'000}, errors);
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
+  LongWait wait(call, wait_ms, subject_topic(Subject::Type::call, call.request.captures[0], call.request.captures[1]));
+  while (true) {
+    auto view = co_await read_call(call);
+    if (!view) co_return problem(view.error());
+    if (!*view) co_return no_such_call();
+    if (!is_terminal((*view)->first.status)) {
+      const bool look_again = co_await wait.wait();
+      if (look_again) continue;
+    }
+    auto response = json_response(200, {});
+    append_call(response.body, (*view)->first, Ending::open);
+    append_list(response.body, "timeline", (*view)->second,
+                [](std::string& to, const call::EventRow& event) { append_event(to, event); });
+    response.body += '}';
+    co_return response;
+  }
 }
 
 Task<Response> cancel_call(Call& call) {

@@ -6,6 +6,7 @@
 #include "http/json/fields.hpp"
 #include "http/json/problem.hpp"
 #include "http/json/render.hpp"
+#include "http/wire/subscriptions.hpp"
 
 namespace baton::http {
 
@@ -225,19 +226,15 @@ Task<Response> show_timeline(Call& call) {
   const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
-  const auto deadline = call.wait_until(wait_ms);
+  LongWait wait(call, wait_ms, subject_topic(Subject::Type::job, call.request.tenant.value, id.value));
   while (true) {
     auto timeline = co_await read_timeline(call, after, limit);
     if (!timeline) co_return problem(timeline.error());
     if (!*timeline) co_return no_such_job(id.value);
-    const auto now = call.services.clock.now();
     const auto& found = **timeline;
-    if (found.events.empty() && !is_terminal(found.status) && now < deadline && !call.exchange.stopping &&
-        !call.exchange.over) {
-      // The end of the job is told at once; events before it are looked for ten times a second.
-      AwaitJob wait{call.request.tenant, id, std::min(deadline, now + Duration{100})};
-      auto reply = co_await call.ask(std::move(wait), Interruptible::when_stopping);
-      if (reply && std::holds_alternative<JobReply>(*reply)) continue;
+    if (found.events.empty() && !is_terminal(found.status)) {
+      const bool look_again = co_await wait.wait();
+      if (look_again) continue;
     }
     auto response = json_response(200, "{\"events\":[");
     for (const auto& event : found.events) {

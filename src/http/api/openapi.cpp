@@ -14,8 +14,10 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 29> parameters{{
+constexpr std::array<Named, 31> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
+    {"topic", R"({"name":"topic","in":"query","description":"job:ID, batch:ID, runbook:NAME, call:ID, queue:NAME, queues or all; more than one is fine","schema":{"type":"array","items":{"type":"string"},"default":["all"]},"explode":true})"},
+    {"last_event_id", R"({"name":"last_event_id","in":"query","description":"where to resume, as the header Last-Event-ID","schema":{"type":"string"}})"},
     {"status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/JobStatus"}})"},
     {"workflow_id", R"({"name":"workflow_id","in":"query","schema":{"type":"string"}})"},
     {"created_from", R"({"name":"created_from","in":"query","description":"inclusive","schema":{"type":"string","format":"date-time"}})"},
@@ -321,6 +323,8 @@ void append_operation(std::string& out, const Route& route) {
   out += ",\"responses\":{\"2XX\":{\"description\":\"done\",\"content\":";
   if (route.answer == "text") {
     out += R"({"text/plain":{"schema":{"type":"string"}}})";
+  } else if (route.answer == "events") {
+    out += R"({"text/event-stream":{"schema":{"type":"string"}}})";
   } else {
     append_reference(out, "application/json", route.answer);
   }

@@ -27,7 +27,7 @@ Task<Response> of_default(Call& call) {
 }
 
 // clang-format off
-constexpr std::array<Route, 87> table{{
+constexpr std::array<Route, 88> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -107,10 +107,11 @@ constexpr std::array<Route, 87> table{{
     {"POST", "/api/v1/tenants/{tenant}/service-calls", submit, submit_call, "submitServiceCall", "Have one HTTP request made at its time, once", "", "ServiceCallSubmission", "ServiceCallMade"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls:batch", submit, submit_calls, "submitServiceCalls", "Submit up to 1,000 calls, as an object, an array or NDJSON; each is answered by itself", "", "ServiceCallBatch", "ServiceCallsSubmitted"},
     {"GET", "/api/v1/tenants/{tenant}/service-calls", read, list_calls, "listServiceCalls", "List service calls, newest first; of a range of time the earliest first", "call_status call_name tag due_from due_until limit cursor", "", "ServiceCallPage"},
-    {"GET", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}", read, show_call, "getServiceCall", "A service call with its events", "", "", "ServiceCallView"},
+    {"GET", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}", read, show_call, "getServiceCall", "A service call with its events; wait_ms waits for its end", "wait_ms", "", "ServiceCallView"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/cancel", submit, cancel_call, "cancelServiceCall", "Cancel a call that is Scheduled", "", "Change", "ServiceCallChanged"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/reschedule", submit, reschedule_call, "rescheduleServiceCall", "Give a call that is Scheduled another time", "", "Reschedule", "ServiceCallChanged"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/repeat", submit, repeat_call, "repeatServiceCall", "Make the same request once more, as a call of its own", "", "Repeat", "ServiceCallMade"},
+    {"GET", "/api/v1/stream", read, open_stream, "openStream", "What changes, as server-sent events, from now on or after last_event_id", "topic last_event_id", "", "events"},
     {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
     {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},
     {"GET", "/readyz", none, show_readiness, "getReadiness", "Whether the server can do work", "", "", "Health"},
@@ -176,8 +177,6 @@ bool is_cross_site(const Request& request, bool loopback) {
          !equal_ignoring_case(std::string_view(request.origin).substr(host + 3), request.host);
 }
 
-using Checked = std::optional<Response>;  // none: go on
-
 Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& bound) {
   if (request.tenant_header && !is_name(*request.tenant_header, 100)) {
     return problem(422, "invalid_tenant", "Baton-Tenant must match [A-Za-z0-9_.-]{1,100}");
@@ -193,6 +192,29 @@ Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& b
   request.tenant = request.scope.value_or(workflow::Tenant{"default"});
   return std::nullopt;
 }
+
+Task<Response> handle(Call& call, int& route) {
+  auto& request = call.request;
+  std::string allowed;
+  route = find_route(request.method, request.path, request.captures, allowed);
+  if (route < 0 && !allowed.empty()) {
+    auto response =
+        problem(405, "method_not_allowed", request.method + " is not possible here; use " + allowed);
+    response.headers.emplace_back("Allow", allowed);
+    co_return response;
+  }
+  if (route < 0) co_return problem(404, "not_found", "no such path: " + request.path);
+  const auto& found = table[static_cast<std::size_t>(route)];
+  auto refused = co_await authorize(call, found.permission);
+  if (refused) co_return std::move(*refused);
+  auto arguments = parse_query(request.query);
+  if (!arguments) co_return problem(400, "malformed_query", "the query has a malformed % escape");
+  request.arguments = *std::move(arguments);
+  auto response = co_await found.handler(call);
+  co_return response;
+}
+
+}  // namespace
 
 Task<Checked> authorize(Call& call, Permission permission) {
   auto& request = call.request;
@@ -224,29 +246,6 @@ Task<Checked> authorize(Call& call, Permission permission) {
   }
   co_return decide_tenant(request, token->tenant);
 }
-
-Task<Response> handle(Call& call, int& route) {
-  auto& request = call.request;
-  std::string allowed;
-  route = find_route(request.method, request.path, request.captures, allowed);
-  if (route < 0 && !allowed.empty()) {
-    auto response =
-        problem(405, "method_not_allowed", request.method + " is not possible here; use " + allowed);
-    response.headers.emplace_back("Allow", allowed);
-    co_return response;
-  }
-  if (route < 0) co_return problem(404, "not_found", "no such path: " + request.path);
-  const auto& found = table[static_cast<std::size_t>(route)];
-  auto refused = co_await authorize(call, found.permission);
-  if (refused) co_return std::move(*refused);
-  auto arguments = parse_query(request.query);
-  if (!arguments) co_return problem(400, "malformed_query", "the query has a malformed % escape");
-  request.arguments = *std::move(arguments);
-  auto response = co_await found.handler(call);
-  co_return response;
-}
-
-}  // namespace
 
 std::span<const Route> routes() { return table; }
 

@@ -22,7 +22,7 @@ struct Route {
   std::string_view summary;
   std::string_view query;   // names of openapi.cpp's parameters, separated by blanks
   std::string_view body;    // a schema's name, "yaml", "csv", or empty
-  std::string_view answer;  // a schema's name, "text", or empty
+  std::string_view answer;  // a schema's name, "text", "events" or empty
 };
 
 [[nodiscard]] std::span<const Route> routes();
@@ -34,6 +34,10 @@ struct Route {
 
 // Routes, authenticates and handles one request. `route` is set as soon as it is known. Never throws.
 Task<Response> dispatch(Call& call, int& route);
+
+using Checked = std::optional<Response>;  // none: go on
+// Who asks, for which tenant, and whether they may. A stream asks again from time to time.
+Task<Checked> authorize(Call& call, Permission permission);
 
 [[nodiscard]] const std::string& openapi_document();
 
@@ -117,6 +121,8 @@ Task<Response> change_execution(Call& call);
 // event_handlers.cpp
 Task<Response> accept_events(Call& call);
 Task<Response> report_worker_result(Call& call);
+// stream_handlers.cpp
+Task<Response> open_stream(Call& call);
 // system_handlers.cpp
 Task<Response> show_health(Call& call);
 Task<Response> show_readiness(Call& call);

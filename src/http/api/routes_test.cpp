@@ -1,10 +1,14 @@
 // Every route, what it does when all is well and when it is not.
 #include "http/api/routes.hpp"
 
+#include <future>
+
 #include "http/api/server_fixture.hpp"
 
 namespace baton::http {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr const char* echo_yaml =
     "workflow_id: echo_test\nversion: 1\nnodes:\n  START: {type: start, next: echo}\n"
@@ -152,7 +156,11 @@ TEST_F(RoutesTest, a_lost_reading_connection_is_opened_anew) {
 
 TEST_F(RoutesTest, the_timeline_waits_for_new_events) {
   rows_.jobs = {job(id_1)};
-  inbox_.answer([this](const Command&) -> std::optional<Reply> {
+  const auto began = std::chrono::steady_clock::now();
+  auto answer = std::async(std::launch::async,
+                           [&] { return ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=9000"); });
+  std::this_thread::sleep_for(100ms);
+  {
     const std::lock_guard lock(rows_.mutex);
     workflow::Event event;
     event.job_id.value = id_1;
@@ -160,15 +168,30 @@ TEST_F(RoutesTest, the_timeline_waits_for_new_events) {
     event.event_type = workflow::EventType::node_ready;
     event.node_id = "echo";
     rows_.events = {event};
-    return JobReply{job(id_1), false};
-  });
-  const auto body = json(ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=5000"));
+  }
+  publish({{.subject = Subject::Type::job, .tenant = "default", .id = id_1, .what = "node_ready"}});
+  const auto body = json(answer.get());
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  EXPECT_EQ(inbox_.count(), 0U);
   ASSERT_EQ(body.at("events").as_array().size(), 1U);
   EXPECT_EQ(text(body.at("events").at(0), "event_type"), "node_ready");
   EXPECT_EQ(body.at("next_after").as_int64(), 7);
   EXPECT_EQ(json(ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?after=7")).at("events").as_array().size(),
             0U);
   EXPECT_EQ(ask("GET", "/api/v1/jobs/nope/timeline").status, 404);
+}
+
+TEST_F(RoutesTest, a_wait_for_the_timeline_ends_in_time_and_with_the_server) {
+  rows_.jobs = {job(id_1)};
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=150").status, 200);
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 150ms);
+  auto answer = std::async(std::launch::async,
+                           [&] { return ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=60000"); });
+  std::this_thread::sleep_for(100ms);
+  stop();
+  EXPECT_EQ(answer.get().status, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 8s);
 }
 
 TEST_F(RoutesTest, a_job_is_cancelled_with_and_without_a_reason) {

@@ -244,6 +244,7 @@ class ServerTest : public ::testing::Test {
   ServerTest() {
     options_.access = Access::open;
     options_.data_sources = &sources_;
+    options_.feed = &feed_;
   }
   ~ServerTest() override { stop(); }
 
@@ -372,6 +373,15 @@ class ServerTest : public ::testing::Test {
     });
   }
 
+  // As if a commit had changed this.
+  void publish(const std::vector<baton::Change>& changes) {
+    CommitRecord record{.number = ++commits_, .at = clock_.now()};
+    for (const baton::Change& each : changes) record.changes.add(each);
+    feed_.publish(std::move(record));
+  }
+
+  Feed feed_{"s1"};
+  std::int64_t commits_ = 0;
   Options options_;
   ScriptedInbox inbox_;
   ScriptedSources sources_;

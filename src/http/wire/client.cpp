@@ -13,11 +13,13 @@
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <boost/url/parse.hpp>
+#include <array>
 #include <cerrno>
 #include <variant>
 
@@ -287,6 +289,138 @@ Result<ClientResponse> Client::request(std::string_view method, std::string_view
   } catch (const std::exception& error) {
     state.close();
     return fail(Code::invalid, fmt::format("cannot ask {}: {}", state.shown(), error.what()));
+  }
+}
+
+// --- events
+
+namespace {
+constexpr std::chrono::seconds silence_max{50};
+}
+
+struct EventStream::State {
+  using EventParser = beast::http::response_parser<beast::http::buffer_body>;
+
+  explicit State(Client of) : client(std::move(of)) {}
+
+  Client client;
+  std::optional<EventParser> parser;
+  std::string last_event_id;
+  std::string text;  // read and not yet understood
+  std::array<char, 16 * 1024> bytes{};
+  bool is_reading = false;
+  error_code error;  // of the read that has ended
+  std::chrono::steady_clock::time_point heard_at;
+
+  Client::State& connection() { return *client.state_; }
+
+  void close() {
+    // What is being read has to end before what it is read from.
+    if (connection().is_open()) connection().lowest().close();
+    connection().io.restart();
+    connection().io.run();
+    connection().close();
+    is_reading = false;
+    parser.reset();
+    text.clear();
+  }
+
+  void read_more() {
+    parser->get().body() = {bytes.data(), bytes.size(), true};
+    is_reading = true;
+    const auto done = [this](const error_code& result, std::size_t) {
+      error = result == beast::http::error::need_buffer ? error_code{} : result;
+      is_reading = false;
+    };
+    if (auto* secure = std::get_if<Secure>(&connection().stream))
+      beast::http::async_read_some(*secure, connection().buffer, *parser, done);
+    else
+      beast::http::async_read_some(std::get<Plain>(connection().stream), connection().buffer, *parser, done);
+  }
+
+  // The next block that has data; blocks end with an empty line.
+  std::optional<ServerEvent> take_event() {
+    for (auto end = text.find("\n\n"); end != text.npos; end = text.find("\n\n")) {
+      const std::string block = text.substr(0, end + 1);
+      text.erase(0, end + 2);
+      ServerEvent event;
+      bool has_data = false;
+      for (std::string_view rest = block; !rest.empty();) {
+        const auto line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(line.size() + 1);
+        const auto colon = line.find(": ");
+        if (colon == line.npos) continue;
+        const auto field = line.substr(0, colon), value = line.substr(colon + 2);
+        if (field == "event") event.event = value;
+        if (field == "id") last_event_id = value;
+        if (field == "data") event.data += value, has_data = true;
+      }
+      if (has_data) return event;
+    }
+    return std::nullopt;
+  }
+};
+
+EventStream::EventStream(Client client) : state_(std::make_unique<State>(std::move(client))) {}
+EventStream::~EventStream() { state_->close(); }
+
+Result<ClientResponse> EventStream::open(std::string_view target) {
+  State& state = *state_;
+  state.close();
+  Client::State& connection = state.connection();
+  constexpr std::chrono::seconds timeout{30};
+  if (!connection.address) {
+    TRY_ASSIGN(connection.address, parse_address(connection.base_url));
+  }
+  TRY(connection.connect(timeout));
+  Client::Headers headers{{"Accept", "text/event-stream"}};
+  if (!state.last_event_id.empty()) headers.emplace_back("Last-Event-ID", state.last_event_id);
+  const auto message = connection.build("GET", target, {}, "", headers);
+  state.parser.emplace();
+  state.parser->body_limit(boost::none);
+  connection.lowest().expires_after(timeout);
+  const auto run = [&](auto& open) {
+    const auto unsent = connection.wait([&](auto done) { beast::http::async_write(open, message, done); });
+    if (unsent) return unsent;
+    return connection.wait(
+        [&](auto done) { beast::http::async_read_header(open, connection.buffer, *state.parser, done); });
+  };
+  const auto error = connection.address->secure ? run(std::get<Secure>(connection.stream))
+                                                : run(std::get<Plain>(connection.stream));
+  if (error) {
+    state.close();
+    return fail(Code::unavailable, fmt::format("no answer from {}: {}", connection.shown(), error.message()));
+  }
+  connection.lowest().expires_never();
+  state.heard_at = std::chrono::steady_clock::now();
+  ClientResponse response;
+  response.status = static_cast<int>(state.parser->get().result_int());
+  return response;
+}
+
+Result<std::optional<ServerEvent>> EventStream::next(std::chrono::milliseconds within) {
+  State& state = *state_;
+  const auto until = std::chrono::steady_clock::now() + within;
+  while (true) {
+    if (auto event = state.take_event()) return event;
+    if (!state.parser || state.parser->is_done())
+      return fail(Code::unavailable, fmt::format("{} ended the stream", state.connection().shown()));
+    if (!state.is_reading) state.read_more();
+    state.connection().io.restart();
+    while (state.is_reading && std::chrono::steady_clock::now() < until)
+      if (state.connection().io.run_one_until(until) == 0) break;
+    // A server that is alive says something every 15 seconds.
+    const bool is_silent = state.is_reading && std::chrono::steady_clock::now() - state.heard_at > silence_max;
+    if (state.is_reading && !is_silent) return std::nullopt;
+    if (is_silent) state.error = asio::error::timed_out;
+    if (state.error) {
+      const std::string why = state.error.message();
+      state.close();
+      return fail(Code::unavailable, fmt::format("lost {}: {}", state.connection().shown(), why));
+    }
+    state.heard_at = std::chrono::steady_clock::now();
+    const auto& body = state.parser->get().body();
+    state.text.append(state.bytes.data(), state.bytes.size() - body.size);
   }
 }
 

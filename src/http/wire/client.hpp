@@ -48,6 +48,29 @@ class Client {
   void interrupt();
 
  private:
+  friend class EventStream;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct ServerEvent {
+  std::string event = "message";
+  std::string data;
+};
+
+// Server-sent events over a connection of their own. Blocking, for one thread.
+class EventStream {
+ public:
+  explicit EventStream(Client client);
+  ~EventStream();
+
+  // Asks for events, after the last one that was seen if there was one. Any status is an answer; only after 200 do
+  // events follow.
+  [[nodiscard]] Result<ClientResponse> open(std::string_view target);
+  // None: nothing within that time. An error: the connection has ended, and open() goes on after the last event.
+  [[nodiscard]] Result<std::optional<ServerEvent>> next(std::chrono::milliseconds within);
+
+ private:
   struct State;
   std::unique_ptr<State> state_;
 };

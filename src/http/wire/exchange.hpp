@@ -111,6 +111,8 @@ class Wait {
   Interruptible interruptible_;
 };
 
+class Subscriptions;  // subscriptions.hpp
+
 // What handlers work with.
 struct Services {
   const Options& options;
@@ -121,6 +123,8 @@ struct Services {
   std::function<bool()> ready;
   std::shared_ptr<Mailbox> mailbox;
   TokenCache tokens;
+  std::shared_ptr<Subscriptions> subscriptions;
+  std::size_t streams = 0;  // that are open
   std::mt19937_64 random{std::random_device{}()};
   std::shared_ptr<std::mutex> sources_busy = std::make_shared<std::mutex>();  // held while one is read
 };
@@ -185,6 +189,16 @@ struct Call {
     if (here) value = std::move(parcel->value);
     co_return value;
   }
+};
+
+// A body that goes on for as long as somebody reads it.
+class BodyStream {
+ public:
+  virtual ~BodyStream() = default;
+  // Waits for what is to be sent next and appends it. False: this was the last.
+  virtual Task<bool> next(Call& call, std::string& out) = 0;
+  // The client did not take it in time: the connection is closed.
+  virtual void cut_off() = 0;
 };
 
 }  // namespace baton::http

@@ -1,6 +1,7 @@
 // One request and its answer, free of the library that reads and writes them.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct Request {
   std::optional<std::string> tenant_header;
   std::optional<std::string> idempotency_key;
   std::optional<std::string> traceparent;
+  std::optional<std::string> last_event_id;
   std::string accept;
   std::string content_type;
   std::string origin;
@@ -46,12 +48,15 @@ struct Request {
   }
 };
 
+class BodyStream;  // exchange.hpp
+
 struct Response {
   int status = 200;
   std::string_view content_type = "application/json";  // always a literal
   std::string body;
   std::vector<std::pair<std::string_view, std::string>> headers;
   std::vector<TaskLease> handed_out;  // given back when the answer cannot be written
+  std::shared_ptr<BodyStream> stream;  // follows the header instead of the body
 };
 
 [[nodiscard]] inline Response json_response(int status, std::string body) {

@@ -56,11 +56,13 @@ struct Server::State {
   void for_each_session(Fn fn);
 
   const Options options;
+  Feed silence;  // for a server without a feed
   asio::io_context io{1};
   Services services;
   Floor floor;
   std::deque<tcp::acceptor> acceptors;
   asio::steady_timer ticker{io};
+  asio::steady_timer waits{io};
   asio::steady_timer reopen{io};
   asio::steady_timer stop_timer{io};
   SteadyTime complained{};
@@ -72,7 +74,8 @@ Server::State::State(Options chosen, Inbox& inbox, ReadPool& reads, metrics::Reg
       services{options, inbox,
                reads,   metrics,
                clock,   std::move(ready),
-               nullptr, TokenCache(options.token_cache_time)},
+               nullptr, TokenCache(options.token_cache_time),
+               nullptr},
       floor{services,
             {},
             false,
@@ -82,6 +85,15 @@ Server::State::State(Options chosen, Inbox& inbox, ReadPool& reads, metrics::Reg
             {}} {
   services.mailbox =
       std::make_shared<Mailbox>([this] { asio::post(io, [this] { services.mailbox->drain(); }); });
+  services.subscriptions = std::make_shared<Subscriptions>(
+      options.feed ? *options.feed : silence,
+      [this] { asio::post(io, [this] { services.subscriptions->read(); }); },
+      [this](SteadyTime when) {
+        waits.expires_at(when);
+        waits.async_wait([this](const error_code& cancelled) {
+          if (!cancelled) services.subscriptions->expire(steady_clock::now());
+        });
+      });
 }
 
 void Server::State::accept(tcp::acceptor& acceptor) {

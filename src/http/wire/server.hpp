@@ -20,6 +20,7 @@
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 #include "ports/data_source.hpp"
+#include "ports/feed.hpp"
 
 namespace baton::http {
 
@@ -37,6 +38,8 @@ struct Options {
   std::chrono::milliseconds idle_time{75'000};   // between requests on one connection
   std::chrono::milliseconds stop_time{10'000};   // for requests in flight when the server stops
   std::chrono::milliseconds token_cache_time{2'000};
+  std::chrono::milliseconds heartbeat_time{15'000};  // of streams
+  Feed* feed = nullptr;                 // what streams and waits hear; none: nothing ever changes
   DataSources* data_sources = nullptr;  // for previews and plans; must outlive the read pool
 };
 

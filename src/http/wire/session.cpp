@@ -197,7 +197,10 @@ Task<bool> Session::serve_one() {
   add_instance(response, request.request_id);
   auto handed_out = std::move(response.handed_out);
   bool written = false;
-  if (!exchange_.over) {
+  if (response.stream) {
+    keep_alive = false;
+    written = co_await respond_with_stream(call, std::move(response));
+  } else if (!exchange_.over) {
     const bool head = request.method == "HEAD";
     written = co_await respond(std::move(response), keep_alive, head, request.request_id);
   }
@@ -271,6 +274,7 @@ Request Session::take_request(Parser& parser) {
         const auto name = field.name_string();
         if (beast::iequals(name, "Baton-Tenant")) request.tenant_header = text_of(field.value());
         if (beast::iequals(name, "Idempotency-Key")) request.idempotency_key = text_of(field.value());
+        if (beast::iequals(name, "Last-Event-ID")) request.last_event_id = text_of(field.value());
         if (beast::iequals(name, "traceparent")) request.traceparent = text_of(field.value());
         if (beast::iequals(name, "X-Request-Id")) request.request_id = text_of(field.value());
         break;
@@ -285,14 +289,13 @@ Request Session::take_request(Parser& parser) {
   return request;
 }
 
-Task<bool> Session::respond(Response response, bool keep_alive, bool head, std::string_view request_id) {
+// All of the header that does not depend on the body.
+void Session::begin_answer(const Response& response, bool keep_alive, std::string_view request_id) {
   out_.clear();
   out_.reserve(256 + response.body.size());
   fmt::format_to(std::back_inserter(out_),
-                 "HTTP/1.1 {} {}\r\nServer: baton\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: "
-                 "{}\r\nX-Request-Id: {}\r\n",
-                 response.status, reason_phrase(response.status), floor_.date, response.content_type,
-                 response.body.size(), request_id);
+                 "HTTP/1.1 {} {}\r\nServer: baton\r\nDate: {}\r\nContent-Type: {}\r\nX-Request-Id: {}\r\n",
+                 response.status, reason_phrase(response.status), floor_.date, response.content_type, request_id);
   for (const auto& [name, value] : response.headers) {
     out_ += name;
     out_ += ": ";
@@ -300,16 +303,39 @@ Task<bool> Session::respond(Response response, bool keep_alive, bool head, std::
     out_ += "\r\n";
   }
   if (!keep_alive) out_ += "Connection: close\r\n";
-  out_ += "\r\n";
+}
+
+void Session::end_of_answers() {
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  enter(Phase::draining, std::chrono::seconds{1});
+}
+
+Task<bool> Session::respond(Response response, bool keep_alive, bool head, std::string_view request_id) {
+  begin_answer(response, keep_alive, request_id);
+  fmt::format_to(std::back_inserter(out_), "Content-Length: {}\r\n\r\n", response.body.size());
   if (!head) out_ += response.body;
   response.body = {};
   const bool written = co_await write(out_);
   if (out_.capacity() > kept_out_max) out_ = {};
-  if (written && !keep_alive) {
-    error_code ignored;
-    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    enter(Phase::draining, std::chrono::seconds{1});
+  if (written && !keep_alive) end_of_answers();
+  co_return written;
+}
+
+// The end of the connection is the end of the body.
+Task<bool> Session::respond_with_stream(Call& call, Response response) {
+  begin_answer(response, false, call.request.request_id);
+  out_ += "\r\n";
+  bool written = co_await write(out_);
+  bool goes_on = true;
+  while (written && goes_on) {
+    out_ = {};  // most of the time there is nothing to say
+    enter(Phase::handling, std::chrono::milliseconds::max());
+    goes_on = co_await response.stream->next(call, out_);
+    if (!out_.empty() && !exchange_.over) written = co_await write(out_);
   }
+  if (!written && timed_out_) response.stream->cut_off();
+  if (written && !exchange_.over) end_of_answers();
   co_return written;
 }
 

@@ -14,11 +14,10 @@
 #include <string>
 
 #include "http/wire/exchange.hpp"
+#include "http/wire/subscriptions.hpp"
 #include "http/wire/task.hpp"
 
 namespace baton::http {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 class Session;
 
@@ -58,6 +57,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<bool> serve_one();
   Task<int> read_request(Parser& parser);  // 0: read; -1: the client has gone; else the status of the refusal
   Task<bool> respond(Response response, bool keep_alive, bool head, std::string_view request_id);
+  Task<bool> respond_with_stream(Call& call, Response response);
+  void begin_answer(const Response& response, bool keep_alive, std::string_view request_id);
+  void end_of_answers();
   Task<bool> write(std::string_view text);
   Task<bool> drain();
   void enter(Phase phase, std::chrono::milliseconds limit);

@@ -1,0 +1,240 @@
+// Streams: what they tell, to whom, from where on, and when they end.
+#include "http/api/routes.hpp"
+#include "http/api/server_fixture.hpp"
+
+namespace baton::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+class StreamTest : public ServerTest {
+ protected:
+  // A stream is open when its first block is here.
+  std::unique_ptr<RawConnection> open(const std::string& query = "", const std::string& headers = "") {
+    auto connection = std::make_unique<RawConnection>(port_);
+    connection->send("GET /api/v1/stream" + query + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+    connection->read_until("\n\n");
+    return connection;
+  }
+  static baton::Change of_job(const std::string& id, const std::string& tenant = "default") {
+    return {.subject = Subject::Type::job, .tenant = tenant, .id = id, .what = "job_started"};
+  }
+  static int count(const std::string& text, std::string_view part) {
+    int found = 0;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  }
+  static std::string last_id(const std::string& text) {
+    const auto at = text.rfind("\nid: ") + 5;
+    return text.substr(at, text.find('\n', at) - at);
+  }
+  // Ends the stream and answers all that it said.
+  std::string rest(RawConnection& connection) {
+    publish({of_job("last")});
+    return connection.read_until("\"id\":\"last\"");
+  }
+};
+
+TEST_F(StreamTest, a_change_is_told_with_its_fields) {
+  start();
+  const auto stream = open();
+  publish({{.subject = Subject::Type::job,
+            .tenant = "default",
+            .id = "j1",
+            .what = "node_completed",
+            .status = "RUNNING",
+            .node = "a\"b",
+            .workflow_id = "w",
+            .version = 2}});
+  const std::string text = stream->read_until("\"commit\":1}\n\n");
+  EXPECT_NE(text.find("Content-Type: text/event-stream\r\n"), text.npos);
+  EXPECT_EQ(text.find("Content-Length"), text.npos);
+  EXPECT_NE(text.find("event: job\nid: s1-1-1\ndata: {\"kind\":\"job\",\"id\":\"j1\",\"what\":\"node_completed\","
+                      "\"status\":\"RUNNING\",\"node_id\":\"a\\\"b\",\"workflow_id\":\"w\",\"version\":2,"
+                      "\"tenant\":\"default\",\"at\":\""),
+            text.npos)
+      << text;
+}
+
+TEST_F(StreamTest, topics_choose_what_is_told) {
+  rows_.runbooks = {{.id = 5, .name = "move", .version = 1}};
+  start();
+  const auto jobs = open("?topic=job:j1&topic=call:c1");
+  const auto batch = open("?topic=batch:7");
+  const auto runbook = open("?topic=runbook:move");
+  const auto queues = open("?topic=queues");
+  const auto queue = open("?topic=queue:q2");
+  publish({of_job("j1"), of_job("j2")});
+  publish({{.subject = Subject::Type::call, .tenant = "default", .id = "c1", .what = "x"}});
+  publish({{.subject = Subject::Type::batch, .tenant = "default", .id = "7", .what = "progress"}});
+  publish({{.subject = Subject::Type::batch, .tenant = "default", .id = "8", .what = "created", .runbook_id = 5}});
+  publish({{.subject = Subject::Type::batch, .tenant = "default", .id = "9", .what = "created", .runbook_id = 6}});
+  // A new version, and at once a batch of it.
+  publish({{.subject = Subject::Type::runbook, .tenant = "default", .id = "move", .what = "published", .runbook_id = 6}});
+  publish({{.subject = Subject::Type::batch, .tenant = "default", .id = "10", .what = "created", .runbook_id = 6}});
+  publish({{.subject = Subject::Type::queue, .tenant = "default", .id = "q1", .what = "changed"},
+           {.subject = Subject::Type::queue, .tenant = "default", .id = "q2", .what = "changed"}});
+
+  std::string text = jobs->read_until("\"id\":\"c1\"");
+  EXPECT_EQ(count(text, "event: "), 2);
+  EXPECT_EQ(count(text, "\"id\":\"j1\""), 1);
+  EXPECT_EQ(count(batch->read_until("\"id\":\"7\""), "event: "), 1);
+  text = runbook->read_until("\"id\":\"10\"");
+  EXPECT_EQ(count(text, "\"id\":\"8\"") + count(text, "\"id\":\"10\"") + count(text, "\"id\":\"move\""), 3) << text;
+  EXPECT_EQ(count(text, "event: "), 3) << text;
+  EXPECT_EQ(count(queues->read_until("\"id\":\"q2\""), "event: "), 2);
+  EXPECT_EQ(count(queue->read_until("\"id\":\"q2\""), "event: "), 1);
+}
+
+TEST_F(StreamTest, a_change_of_several_topics_is_told_once) {
+  start();
+  const auto stream = open("?topic=job:j1&topic=all&topic=job:j1");
+  publish({of_job("j1")});
+  EXPECT_EQ(count(rest(*stream), "\"id\":\"j1\""), 1);
+}
+
+TEST_F(StreamTest, nobody_hears_of_another_tenant) {
+  options_.access = Access::required;
+  const auto add = [&](const std::string& token, std::optional<std::string> tenant) {
+    Token stored{.token_hash = token_hash(token), .role = Role::viewer};
+    if (tenant) stored.tenant = workflow::Tenant{*tenant};
+    rows_.tokens[stored.token_hash] = stored;
+  };
+  add("acme", "acme"), add("any", std::nullopt);
+  start();
+  const std::string acme = "Authorization: Bearer acme\r\n";
+  const auto mine = open("?topic=job:theirs&topic=call:theirs&topic=queues&topic=all", acme);
+  const auto named = open("", "Authorization: Bearer any\r\nBaton-Tenant: acme\r\n");
+  publish({of_job("theirs"), {.subject = Subject::Type::call, .tenant = "default", .id = "theirs", .what = "x"}});
+  publish({{.subject = Subject::Type::queue, .tenant = "default", .id = "theirs", .what = "changed"},
+           {.subject = Subject::Type::batch, .tenant = "default", .id = "theirs", .what = "changed"}});
+  publish({of_job("ours", "acme")});
+  for (const auto& stream : {&mine, &named}) {
+    const std::string text = (*stream)->read_until("\"id\":\"ours\"");
+    EXPECT_EQ(count(text, "event: "), 1) << text;
+    EXPECT_EQ(count(text, "theirs"), 0) << text;
+  }
+  const Client::Headers as_acme{{"Authorization", "Bearer acme"}};
+  EXPECT_EQ(ask("GET", "/api/v1/stream?topic=batch:1", {}, as_acme).status, 404);
+  EXPECT_EQ(ask("GET", "/api/v1/stream?topic=runbook:move", {}, as_acme).status, 404);
+  EXPECT_EQ(ask("GET", "/api/v1/stream", {}, {{"Authorization", "Bearer acme"}, {"Baton-Tenant", "default"}}).status,
+            403);
+  // Nor does resuming with an id of somebody else's stream show more.
+  const auto resumed = open("?last_event_id=s1-0-0", acme);
+  EXPECT_EQ(count(resumed->read_until("\"id\":\"ours\""), "theirs"), 0);
+}
+
+TEST_F(StreamTest, wrong_topics_are_refused) {
+  start();
+  for (const std::string topic : {"nonsense", "job:", "node:1", ""})
+    EXPECT_EQ(ask("GET", "/api/v1/stream?topic=" + topic).status, 422) << topic;
+}
+
+TEST_F(StreamTest, a_stream_resumes_after_the_last_id_within_a_commit_too) {
+  start();
+  for (int i = 0; i < 1'000; ++i) publish({of_job("a" + std::to_string(i)), of_job("b" + std::to_string(i))});
+  const auto stream = open("?last_event_id=s1-10-1");
+  const std::string text = rest(*stream);
+  EXPECT_EQ(count(text, "event: gap"), 0);
+  EXPECT_EQ(count(text, "event: job"), 1 + 2 * 990 + 1);
+  EXPECT_EQ(count(text, "\"id\":\"a9\""), 0);
+  EXPECT_EQ(count(text, "\"id\":\"b9\""), 1);
+  const auto from_header = open("", "Last-Event-ID: s1-999-2\r\n");
+  EXPECT_EQ(count(from_header->read_until("\"id\":\"last\""), "event: job"), 2 + 1);
+}
+
+TEST_F(StreamTest, a_gap_is_told) {
+  start();
+  publish({of_job("j")});
+  EXPECT_NE(open("?last_event_id=s0-1-1")->read_until("\n\n").find("event: gap\ndata: {\"why\":\"restarted\"}"),
+            std::string::npos);
+  for (const std::string id : {"x", "s1-5-1", "s1--1-1", "-", "--", "s1-1-x", "%ff"}) {
+    const std::string text = open("?last_event_id=" + id)->read_until("\n\n");
+    EXPECT_EQ(count(text, "event: gap"), 1) << id << "\n" << text;
+  }
+  EXPECT_EQ(count(open("?last_event_id=s1-1-1")->read_until("\n\n"), "event: gap"), 0);
+  for (int i = 0; i < 11'000; ++i) publish({of_job("j")});
+  EXPECT_NE(open("?last_event_id=s1-1-1")->read_until("\n\n").find("{\"why\":\"too_far_behind\"}"),
+            std::string::npos);
+}
+
+TEST_F(StreamTest, heartbeats_keep_the_place_of_a_quiet_stream) {
+  options_.heartbeat_time = 50ms;
+  start();
+  const auto stream = open("?topic=job:quiet");
+  publish({of_job("other")});
+  publish({of_job("other")});
+  const std::string text = stream->read_until(": heartbeat", 3);
+  EXPECT_EQ(count(text, "event: "), 0);
+  EXPECT_EQ(last_id(stream->read_until(": heartbeat\nid: s1-2-", 1)).substr(0, 5), "s1-2-");
+}
+
+TEST_F(StreamTest, a_slow_reader_is_cut_off) {
+  options_.write_time = 300ms;
+  start();
+  const auto stream = open();
+  const std::string large(2'000, 'x');
+  for (int i = 0; i < 20'000; ++i) publish({of_job(large)});
+  const auto& cut = metrics_.counter("baton_streams_cut_total", "");
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  while (cut.value() == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(5ms);
+  EXPECT_GE(cut.value(), 1U);
+  // Others are not held up.
+  EXPECT_EQ(ask("GET", "/healthz").status, 200);
+  const auto& open_streams = metrics_.gauge("baton_streams", "");
+  while (open_streams.value() != 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(open_streams.value(), 0);
+}
+
+TEST_F(StreamTest, a_commit_that_is_too_large_to_tell_is_a_gap) {
+  start();
+  const auto stream = open("?topic=job:j");
+  publish({of_job(std::string(5 << 20, 'x'))});
+  EXPECT_NE(stream->read_until("too_much").find("event: gap"), std::string::npos);
+}
+
+TEST_F(StreamTest, the_end_of_the_server_ends_streams_with_a_word) {
+  start();
+  const auto stream = open();
+  const auto began = std::chrono::steady_clock::now();
+  stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+  EXPECT_NE(stream->read_all().find("event: end\ndata: {\"why\":\"stopping\"}"), std::string::npos);
+}
+
+TEST_F(StreamTest, a_client_that_goes_frees_its_stream) {
+  start();
+  auto stream = open();
+  const auto& open_streams = metrics_.gauge("baton_streams", "");
+  EXPECT_EQ(open_streams.value(), 1);
+  stream->close();
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  while (open_streams.value() != 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(open_streams.value(), 0);
+}
+
+TEST_F(StreamTest, a_revoked_token_ends_its_stream) {
+  options_.access = Access::required;
+  options_.heartbeat_time = 50ms;
+  options_.token_cache_time = 10ms;
+  Token token{.token_hash = token_hash("t"), .role = Role::viewer};
+  rows_.tokens[token.token_hash] = token;
+  start();
+  const auto stream = open("", "Authorization: Bearer t\r\n");
+  stream->read_until(": heartbeat", 2);
+  {
+    const std::lock_guard lock(rows_.mutex);
+    rows_.tokens.clear();
+  }
+  EXPECT_NE(stream->read_all().find("event: end\ndata: {\"why\":\"unauthorized\"}"), std::string::npos);
+}
+
+TEST_F(StreamTest, streams_leave_connections_for_others) {
+  options_.connections_max = 6;
+  start();
+  const auto first = open(), second = open(), third = open();
+  EXPECT_EQ(code(ask("GET", "/api/v1/stream")), "too_many_streams");
+}
+
+}  // namespace
+}  // namespace baton::http

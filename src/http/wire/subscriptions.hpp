@@ -1,0 +1,121 @@
+// Who waits for changes: long waits for one subject, and streams. Belongs to the I/O thread.
+//
+// Each record of the feed is read once, however many wait, and each change is looked up by its topics, so that a
+// waiter costs nothing until something changes that it waits for. While nobody waits, the feed does not wake this
+// thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "http/wire/exchange.hpp"
+#include "ports/feed.hpp"
+
+namespace baton::http {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// A topic names what can be waited for. The tenant is part of it, so that nobody hears of another's.
+[[nodiscard]] std::string tenant_topic(std::string_view tenant);  // everything of it
+[[nodiscard]] std::string queues_topic(std::string_view tenant);  // all its queues
+[[nodiscard]] std::string subject_topic(Subject::Type subject, std::string_view tenant, std::string_view id);
+[[nodiscard]] std::string batches_topic(std::string_view tenant, std::int64_t runbook_id);  // of one version of a runbook
+
+class Subscriptions;
+
+// One that waits. It hears of every record with a change of its topics, from the moment on that it listens.
+class Subscriber {
+ public:
+  explicit Subscriber(Subscriptions& all) : all_(all) {}
+  virtual ~Subscriber();
+  Subscriber(const Subscriber&) = delete;
+  Subscriber& operator=(const Subscriber&) = delete;
+
+  void listen(std::string topic);
+
+  enum class Woken { by_change, by_time, by_interrupt };
+  // By a change also when it came before this call and after the last wait.
+  Task<Woken> wait(Exchange& exchange, SteadyTime until);
+
+ protected:
+  // Records that it might want are gone before anybody read them.
+  virtual void miss() {}
+  virtual void hear(const Record&) {}
+  [[nodiscard]] Subscriptions& all() const { return all_; }
+  [[nodiscard]] bool listens_to(const std::string& topic) const;
+
+ private:
+  friend class Subscriptions;
+  Subscriptions& all_;
+  std::vector<std::string> topics_;
+  std::shared_ptr<Parcel> waiting_;
+  std::multimap<SteadyTime, Subscriber*>::iterator deadline_;
+  std::int64_t heard_ = 0;  // number of the last record, so that each is told once
+  bool woken_ = false;
+};
+
+// A long wait for one subject: look, wait(), look again. It listens before the first look, so that nothing that
+// happens after a look is missed.
+class LongWait final : public Subscriber {
+ public:
+  // wait_ms 0: never waits, and costs nothing.
+  LongWait(Call& call, std::int64_t wait_ms, const std::string& topic);
+  // Whether to look again; false: the time is over, or nobody waits any more.
+  Task<bool> wait();
+
+ private:
+  Exchange& exchange_;
+  SteadyTime until_;
+  bool waits_;
+};
+
+class Subscriptions {
+ public:
+  // read_soon: from any thread, has read() called on the I/O thread. expire_at: has expire() called then.
+  Subscriptions(Feed& feed, std::function<void()> read_soon, std::function<void(SteadyTime)> expire_at)
+      : feed_(feed), read_soon_(std::move(read_soon)), expire_at_(std::move(expire_at)) {}
+
+  [[nodiscard]] Feed& feed() { return feed_; }
+  [[nodiscard]] std::int64_t position() const { return position_; }  // of the last record that was read
+  void read();
+  void expire(SteadyTime now);
+
+ private:
+  friend class Subscriber;
+  void add(const std::string& topic, Subscriber& subscriber);
+  void remove(const std::string& topic, Subscriber& subscriber);
+  void tell(const Record& record);
+  void tell(const std::string& topic, const Record& record);
+  void follow_versions(const baton::Change& runbook);
+  void tell_all(const Record* record);  // none: records were missed
+  void wake(Subscriber& subscriber);
+  void resume_woken();
+
+  Feed& feed_;
+  const std::function<void()> read_soon_;
+  const std::function<void(SteadyTime)> expire_at_;
+  std::unordered_map<std::string, std::vector<Subscriber*>> by_topic_;
+  std::multimap<SteadyTime, Subscriber*> deadlines_;
+  std::vector<std::shared_ptr<Parcel>> woken_;  // resumed when everybody has been told: they come and go meanwhile
+  std::int64_t position_ = 0;
+  std::atomic<bool> read_wanted_{false};
+  std::unique_ptr<Feed::Subscription> subscription_;  // while anybody waits; the last member, so that it ends first
+};
+
+// The topics of a change, each given to `fn`.
+template <class Fn>
+void each_topic(const baton::Change& change, Fn&& fn) {
+  fn(subject_topic(change.subject, change.tenant, change.id));
+  if (change.subject == Subject::Type::queue) fn(queues_topic(change.tenant));
+  if (change.subject == Subject::Type::batch && change.runbook_id != 0) fn(batches_topic(change.tenant, change.runbook_id));
+  fn(tenant_topic(change.tenant));
+}
+
+}  // namespace baton::http
