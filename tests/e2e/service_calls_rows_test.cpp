@@ -52,7 +52,7 @@ class ServiceCallsRows : public ServiceCallsTest, public testing::WithParamInter
   std::unique_ptr<Server> server_;
 };
 INSTANTIATE_TEST_SUITE_P(On, ServiceCallsRows, testing::Values(Kind::sqlite, Kind::postgres),
-                         [](const auto& info) { return info.param == Kind::sqlite ? "sqlite" : "postgres"; });
+                         [](const auto& each) { return each.param == Kind::sqlite ? "sqlite" : "postgres"; });
 
 TEST_P(ServiceCallsRows, AreWrittenAnewByWhateverTouchesTheCall) {
   auto client = server_->client();
