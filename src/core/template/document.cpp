@@ -113,16 +113,36 @@ const Json& Document::constant() const {
   return text_;
 }
 
-std::expected<Json, Problem> Document::evaluate(const Scope& scope) const {
+std::expected<void, Problem> Document::fill(std::size_t hole, Evaluator& evaluator, Memo* memo,
+                                            std::string& out) const {
+  const Template& filling = holes_[hole].filling;
+  const bool same_for_all = memo && !filling.references().item && !filling.references().index;
+  if (!same_for_all) return filling.append_json(evaluator, holes_[hole].depth, out);
+  memo->made_.resize(holes_.size());
+  auto& made = memo->made_[hole];
+  if (made) {
+    if (!evaluator.charge_remembered({made->steps, made->text_bytes})) return evaluator.budget().exceeded();
+    out += made->text;
+    return {};
+  }
+  const std::size_t begin = out.size();
+  const Usage before = evaluator.budget().used();
+  TRY(filling.append_json(evaluator, holes_[hole].depth, out));
+  const Usage after = evaluator.budget().used();
+  made = {out.substr(begin), after.steps - before.steps, after.text - before.text};
+  return {};
+}
+
+std::expected<Json, Problem> Document::evaluate(const Scope& scope, Memo* memo) const {
   Evaluator evaluator(scope);
   Json result;
   result.text.reserve(text_.text.size() + 32 * holes_.size());
   std::size_t copied = 0;
-  for (const Hole& hole : holes_) {
-    result.text.append(text_.text, copied, hole.text_end - copied);
-    copied = hole.text_end;
-    if (auto filled = hole.filling.append_json(evaluator, hole.depth, result.text); !filled) [[unlikely]] {
-      filled.error().place = static_cast<std::size_t>(&hole - holes_.data());
+  for (std::size_t i = 0; i < holes_.size(); ++i) {
+    result.text.append(text_.text, copied, holes_[i].text_end - copied);
+    copied = holes_[i].text_end;
+    if (auto filled = fill(i, evaluator, memo, result.text); !filled) [[unlikely]] {
+      filled.error().place = i;
       return std::unexpected(std::move(filled).error());
     }
   }

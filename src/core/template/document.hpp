@@ -39,12 +39,25 @@ class Document {
   [[nodiscard]] const References& references() const { return references_; }
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
 
+  // What was made of those of its templates that do not look at an item, for its evaluation with the next item:
+  // everything else in the scope must be the same. Of one document.
+  class Memo {
+    friend class Document;
+    struct Made {
+      std::string text;
+      std::size_t steps = 0, text_bytes = 0;  // what it cost
+    };
+    std::vector<std::optional<Made>> made_;
+  };
+
   // One budget of steps and text covers the whole tree. The offset of a problem is within the template at its
   // place.
-  [[nodiscard]] std::expected<Json, Problem> evaluate(const Scope& scope) const;
+  [[nodiscard]] std::expected<Json, Problem> evaluate(const Scope& scope, Memo* memo = nullptr) const;
 
  private:
   friend class DocumentReader;
+  [[nodiscard]] std::expected<void, Problem> fill(std::size_t hole, Evaluator& evaluator, Memo* memo,
+                                                  std::string& out) const;
   struct Hole {
     std::size_t text_end;  // of the fixed text before it
     int depth;             // how deep it stands

@@ -12,6 +12,19 @@ namespace baton::expression {
 class Evaluator {
  public:
   explicit Evaluator(const Scope& scope) : scope_(scope) { stack_.reserve(8); }
+  ~Evaluator() {
+    const Usage used = budget_.used();
+    scope_.spent(used.steps + used.text / text_per_step - remembered_);
+  }
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  // Charges what an earlier evaluation of the same text has cost, so that what is remembered counts as if it
+  // were evaluated again: whether a budget is exceeded must not depend on what is remembered.
+  [[nodiscard]] bool charge_remembered(const Usage& usage) {
+    remembered_ += usage.steps + usage.text / text_per_step;
+    return budget_.steps(usage.steps) && budget_.text(usage.text);
+  }
 
   // The value of one expression of the program, which must outlive it. Never undefined.
   [[nodiscard]] Outcome run(const Program& program, const Part& part);
@@ -38,6 +51,7 @@ class Evaluator {
 
   const Scope& scope_;
   Budget budget_;
+  std::size_t remembered_ = 0;  // of what was charged, the steps that nobody took
   std::vector<Value> stack_;
 };
 

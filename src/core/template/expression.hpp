@@ -60,6 +60,8 @@ class Scope {
   [[nodiscard]] virtual const boost::json::value* item() const { return nullptr; }
   [[nodiscard]] virtual std::optional<std::int64_t> index() const { return std::nullopt; }
   [[nodiscard]] virtual const boost::json::value* env(std::string_view /*name*/) const { return nullptr; }
+  // Told when an evaluation ends, however it ends: what it cost, with text_per_step bytes built as a step.
+  virtual void spent(std::size_t /*steps*/) const noexcept {}
 };
 
 inline constexpr std::size_t template_bytes_max = 1 << 20;
@@ -67,6 +69,7 @@ inline constexpr std::size_t expression_bytes_max = 16 << 10;
 inline constexpr int depth_max = 64;                 // of an expression, and of JSON that is built or read
 inline constexpr std::size_t steps_max = 1'000'000;  // an operation, an element looked at, 64 bytes scanned
 inline constexpr std::size_t text_bytes_max = 16 << 20;  // of text and values built in one evaluation
+inline constexpr std::size_t text_per_step = 16;         // bytes that take about the time of a step
 
 struct Program;
 class Evaluator;

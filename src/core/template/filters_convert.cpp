@@ -65,7 +65,9 @@ Outcome tojson(Call& call) {
 
 Outcome fromjson(Call& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
-  if (!call.budget.scan(text.size()) || !call.budget.text(text.size())) return call.budget.exceeded();
+  constexpr std::size_t parser_steps = 8;  // each text has a parser of its own
+  if (!call.budget.steps(parser_steps) || !call.budget.scan(text.size()) || !call.budget.text(text.size()))
+    return call.budget.exceeded();
   auto value = read_json(text);
   if (!value) return problem("invalid_value", "the text is not JSON: " + value.error());
   return *std::move(value);

@@ -2,7 +2,9 @@
 // its keys, as in Jinja.
 #include <algorithm>
 #include <boost/json.hpp>
-#include <unordered_set>
+#include <bit>
+#include <cmath>
+#include <limits>
 
 #include "base/diagnostic.hpp"
 #include "base/result.hpp"
@@ -106,6 +108,92 @@ Outcome end_of(Call& call, bool front) {
   const json::value& element = front ? array.front() : array.back();
   return std::move(list).part(element);
 }
+
+// ---- Which values were seen before ----
+
+std::uint64_t scattered(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  return bits ^ (bits >> 31);
+}
+
+// Numbers that are equal have the same hash, whatever their type.
+std::uint64_t hash_of(double real) {
+  constexpr double least = -9223372036854775808.0, beyond = 18446744073709551616.0;
+  if (std::trunc(real) != real || real < least || real >= beyond)
+    return scattered(std::bit_cast<std::uint64_t>(real));
+  return scattered(real < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(real))
+                            : static_cast<std::uint64_t>(real));
+}
+
+// A table of hashes with open addressing: one array, however many values. Whoever chooses values that meet in
+// one place of it pays for each look there.
+class FirstOfEqual {
+ public:
+  FirstOfEqual(const std::vector<const json::value*>& values, Budget& budget)
+      : values_(values),
+        budget_(budget),
+        table_(std::bit_ceil(2 * values.size() + 1), empty),
+        looks_free_(8 * values.size()) {
+    hashes_.reserve(values.size());
+  }
+
+  // The values in their order; false when an equal one was before, or the budget is exceeded.
+  bool add(std::size_t i) {
+    hashes_.push_back(hash(i));
+    const std::size_t mask = table_.size() - 1;
+    for (std::size_t at = hashes_[i] & mask;; at = (at + 1) & mask) {
+      if (budget_.is_exceeded() || (looks_free_ == 0 && !budget_.steps())) return false;
+      if (looks_free_ > 0) --looks_free_;
+      if (table_[at] == empty) {
+        table_[at] = static_cast<std::uint32_t>(i);
+        return true;
+      }
+      if (hashes_[table_[at]] == hashes_[i] && same(table_[at], i)) return false;
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t empty = std::numeric_limits<std::uint32_t>::max();
+
+  std::uint64_t hash(std::size_t i) {
+    const json::value& value = *values_[i];
+    switch (value.kind()) {
+      case json::kind::null: return 1;
+      case json::kind::bool_: return value.get_bool() ? 2 : 3;
+      case json::kind::int64: return scattered(static_cast<std::uint64_t>(value.get_int64()));
+      case json::kind::uint64: return scattered(value.get_uint64());
+      case json::kind::double_: return hash_of(value.get_double());
+      case json::kind::string: return hash_text(view(value.get_string()));
+      default: break;
+    }
+    texts_.resize(values_.size());
+    (void)append_json(texts_[i], value, budget_);
+    return hash_text(texts_[i]);
+  }
+
+  std::uint64_t hash_text(std::string_view text) {
+    (void)budget_.steps(text.size() / 64);
+    return std::hash<std::string_view>{}(text);
+  }
+
+  bool same(std::size_t a, std::size_t b) {
+    const json::value& x = *values_[a];
+    const json::value& y = *values_[b];
+    if (Budget free; x.is_number() && y.is_number()) return is_equal(x, y, free);
+    if (x.kind() != y.kind()) return false;
+    if (x.is_structured()) return budget_.steps(texts_[a].size() / 64) && texts_[a] == texts_[b];
+    if (x.is_string()) return budget_.steps(x.get_string().size() / 64) && x.get_string() == y.get_string();
+    return x == y;
+  }
+
+  const std::vector<const json::value*>& values_;
+  Budget& budget_;
+  std::vector<std::uint32_t> table_;  // numbers of values
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::string> texts_;  // of lists and objects
+  std::size_t looks_free_;
+};
 
 // ---- Tests by name, for select and its kin ----
 
@@ -228,16 +316,14 @@ Outcome sort(Call& call) {
   return chosen(std::move(all.list), order, call.budget);
 }
 
-// The first of those that are equal stays. Values are compared by their JSON, with 1.0 as 1.
+// The first of those that are equal stays. Lists and objects are compared by their JSON, numbers across types.
 Outcome unique(Call& call) {
   TRY_ASSIGN(Keyed all, keyed(call, 0));
-  std::unordered_set<std::string> seen;
+  FirstOfEqual known(all.keys, call.budget);
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < all.keys.size(); ++i) {
-    std::string text;
-    if (!append_json(text, *all.keys[i], call.budget)) return call.budget.exceeded();
-    if (all.keys[i]->is_double() && text.ends_with(".0")) text.resize(text.size() - 2);
-    if (seen.insert(std::move(text)).second) numbers.push_back(i);
+    if (known.add(i)) numbers.push_back(i);
+    if (call.budget.is_exceeded()) return call.budget.exceeded();
   }
   return chosen(std::move(all.list), numbers, call.budget);
 }

@@ -90,7 +90,7 @@ Outcome replace(Call& call) {
   if (!call.budget.scan(text.size())) return call.budget.exceeded();
   std::string out;
   std::size_t at = 0;
-  for (std::size_t found = 0; left > 0 && (found = text.find(old, at)) != text.npos; --left) {
+  for (std::size_t found = 0; left > 0 && (found = find_text(text, old, at)) != text.npos; --left) {
     if (!call.budget.text(found - at + fresh.size()) || !call.budget.steps()) return call.budget.exceeded();
     out.append(text, at, found - at);
     out += fresh;
@@ -113,7 +113,7 @@ Outcome split(Call& call) {
   };
   std::size_t at = 0;
   while (at <= text.size()) {
-    std::size_t end = call.has(0) ? text.find(separator, at) : at;
+    std::size_t end = call.has(0) ? find_text(text, separator, at) : at;
     if (!call.has(0))
       while (end < text.size() && !is_blank(text[end])) ++end;
     end = std::min(end, text.size());

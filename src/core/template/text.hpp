@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,15 @@ namespace baton::expression {
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size(); at += character_size(text, at)) ++count;
   return count;
+}
+
+// Where the word is next, from `at` on; npos when nowhere. In linear time whatever they are, which
+// std::string_view::find is not.
+[[nodiscard]] inline std::size_t find_text(std::string_view text, std::string_view word, std::size_t at = 0) {
+  if (at > text.size()) return std::string_view::npos;
+  const void* found = memmem(text.data() + at, text.size() - at, word.data(), word.size());
+  if (!found) return std::string_view::npos;
+  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
 inline void append_character(std::string& out, std::uint32_t code) {

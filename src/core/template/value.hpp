@@ -19,9 +19,15 @@ namespace baton::expression {
 
 [[nodiscard]] std::unexpected<Problem> problem(std::string code, std::string message, std::string hint = {});
 
+struct Usage {
+  std::size_t steps = 0;
+  std::size_t text = 0;
+};
+
 // What an evaluation may still do. Once something is used up, everything that follows fails.
 class Budget {
  public:
+  [[nodiscard]] Usage used() const { return {steps_max - steps_left_, text_bytes_max - text_left_}; }
   [[nodiscard]] bool steps(std::size_t count = 1) { return take(steps_left_, count, Short::steps); }
   // For looking through text or comparing it.
   [[nodiscard]] bool scan(std::size_t bytes) { return steps(bytes / 64 + 1); }
