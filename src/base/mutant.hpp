@@ -27,6 +27,8 @@ enum class Mutant {
   resume_forgets_parked,       // what a pause held back never runs
   forget_children,             // a cancelled job's items go on
   expand_one_chunk,            // a large fan-out stops after its first items
+  timer_overtakes_message,     // a result that came in time is refused because the engine was slow
+  budget_drops_rest,           // … or where the budget of a batch is used up
   ignore_max_parallel,         // more items at once than allowed
   retry_keeps_attempt,         // after a retry by hand, a zombie speaks for the new attempt
   start_before_due,            // a delayed job does not wait

@@ -130,12 +130,34 @@ void Decision::start_job() {
   event(EventType::job_started);
 }
 
+// True: the expressions of this batch have cost what they may. The node stays READY with a timer that is due at
+// once, and goes on in a later batch, when others have had their turn.
+bool Decision::put_off(Slot& slot) {
+  if (journal_.may_evaluate()) return false;
+  if (slot.state.timer_due && *slot.state.timer_due <= now_) return true;  // it stays due
+  slot.state.timer_due = now_;
+  slot.changed = true;
+  return true;
+}
+
+// The job is paused: what is READY without a timer goes on when it is resumed.
+void Decision::park(Slot& slot) {
+  slot.state.timer_due.reset();
+  slot.changed = true;
+}
+
+bool Decision::needs_params(NodeRef ref) {
+  const auto& params = run_.node(ref).params;
+  return params && !params->is_constant() && !run_.at(ref).state.params;
+}
+
 // False: they cannot be, and the node has failed for it.
 bool Decision::resolve_params(NodeRef ref, RunScope& scope) {
   const Node& node = run_.node(ref);
   NodeState& state = run_.at(ref).state;
-  if (!node.params || node.params->is_constant() || state.params) return true;
-  auto params = node.params->evaluate(scope);
+  if (!needs_params(ref)) return true;
+  auto params = node.params->evaluate(scope, &scope.memo);
+  if (params) journal_.params_bytes_left -= static_cast<std::int64_t>(params->text.size());
   if (!params) {
     fail(ref, "params of node '" + state.node_id + "': " + params.error().message);
     return false;
@@ -160,10 +182,10 @@ void Decision::dispatch(NodeRef ref, RunScope& names) {
   NodeState& state = slot.state;
   if (is_paused() && !MUTANT(dispatch_while_paused)) {
     if (state.status != NodeStatus::ready) set_status(slot, NodeStatus::ready);
-    slot.state.timer_due.reset();
-    slot.changed = true;
-    return;
+    return park(slot);
   }
+  // Walks over children look at the budget themselves.
+  if (!ref.is_item() && needs_params(ref) && put_off(slot)) return;
   if (!resolve_params(ref, names)) return;
   // An attempt that was held back by a pause keeps its count, and with it the leases that are used up.
   if (auto id = task_id(run_.job.job_id, state.node_id, state.retry_count); state.task_id != id) {
@@ -262,6 +284,7 @@ const Branch* Decision::branch_taken(NodeIndex i, std::string& error) {
 }
 
 void Decision::choose_branch(NodeIndex i) {
+  if (put_off(run_.at(i))) return;
   std::string error;
   const Branch* taken = branch_taken(i, error);
   if (!taken) return fail(NodeRef{i}, error);
@@ -301,10 +324,13 @@ std::optional<Time> Decision::wait_ends(const Node& node, std::string& error) {
 }
 
 void Decision::begin_wait(NodeIndex i) {
-  std::string error;
-  const auto ends = wait_ends(run_.definition->nodes[i], error);
-  if (!ends) return fail(NodeRef{i}, error);
+  const Node& node = run_.definition->nodes[i];
   Slot& slot = run_.at(i);
+  slot.state.started_at.reset();  // its timer begins it, if it is put off
+  if (!(node.until ? node.until : node.duration)->is_constant() && put_off(slot)) return;
+  std::string error;
+  const auto ends = wait_ends(node, error);
+  if (!ends) return fail(NodeRef{i}, error);
   start_job();
   slot.state.started_at = now_;
   event(EventType::node_started, &slot.state, Json{"{\"until\":" + quoted(to_iso(*ends)) + "}"});
@@ -316,8 +342,9 @@ void Decision::begin_wait(NodeIndex i) {
 void Decision::ask_for_approval(NodeIndex i) {
   const Node& node = run_.definition->nodes[i];
   Slot& slot = run_.at(i);
-  if (is_paused()) return;  // stays READY
+  if (is_paused()) return park(slot);
   if (node.message && !slot.state.params) {
+    if (put_off(slot)) return;
     RunScope names = scope();
     const auto message = node.message->evaluate(names);
     if (!message) return fail(NodeRef{i}, "message of node '" + node.id + "': " + message.error().message);

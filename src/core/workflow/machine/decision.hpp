@@ -53,9 +53,12 @@ class Decision {
   void reopen(Slot& slot);  // a node that has ended is to run again
 
   [[nodiscard]] bool is_paused() const { return run_.job.paused_at.has_value(); }
-  [[nodiscard]] RunScope scope() { return {run_, policy_.environment}; }
+  [[nodiscard]] RunScope scope() { return {run_, policy_.environment, journal_}; }
 
  private:
+  [[nodiscard]] bool put_off(Slot& slot);
+  void park(Slot& slot);
+  [[nodiscard]] bool needs_params(NodeRef ref);
   bool resolve_params(NodeRef ref, RunScope& scope);
   void dispatch(NodeRef ref, RunScope& scope);
   void revive(NodeRef child);

@@ -121,13 +121,14 @@ constexpr std::int32_t children_are_retried = 1;
 
 void Decision::begin_fan_out(NodeIndex i) {
   Slot& slot = run_.at(i);
-  if (is_paused()) return;       // stays READY
+  if (is_paused()) return park(slot);
   if (slot.state.items_total) {  // it has run before, and the job is retried: its children go on
     set_status(slot, NodeStatus::running);
     start_job();
     slot.state.retry_base = children_are_retried;
     return begin_sweep(slot);
   }
+  if (put_off(slot)) return;
   const auto source = source_of(i);
   if (!source) return fail(NodeRef{i}, source.error());
   const auto count = static_cast<std::int32_t>(source->items->get_array().size());
@@ -140,22 +141,27 @@ void Decision::begin_fan_out(NodeIndex i) {
   expand(i);
 }
 
+// A chunk ends early when the budget of the batch is used up. One that begins makes at least one child, even if
+// finding the list took all of it: otherwise one whose list is forgotten in between would never go on.
 void Decision::expand(NodeIndex i) {
   const Node& node = run_.definition->nodes[i];
   Slot& parent = run_.at(i);
+  if (put_off(parent)) return;
   const auto source = source_of(i);  // again, if the server was restarted in between
   if (!source) return fail(NodeRef{i}, source.error());
   RunScope names = scope();
   const std::int32_t total = *parent.state.items_total;
-  const auto batch_has_room = [&] { return journal_.children_left > 0 && journal_.params_bytes_left > 0; };
   const auto has_room = [&] {
     return node.parallel_max == 0 || MUTANT(ignore_max_parallel) ||
            parent.state.items_created - parent.state.items_done < node.parallel_max;
   };
   parent.state.timer_due.reset();
   parent.changed = true;
-  for (std::int32_t n = 0;
-       n < policy_.items_chunk && parent.state.items_created < total && has_room() && batch_has_room(); ++n) {
+  const bool may_add = journal_.children_left > 0;
+  for (std::int32_t n = 0; may_add && n < policy_.items_chunk && parent.state.items_created < total && has_room();
+       ++n) {
+    if (n > 0 && (journal_.children_left <= 0 || !journal_.may_evaluate())) break;
+    --journal_.children_left;
     const std::int32_t item = parent.state.items_created++;
     Slot child{.state = {.job_id = run_.job.job_id,
                          .item_index = item,
@@ -170,6 +176,7 @@ void Decision::expand(NodeIndex i) {
     if (parent.state.status != NodeStatus::running)
       return;  // the item failed at once, and the fan-out with it
   }
+  if (MUTANT(budget_drops_rest) && !journal_.may_evaluate()) return;
   if (parent.state.items_created < total && has_room() && !MUTANT(expand_one_chunk))
     parent.state.timer_due = now_;
 }
@@ -221,13 +228,15 @@ void Decision::sweep(NodeIndex i) {
   NodeState& state = parent.state;
   const ItemRange range = run_.item_ranges[i];
   if (range.from != *state.sweep_next) return;  // it was begun anew in this very batch
+  if (state.status == NodeStatus::running && put_off(parent)) return;
   parent.changed = true;
-  const std::int32_t until = std::min(range.until, state.items_created);
+  std::int32_t until = std::min(range.until, state.items_created);
   for (std::int32_t item = range.from; item < until; ++item) {
     Slot& child = run_.at(NodeRef{i, item});
     if (state.status == NodeStatus::running) {
       revive(NodeRef{i, item});
       if (state.status != NodeStatus::running) return;  // that failed it again, and begun another walk
+      if (!journal_.may_evaluate()) until = item + 1;
     } else if (!is_terminal(child.state.status)) {
       set_status(child, NodeStatus::cancelled);
       event(EventType::node_cancelled, &child.state);
@@ -250,17 +259,20 @@ void Decision::gather(NodeIndex i) {
   const NodeState& parent = run_.at(fan_out).state;
   // A fan-out that failed and was gone on without may have fewer children than items.
   const std::int32_t total = parent.items_created;
+  if (so_far.next < total && put_off(run_.at(i))) return;
   if (so_far.next < total && range.from != so_far.next) {  // begun anew: the next batch loads from the start
     so_far = {};
     return;
   }
-  for (; so_far.next < std::min(range.until, total); ++so_far.next) {
+  for (bool first = true; so_far.next < std::min(range.until, total); ++so_far.next, first = false) {
+    if (!first && !journal_.may_evaluate()) break;
     const NodeState& child = run_.at(NodeRef{fan_out, so_far.next}).state;
     if (child.status != NodeStatus::completed) {
       ++so_far.failed;
       if (node.aggregation == Aggregation::collect) append_element(so_far.text, "null");
       continue;
     }
+    if (child.output) journal_.spend(child.output->text.size() / json_per_step);
     const std::string wrong = take(so_far, node, child.output ? child.output->text : "null");
     if (!wrong.empty()) return fail(NodeRef{i}, "item " + as_text(so_far.next) + ": " + wrong);
     if (so_far.text.size() > policy_.gathered_max)

@@ -324,7 +324,9 @@ void lease_ran_out(Run& run, NodeRef ref, const Policy& policy, Time now, Decisi
 // wait for a paused job.
 void fan_out_step(Run& run, NodeIndex i, Decision& decision) {
   Slot& slot = run.at(i);
-  if (slot.state.status == NodeStatus::running && decision.is_paused()) {
+  if (slot.state.status == NodeStatus::ready) {
+    decision.begin_fan_out(i);
+  } else if (slot.state.status == NodeStatus::running && decision.is_paused()) {
     slot.state.timer_due.reset();
     slot.state.sweep_next.reset();  // resume begins a new one
     slot.changed = true;
@@ -350,11 +352,21 @@ void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Journal&
       lease_ran_out(run, ref, policy, now, decision);
   } else {
     switch (run.node(ref).type) {
-      case NodeType::start:
-      case NodeType::wait: decision.complete(ref, std::nullopt); break;
+      case NodeType::start: decision.complete(ref, std::nullopt); break;
+      case NodeType::conditional: decision.choose_branch(ref.node); break;  // it was put off
+      case NodeType::wait:
+        if (state.started_at)
+          decision.complete(ref, std::nullopt);
+        else
+          decision.begin_wait(ref.node);
+        break;
       case NodeType::fan_out: fan_out_step(run, ref.node, decision); break;
       case NodeType::fan_in: decision.gather(ref.node); break;
       case NodeType::approval:
+        if (state.status == NodeStatus::ready) {
+          decision.ask_for_approval(ref.node);
+          break;
+        }
         decision.event(EventType::node_timeout, &state);
         decision.settle_approval(ref.node, run.node(ref).approved_by_timeout, "",
                                  "nobody decided within " + as_text(run.node(ref).timeout.count()) + " s");

@@ -93,9 +93,14 @@ struct Journal {
   std::vector<Event> events;
   std::vector<Dispatched> dispatched;
   std::vector<JobId> ended;
-  // What the fan-outs of this batch may still add to it; the rest waits for the next one.
-  std::int32_t children_left = 4'000;
-  std::int64_t params_bytes_left = 32 << 20;
+  // What the decisions of this batch may still do; the rest goes on in the next one. Each may fall below zero by
+  // what one node or one child takes, because something must always go on.
+  std::int32_t children_left = 4'000;        // that fan-outs add
+  std::int64_t params_bytes_left = 8 << 20;  // that are evaluated
+  std::int64_t steps_left = 500'000;         // of expressions, about 20 to 50 ns each
+
+  void spend(std::size_t steps) { steps_left -= static_cast<std::int64_t>(steps); }
+  [[nodiscard]] bool may_evaluate() const { return steps_left > 0 && params_bytes_left > 0; }
 };
 
 }  // namespace baton::workflow

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/template/document.hpp"
 #include "core/template/expression.hpp"
 #include "core/workflow/machine/run.hpp"
 
@@ -15,8 +16,9 @@ using Environment = std::map<std::string, std::string>;  // what expressions may
 // Documents, parsed when first looked at. What a terminal node made never changes, so they may be kept.
 class Values {
  public:
-  [[nodiscard]] const boost::json::value& input(const Run& run);
-  [[nodiscard]] const boost::json::value* output(NodeIndex node, const NodeState& state);
+  // What they read counts as steps of the batch.
+  [[nodiscard]] const boost::json::value& input(const Run& run, Journal& journal);
+  [[nodiscard]] const boost::json::value* output(NodeIndex node, const NodeState& state, Journal& journal);
 
  private:
   std::optional<boost::json::value> input_;
@@ -25,10 +27,12 @@ class Values {
 
 // What is stored, as a value: it was well-formed when it came in.
 [[nodiscard]] boost::json::value parsed(const std::string& text);
+// Bytes of JSON that are read in about the time of a step of an expression.
+inline constexpr std::size_t json_per_step = 8;
 
 class RunScope final : public expression::Scope {
  public:
-  RunScope(Run& run, const Environment& environment);
+  RunScope(Run& run, const Environment& environment, Journal& journal);
   void set_item(const boost::json::value* item, std::int64_t index) {
     item_ = item;
     index_ = index;
@@ -40,10 +44,14 @@ class RunScope final : public expression::Scope {
   [[nodiscard]] const boost::json::value* item() const override { return item_; }
   [[nodiscard]] std::optional<std::int64_t> index() const override { return index_; }
   [[nodiscard]] const boost::json::value* env(std::string_view name) const override;
+  void spent(std::size_t steps) const noexcept override { journal_.spend(steps); }
+
+  expression::Document::Memo memo;  // for the params of one node, with item after item
 
  private:
   Run& run_;
   const Environment& environment_;
+  Journal& journal_;
   const boost::json::value* item_ = nullptr;
   std::optional<std::int64_t> index_;
   mutable std::map<std::string, boost::json::value, std::less<>> words_;  // statuses, errors, variables
