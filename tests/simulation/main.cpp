@@ -84,6 +84,8 @@ constexpr std::array mutants{
     NamedMutant{Mutant::resume_forgets_parked, "resume_forgets_parked"},
     NamedMutant{Mutant::forget_children, "forget_children"},
     NamedMutant{Mutant::expand_one_chunk, "expand_one_chunk"},
+    NamedMutant{Mutant::timer_overtakes_message, "timer_overtakes_message"},
+    NamedMutant{Mutant::budget_drops_rest, "budget_drops_rest"},
     NamedMutant{Mutant::ignore_max_parallel, "ignore_max_parallel"},
     NamedMutant{Mutant::retry_keeps_attempt, "retry_keeps_attempt"},
     NamedMutant{Mutant::start_before_due, "start_before_due"},

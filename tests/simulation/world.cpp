@@ -72,6 +72,7 @@ class World::FaultyStore final : public Store {
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
     if (world_.runbooks_) world_.runbooks_->before_commit(writes);
+    world_.check_overtaken(writes);
     if (world_.trace_)
       world_.tell("commit " + std::to_string(number) + "\n" + describe(writes.runbooks, world_.database_.runbooks));
     const auto done = store_.commit(writes, number);
@@ -118,6 +119,8 @@ engine::WriterOptions small_options() {
   options.queue_window = 3;
   options.expansions_max = 1;
   options.events_max = 40;
+  options.steps_max = 20;
+  options.steps_share = 10;
   return options;
 }
 
@@ -139,11 +142,16 @@ class World::ReplyTo final : public Waiter {
       : world_(world),
         command_(std::move(command)),
         on_reply_(std::move(on_reply)),
-        generation_(world.generation_) {}
+        generation_(world.generation_) {
+    if (std::holds_alternative<ReportResult>(command_)) world_.undecided_.emplace(this, world_.clock_.time);
+  }
+  ~ReplyTo() override { world_.undecided_.erase(this); }
+  [[nodiscard]] const ReportResult& report() const { return std::get<ReportResult>(command_); }
 
   void deliver(Reply reply) override {
     world_.expect(!answered_, "a command is answered once", "command " + std::to_string(command_.index()));
     answered_ = true;
+    world_.undecided_.erase(this);
     if (generation_ != world_.generation_) return;
     world_.maybe_die();
     if (world_.trace_) world_.tell("  " + describe(command_) + " => " + describe(reply));
@@ -172,6 +180,23 @@ class World::ReplyTo final : public Waiter {
   const std::uint64_t generation_;
   bool answered_ = false;
 };
+
+// A lease that runs out, or a timeout, before a result of its holder is decided that came in time.
+void World::check_overtaken(const WriteSet& writes) const {
+  for (const Event& event : writes.events_new) {
+    const bool given_back = event.event_data && event.event_data->text.contains("\"reason\"");
+    if (given_back ||
+        (event.event_type != EventType::node_timeout && event.event_type != EventType::node_lease_expired))
+      continue;
+    const NodeState& node = stored_node(event.job_id, *event.node_id);
+    for (const auto& [waiter, received] : undecided_) {
+      const ReportResult& said = waiter->report();
+      expect(node.task_id != said.task_id || !said.lease || *said.lease != lease_token(node) ||
+                 !node.lease_until || received >= *node.lease_until,
+             "no timer overtakes a message that was there before it", said.task_id);
+    }
+  }
+}
 
 World::World(std::uint64_t seed) : random_(seed) {
   // Some seeds are kind, some are cruel in one way, some in all.
@@ -244,7 +269,7 @@ void World::arrive(const Command& command, const std::function<void(Reply)>& on_
     submit->job_id.value = uuid7(clock_.now(), random_.next(), random_.next());
   if (runbooks_) runbooks_->watch().arrived(received);
   if (trace_) tell(describe(received));
-  engine_->inbox.push_back({received, std::make_shared<ReplyTo>(*this, received, on_reply)});
+  engine_->inbox.push_back({received, std::make_shared<ReplyTo>(*this, received, on_reply), clock_.time});
   schedule_engine();
 }
 

@@ -90,6 +90,7 @@ class World {
   void on_handed_out(const Handout& task);
   [[nodiscard]] const workflow::NodeState& stored_node(const workflow::JobId& job_id,
                                                        const std::string& node_id) const;
+  void check_overtaken(const WriteSet& writes) const;
   void check_touched();
   void check_job(const workflow::Job& job);
   void check_nodes(const workflow::Job& job, const workflow::Definition& definition);
@@ -110,6 +111,7 @@ class World {
   Random random_;
   Faults faults_;
   VirtualClock clock_;
+  std::map<const ReplyTo*, Time> undecided_;  // results that came in, and when; outlives the engine
   std::multimap<Time, std::function<void()>> agenda_;
   std::size_t steps_ = 0;
   std::size_t restarts_ = 0;
