@@ -55,6 +55,9 @@ class Explainer {
     const NodeState& state = run_.at(i).state;
     if (is_terminal(state.status)) return;
     if (state.status == NodeStatus::pending) return explain_pending(i, state);
+    if (is_put_off(run_.definition->nodes[i].type, state))
+      return add(state, "its_turn_comes",
+                 "it waits for its turn: what the expressions of a tenant may cost at once is bounded");
     switch (run_.definition->nodes[i].type) {
       case NodeType::start:
         return add(state, "not_due", "the job is not due until " + to_iso(*state.timer_due),
@@ -69,6 +72,12 @@ class Explainer {
     }
   }
 
+  // READY and due: the budget of a turn was used up before its expressions were evaluated.
+  [[nodiscard]] bool is_put_off(NodeType type, const NodeState& state) const {
+    return type != NodeType::fan_in && type != NodeType::start && state.status == NodeStatus::ready &&
+           state.timer_due && *state.timer_due <= now_ && !run_.job.paused_at;
+  }
+
   void explain_pending(NodeIndex i, const NodeState& state) {
     std::vector<std::string> before;
     for (const NodeIndex other : run_.definition->nodes[i].incoming) {
@@ -80,7 +89,8 @@ class Explainer {
   }
 
   void explain_approval(const NodeState& state) {
-    if (state.status == NodeStatus::ready) return explain_paused(state);
+    if (state.status == NodeStatus::ready && run_.job.paused_at) return explain_paused(state);
+    if (state.status == NodeStatus::ready) return;
     std::string message = "it waits for a person to approve or reject it";
     if (state.timer_due) message += "; that times out at " + to_iso(*state.timer_due);
     add(state, "waits_for_approval", std::move(message), state.dispatched_at, state.timer_due);
