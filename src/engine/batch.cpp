@@ -10,7 +10,7 @@ namespace baton::engine {
 Batch::Batch(BatchServices& services, Time now, std::optional<Time> until, std::vector<Item> items, TimerChoice timers)
     : services_(services), now_(now), until_(until), timers_wanted_(std::move(timers)), items_(std::move(items)) {
   for (const auto& kind : services_.kinds)
-    parts_.push_back(kind->begin({services_.store, services_.matching, now_, effects_}));
+    parts_.push_back(kind->begin({services_.store, services_.matching, now_, std::min(now_, services_.as_of), effects_}));
 }
 
 Batch::~Batch() = default;
@@ -85,11 +85,18 @@ Result<> Batch::decide_once() {
   effects_.reserve(items_.size() + 8);
   handouts_.reset();
   handouts_count_ = 0;
+  TurnTimes& times = services_.times;
+  const auto began = TurnTimes::Clock::now();
   for (const auto& part : parts_) TRY(part->load(items_, timers_));
+  const auto loaded = TurnTimes::Clock::now();
   decide_heartbeats();
   decide_timers();
   decide_items();
+  times.load += loaded - began;
+  times.decide += TurnTimes::Clock::now() - loaded;
   if (is_incomplete()) return {};
+  times.messages += items_.size();
+  times.timers += timers_.size();
   if (timers_wanted_.which == TimerChoice::Which::due) TRY(hand_out());
   if (is_incomplete()) {
     services_.matching.forget_waiting();  // what was taken from the windows was not handed out
@@ -115,10 +122,12 @@ void Batch::decide_timers() {
   for (const Timer& timer : timers_) {
     Transaction* part = part_of(timer);
     ENSURE(part);
+    const auto began = TurnTimes::Clock::now();
     if (timers_wanted_.which == TimerChoice::Which::put_off)
       part->put_off(timer, now_ + timers_wanted_.later);
     else
       part->fire(timer);
+    services_.times.decided(began, timer);
   }
 }
 
@@ -143,7 +152,9 @@ void Batch::decide_item(std::size_t place) {
     return answer(item.waiter, WorkersReply{services_.matching.list_workers(list->tenant, now_)});
   Transaction* part = part_of(item.command);
   ENSURE(part);
+  const auto began = TurnTimes::Clock::now();
   part->decide(place, item);
+  services_.times.decided(began, item);
 }
 
 void Batch::renew_leases(const Heartbeat& heartbeat, const std::shared_ptr<Waiter>& waiter) {

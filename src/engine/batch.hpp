@@ -10,6 +10,7 @@
 
 #include "engine/kind.hpp"
 #include "engine/matching/handouts.hpp"
+#include "engine/turn_times.hpp"
 
 namespace baton::engine {
 
@@ -36,6 +37,8 @@ struct BatchServices {
   Matching& matching;
   BatchLimits limits;
   metrics::Counter* redecided = nullptr;
+  Time as_of{};  // of the timers of this turn
+  TurnTimes times{};
 };
 
 class Batch final : public TaskSource {

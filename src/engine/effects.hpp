@@ -20,6 +20,7 @@ namespace baton::engine {
 struct Item {
   Command command;
   std::shared_ptr<Waiter> waiter;
+  Time received{};  // when it came in: no timer that is due later is decided before it
 };
 
 struct Answer {

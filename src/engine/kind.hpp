@@ -42,6 +42,7 @@ struct Turn {
   Store& store;
   const Matching& matching;
   Time now{};
+  Time as_of{};  // timers are decided as of then: messages that came later are not decided yet
   Effects& effects;
 };
 

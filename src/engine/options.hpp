@@ -21,7 +21,10 @@ struct WriterOptions {
   int chunks_max = 4;                 // steps of large fan-outs in one batch: others are to get their turn
   std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
   std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks
-  std::size_t events_max = 500'000;   // of one batch, which a commit can number
+  std::size_t events_max = 50'000;    // of one batch, about; a commit can number a million
+  // What the expressions of one batch may cost, about 20 to 50 ns a step; one of them may exceed it. What a
+  // tenant may spend in every batch before others go first.
+  std::int64_t steps_max = 500'000, steps_share = 50'000;
   bool adopt_jobs = false;            // at start: take over what another orchestrator has given out
   int walks_max = 1;                  // chunks of members of runbooks in one batch
   std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time

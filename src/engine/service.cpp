@@ -126,7 +126,9 @@ struct Service::State {
         hooks(std::move(h)),
         writer(*store, c, writer_options(o, hooks), register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
-        refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")) {}
+        refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")),
+        slow_turns(m.counter("baton_engine_slow_turns_total", "Turns of the engine over one second.")),
+        turn_seconds(m.histogram("baton_engine_turn_seconds", "Time of one turn of the engine.")) {}
 
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
@@ -172,12 +174,22 @@ struct Service::State {
   void run(std::vector<Item> batch) {
     const bool full = batch.size() >= batch_size;
     const auto began = std::chrono::steady_clock::now();
+    turn_began = began.time_since_epoch().count();
     writer.run(std::move(batch));
+    turn_began = 0;
     const auto took = std::chrono::steady_clock::now() - began;
+    turn_seconds.observe(took);
+    if (took > slow_after) tell_slow(took);
     if (took > options.batch_time)
       batch_size = std::max(options.batch_min, batch_size * 3 / 4);
     else if (full)
       batch_size = std::min(options.batch_max, batch_size * 5 / 4);
+  }
+
+  void tell_slow(std::chrono::steady_clock::duration took) {
+    slow_turns.add();
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(took);
+    if (hooks.slow_turn) hooks.slow_turn({ms, writer.last_turn().text()});
   }
 
   // Reopens the store, refusing whoever comes meanwhile. False: it is over.
@@ -235,6 +247,9 @@ struct Service::State {
   Writer writer;  // of the engine's thread
   metrics::Gauge& inbox_depth;
   metrics::Counter& refused;
+  metrics::Counter& slow_turns;
+  metrics::Histogram& turn_seconds;
+  std::atomic<std::chrono::steady_clock::rep> turn_began = 0;  // 0: none is under way
 
   std::mutex mutex;
   std::condition_variable work;
@@ -277,7 +292,7 @@ void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
     const bool fits = state_->inbox.size() < state_->options.inbox_max &&
                       state_->inbox_bytes + bytes <= state_->options.inbox_bytes_max;
     if (!state_->stopping && (fits || std::holds_alternative<ReturnTasks>(command))) {
-      state_->inbox.push_back({{std::move(command), std::move(waiter)}, bytes});
+      state_->inbox.push_back({{std::move(command), std::move(waiter), state_->clock.now()}, bytes});
       state_->inbox_bytes += bytes;
       if (state_->inbox.size() == 1) state_->work.notify_one();
       return;
@@ -291,6 +306,13 @@ void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
               {}});
 }
 
-bool Service::ready() const { return state_->ready; }
+bool Service::is_open() const { return state_->ready; }
+
+std::chrono::milliseconds Service::turn_time() const {
+  const auto began = state_->turn_began.load();
+  if (began == 0) return {};
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now - std::chrono::steady_clock::duration{began});
+}
 
 }  // namespace baton::engine

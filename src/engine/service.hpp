@@ -35,8 +35,15 @@ struct Options {
   bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
 };
 
+// A turn that took longer than it should, for whoever looks for the cause.
+struct SlowTurn {
+  std::chrono::milliseconds took{};
+  std::string cause;
+};
+
 // What the owner may want to hear, on the engine's thread. Any of them may be empty.
 struct Hooks {
+  std::function<void(const SlowTurn&)> slow_turn;  // over one second
   std::function<void(const Error&)> fatal;       // the writer must stop for good: fenced by another writer
   std::function<void(const Error&)> store_lost;  // commands are refused until it is back
   std::function<void()> store_back;
@@ -59,8 +66,14 @@ class Service final : public Inbox {
 
   void submit(Command command, std::shared_ptr<Waiter> waiter) override;
 
-  // False while the store is away.
-  [[nodiscard]] bool ready() const;
+  // False while the store is away, and while one turn takes so long that requests time out before it ends.
+  [[nodiscard]] bool ready() const { return is_open() && turn_time() < stalled_after; }
+  [[nodiscard]] bool is_open() const;  // the store is there
+  // How long the turn takes that is under way; zero between turns.
+  [[nodiscard]] std::chrono::milliseconds turn_time() const;
+
+  static constexpr std::chrono::seconds slow_after{1};     // a turn is logged and counted
+  static constexpr std::chrono::seconds stalled_after{5};  // the server is not ready
 
  private:
   struct State;

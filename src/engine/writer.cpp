@@ -1,6 +1,7 @@
 #include "engine/writer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/mutant.hpp"
@@ -18,6 +19,17 @@ Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMe
       matching_(options_.queue_window),
       services_{store_, kinds_, matching_,
                 {options_.timers_max, options_.handouts_max, options_.policy.short_lease}, metrics_.redecided} {}
+
+namespace {
+
+// Since when somebody waits for a decision. What the engine tells itself came from nowhere.
+Time oldest(const std::vector<Item>& items, Time time) {
+  for (const Item& item : items)
+    if (item.received != Time{}) time = std::min(time, item.received);
+  return time;
+}
+
+}  // namespace
 
 Writer::~Writer() = default;
 
@@ -43,11 +55,12 @@ Result<> Writer::open() {
   if ((happened && !MUTANT(redo_unknown_blindly)) || MUTANT(release_unknown_as_done)) {
     perform(std::move(held.effects));
     matching_.match_all();
-  } else {
+  } else {  // with the next batch, which knows what else has come in: no timer may overtake that
     if (MUTANT(feed_tells_lost_commit))
       for (Effect& effect : held.effects)
         if (auto* changed = std::get_if<Changed>(&effect)) tell_feed(std::move(*changed));
-    run(std::move(held.items));
+    std::ranges::move(own_items_, std::back_inserter(held.items));
+    own_items_ = std::move(held.items);
   }
   return {};
 }
@@ -74,8 +87,9 @@ Result<> Writer::start() {
 std::unique_ptr<Batch> Writer::make_batch(Work work) {
   if (work.batch) return std::move(work.batch);
   const Time now = clock_.now();
-  const bool look = next_timer_ && *next_timer_ <= now;
-  return std::make_unique<Batch>(services_, now, look ? std::optional{now} : std::nullopt, std::move(work.items),
+  const Time until = std::min(now, services_.as_of);
+  const bool look = next_timer_ && *next_timer_ <= until;
+  return std::make_unique<Batch>(services_, now, look ? std::optional{until} : std::nullopt, std::move(work.items),
                                  std::move(work.timers));
 }
 
@@ -88,6 +102,8 @@ void Writer::run(std::vector<Item> items) {
     matching_.forget_waiting();
   }
   std::vector<Item> rest = std::exchange(own_items_, {});
+  services_.as_of = MUTANT(timer_overtakes_message) ? now : oldest(rest, oldest(items, now));
+  services_.times = {};
   rest.reserve(rest.size() + items.size());
   for (Item& item : items) {
     if (auto* poll = std::get_if<Poll>(&item.command))
@@ -161,10 +177,12 @@ Result<> Writer::commit(Batch& batch) {
   const Time before = clock_.now();
   const auto started = std::chrono::steady_clock::now();
   const Result<> done = store_.commit(writes, number);
+  const auto took = std::chrono::steady_clock::now() - started;
+  services_.times.commit += took;
   const bool may_have_happened = done || done.error().code == Code::unknown;
   if (options_.feed && may_have_happened && !MUTANT(feed_before_commit))
     batch.add_effect(Changed{number, changes_of(writes)});
-  if (metrics_.commit_seconds) metrics_.commit_seconds->observe(std::chrono::steady_clock::now() - started);
+  if (metrics_.commit_seconds) metrics_.commit_seconds->observe(took);
   if (done) {
     last_commit_ = number;
     pause_ = Duration::zero();

@@ -37,6 +37,8 @@ class Writer {
 
   // One turn. Must not be called while away().
   void run(std::vector<Item> items);
+  // Where the time of the last run() went.
+  [[nodiscard]] const TurnTimes& last_turn() const { return services_.times; }
   // When run() has something to do even without items.
   [[nodiscard]] std::optional<Time> next_wake() const;
 

@@ -131,6 +131,10 @@ Result<> Server::State::start_engine() {
   engine = std::make_unique<engine::Service>(
       std::move(store), clock, options, metrics,
       engine::Hooks{
+          .slow_turn =
+              [](const engine::SlowTurn& turn) {
+                spdlog::warn("a turn of the engine took {} ms: {}", turn.took.count(), turn.cause);
+              },
           .fatal = on_fatal,
           .store_lost = [](const Error& error) { spdlog::error("the store is lost: {}", error.message); },
           .store_back = [] { spdlog::info("the store is back"); },

@@ -8,7 +8,8 @@ Task<Response> show_health(Call&) { co_return json_response(200, R"({"status":"o
 
 Task<Response> show_readiness(Call& call) {
   if (call.exchange.stopping) co_return problem(503, "stopping", "the server is stopping");
-  if (!call.services.ready()) co_return problem(503, "store_unavailable", "the store is away");
+  if (!call.services.ready())
+    co_return problem(503, "store_unavailable", "the store is away, or the engine has been busy for five seconds");
   co_return json_response(200, R"({"status":"ready"})");
 }
 

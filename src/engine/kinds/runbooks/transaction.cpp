@@ -224,7 +224,7 @@ void RunbookTransaction::fire(const Timer& due) {
       [&] {
         const Ref ref{timer.kind, timer.id};
         if (runbook::is_chunk(ref, round_->ledger) && !round_->walks.contains(timer)) return;  // it stays due
-        runbook::timer_fired(ref, context());
+        runbook::timer_fired(ref, context(turn_.as_of));
       },
       unreadable);
   if (decided || unreadable.empty()) return;

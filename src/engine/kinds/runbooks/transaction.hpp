@@ -66,7 +66,8 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const ReportResult& command);
   [[nodiscard]] Reply decide(const TaskNote& command);
   [[nodiscard]] Reply decide(const ReplayTask& command);
-  [[nodiscard]] runbook::Context context() { return {round_->ledger, kind_.policy_, turn_.now, round_->journal}; }
+  [[nodiscard]] runbook::Context context() { return context(turn_.now); }
+  [[nodiscard]] runbook::Context context(Time at) { return {round_->ledger, kind_.policy_, at, round_->journal}; }
   [[nodiscard]] std::optional<Refused> replaced(std::int64_t of_runbook);
 
   // What turned out while deciding, and holds when it is decided again.

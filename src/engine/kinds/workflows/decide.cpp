@@ -1,14 +1,37 @@
 // Deciding: each command and each due timer, in order, against the rows at hand.
 #include "base/mutant.hpp"
 #include "core/workflow/definition/input.hpp"
+#include "core/workflow/machine/scope.hpp"
 #include "engine/kinds/workflows/transaction.hpp"
 
 namespace baton::engine {
 
 using namespace workflow;
 
+Tenant WorkflowTransaction::tenant_of(const Item& item) {
+  std::optional<Tenant> named;
+  std::visit(
+      [&](const auto& c) {
+        if constexpr (requires { c.tenant; }) named = c.tenant;
+        if constexpr (requires { c.tenant, c.task_id; })
+          if (const auto found = named ? std::nullopt : task(c.task_id, std::nullopt)) named = found->run->job.tenant;
+      },
+      item.command);
+  return named.value_or(Tenant{});
+}
+
+Tenant WorkflowTransaction::tenant_of(const workflow::Timer& timer) {
+  const Run* found = run(timer.job_id);
+  return found ? found->job.tenant : Tenant{};
+}
+
 void WorkflowTransaction::fire(const engine::Timer& due) {
   const auto& timer = std::get<workflow::Timer>(due);
+  rows_.timers.push_back(timer);
+  charged(tenant_of(timer), [&] { obey(timer); });
+}
+
+void WorkflowTransaction::obey(const workflow::Timer& timer) {
   unless_missing(&timer.job_id, [&] {
     Run* found = run(timer.job_id);
     const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
@@ -17,8 +40,24 @@ void WorkflowTransaction::fire(const engine::Timer& due) {
       return;
     }
     if (is_chunk(*found, *ref) && !rows_.chunks.contains(timer)) return;  // it stays due
-    timer_fired(*found, *ref, kind_.policy_, turn_.now, rows_.journal);
+    timer_fired(*found, *ref, kind_.policy_, turn_.as_of, rows_.journal);
   });
+}
+
+// More timers are due than a batch takes. Those that are due still, because others had their turn, go behind the
+// rest, so that they do not keep it from being seen.
+void WorkflowTransaction::timers_go_behind() {
+  if (rows_.timers.size() < kind_.timers_max_) return;
+  Time later = turn_.as_of;
+  for (const workflow::Timer& timer : rows_.timers) {
+    Run* found = run(timer.job_id);
+    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
+    if (!ref || !found->has(*ref)) continue;
+    Slot& slot = found->at(*ref);
+    if (slot.stored_timer != timer.due || slot.state.timer_due != timer.due) continue;
+    slot.state.timer_due = later += Duration{1};
+    slot.changed = true;
+  }
 }
 
 void WorkflowTransaction::put_off(const engine::Timer& due, Time until) {
@@ -34,6 +73,10 @@ void WorkflowTransaction::put_off(const engine::Timer& due, Time until) {
 }
 
 void WorkflowTransaction::decide(std::size_t, const Item& item) {
+  charged(tenant_of(item), [&] { decide(item); });
+}
+
+void WorkflowTransaction::decide(const Item& item) {
   const auto job_of = [](const std::string& task_id) {
     const auto name = parse_task_id(task_id);
     return name ? name->job_id : JobId{};
@@ -76,6 +119,8 @@ std::optional<Refused> WorkflowTransaction::create_job(const SubmitJob& c) {
     if (c.version > 0) which += " in version " + std::to_string(c.version);
     return Refused{Refusal::workflow_not_found, std::move(which), {}};
   }
+  rows_.input_bytes += c.input_data.text.size();
+  rows_.journal.spend(c.input_data.text.size() / json_per_step);
   auto input = check_input(*known->definition, c.input_data);
   if (!input)
     return Refused{Refusal::invalid_input, "the input does not fit workflow '" + c.workflow_id + "'",

@@ -1,5 +1,6 @@
 // Loading: what a batch touches is fetched in a few bulk requests, whatever the number of its messages.
 #include <algorithm>
+#include <deque>
 #include <iterator>
 
 #include "engine/kinds/workflows/transaction.hpp"
@@ -20,13 +21,14 @@ std::unexpected<Error> unreadable(const Workflow& row) {
 
 Result<> WorkflowTransaction::load(std::span<const Item> items, std::span<const engine::Timer> timers) {
   TRY(load_named(items, timers));
+  find_others(items, timers);
   TRY(load_neighbours(items, timers));
   return load_explained(items);
 }
 
 Result<> WorkflowTransaction::restart() {
   whole_.merge(rows_.missing);
-  rows_ = {};
+  rows_ = Rows(kind_.steps_max_);
   return {};
 }
 
@@ -58,6 +60,13 @@ void WorkflowTransaction::want_touched(LoadRequest& request, const Run& r, NodeI
   for (const NodeIndex other : definition.touches)
     request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
   if (definition.touches_input) request.jobs_whole.push_back(r.job.job_id);
+}
+
+// What the expressions of a node look at.
+void WorkflowTransaction::want_read(LoadRequest& request, const Run& r, NodeIndex node) {
+  for (const NodeIndex other : r.definition->nodes[node].reads)
+    request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
+  if (r.definition->nodes[node].reads_input) request.jobs_whole.push_back(r.job.job_id);
 }
 
 void WorkflowTransaction::want(LoadRequest& request, const Command& command) const {
@@ -145,6 +154,9 @@ void WorkflowTransaction::want_after_timer(LoadRequest& request, const Task& tas
   Run& r = *task.run;
   const Node& node = r.node(task.ref);
   const NodeIndex i = task.ref.node;
+  const NodeState& state = r.at(task.ref).state;
+  if (state.status == NodeStatus::ready && !task.ref.is_item() && !state.params && !state.started_at)
+    want_read(request, r, i);  // it was put off before its expressions were evaluated
   if (task.ref.is_item() || node.type == NodeType::task) {
     if (may_fail_node(r, task.ref, std::nullopt, 0, kind_.policy_))
       want_all_nodes(request, r);
@@ -156,10 +168,7 @@ void WorkflowTransaction::want_after_timer(LoadRequest& request, const Task& tas
     kind_.progressions_.lend(r, i);
     const auto& sweep_next = r.at(i).state.sweep_next;
     if (sweep_next) return want_items(request, r, i, i, *sweep_next);
-    if (r.expansions.contains(i)) return;
-    for (const NodeIndex other : node.reads)
-      request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
-    if (node.reads_input) request.jobs_whole.push_back(r.job.job_id);
+    if (!r.expansions.contains(i)) want_read(request, r, i);
     return;
   }
   if (node.type == NodeType::fan_in) {
@@ -231,19 +240,39 @@ bool WorkflowTransaction::is_chunk(const Run& run, NodeRef ref) {
 }
 
 // Of the steps of large fan-outs only a few have their turn in one batch: each may bring a thousand rows. The
-// others stay due.
+// others stay due. Tenants take turns, those with the smallest debt first.
 void WorkflowTransaction::choose_chunks(std::span<const engine::Timer> timers) {
+  std::map<std::pair<std::int64_t, Tenant>, std::deque<workflow::Timer>> waiting;  // by debt and tenant
   for (const engine::Timer& due : timers) {
     const auto* named = std::get_if<workflow::Timer>(&due);
     if (!named) continue;
     const workflow::Timer& timer = *named;
     Run* found = run(timer.job_id);
     const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (!ref || !found->has(*ref) || !is_chunk(*found, *ref)) continue;
+    if (!ref || !found->has(*ref) || !is_chunk(*found, *ref) || has_to_wait(found->job.tenant)) continue;
     const bool gathers = found->node(*ref).type == NodeType::fan_in;
     if (gathers && !kind_.progressions_.may_gather({timer.job_id, no_item, timer.node_id})) continue;
-    if (rows_.chunks.size() < static_cast<std::size_t>(kind_.chunks_max_)) rows_.chunks.insert(timer);
+    waiting[{kind_.shares_.debt(found->job.tenant), found->job.tenant}].push_back(timer);
   }
+  while (!waiting.empty() && rows_.chunks.size() < static_cast<std::size_t>(kind_.chunks_max_))
+    for (auto it = waiting.begin(); it != waiting.end();) {
+      if (rows_.chunks.size() >= static_cast<std::size_t>(kind_.chunks_max_)) return;
+      rows_.chunks.insert(it->second.front());
+      it->second.pop_front();
+      it = it->second.empty() ? waiting.erase(it) : std::next(it);
+    }
+}
+
+// Whether anybody who is not in debt has something to do in this batch.
+void WorkflowTransaction::find_others(std::span<const Item> items, std::span<const engine::Timer> timers) {
+  if (!kind_.shares_.has_debts()) return;
+  const auto owes = [&](const Tenant& tenant) { return kind_.shares_.debt(tenant) > 0; };
+  rows_.others =
+      !std::ranges::all_of(items, [&](const Item& item) { return owes(tenant_of(item)); }) ||
+      !std::ranges::all_of(timers, [&](const engine::Timer& timer) {
+        const auto* mine = std::get_if<workflow::Timer>(&timer);
+        return mine && owes(tenant_of(*mine));
+      });
 }
 
 // Whoever asks why a fan-out does not go on is told of some of its children.
@@ -267,6 +296,7 @@ Result<> WorkflowTransaction::load_explained(std::span<const Item> items) {
 
 // Answers tell the job with its documents, which deciding could do without.
 Result<> WorkflowTransaction::complete() {
+  timers_go_behind();
   LoadRequest request;
   const auto want_job = [&](const JobId& id) {
     if (const Run* found = run(id); found && !found->has_input()) request.jobs_whole.push_back(id);

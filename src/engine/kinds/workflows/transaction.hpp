@@ -22,14 +22,16 @@ namespace baton::engine {
 
 class WorkflowTransaction final : public Transaction {
  public:
-  WorkflowTransaction(Workflows& kind, Turn turn) : kind_(kind), turn_(turn) {}
+  WorkflowTransaction(Workflows& kind, Turn turn) : kind_(kind), turn_(turn), rows_(kind.steps_max_) {}
 
   [[nodiscard]] Result<> load(std::span<const Item> items, std::span<const Timer> timers) override;
   void decide(std::size_t place, const Item& item) override;
   void fire(const Timer& timer) override;
   void put_off(const Timer& timer, Time until) override;
-  // More events than a commit can number.
-  [[nodiscard]] bool is_full() const override { return rows_.journal.events.size() > kind_.events_max_; }
+  // As many events as a commit should have, or as much input as should be read in one batch.
+  [[nodiscard]] bool is_full() const override {
+    return rows_.journal.events.size() > kind_.events_max_ || rows_.input_bytes > input_bytes_max;
+  }
 
   [[nodiscard]] std::vector<Ready> take_ready() override;
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
@@ -68,15 +70,18 @@ class WorkflowTransaction final : public Transaction {
   static void want_node(LoadRequest& request, const workflow::JobId& job_id, const std::string& node_id);
   static void want_all_nodes(LoadRequest& request, const workflow::Run& run);
   static void want_touched(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node);
+  static void want_read(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node);
   void want_after_report(LoadRequest& request, const Task& task, const ReportResult& report,
                          const Messages& messages);
   void want_after_timer(LoadRequest& request, const Task& task);
   void want_items(LoadRequest& request, workflow::Run& run, workflow::NodeIndex fan_out,
                   workflow::NodeIndex walker, std::int32_t from) const;
   void choose_chunks(std::span<const Timer> timers);
+  void find_others(std::span<const Item> items, std::span<const Timer> timers);
   [[nodiscard]] static bool is_chunk(const workflow::Run& run, workflow::NodeRef ref);
 
   // ---- decide
+  void decide(const Item& item);
   void decide(const SubmitJob& command, const std::shared_ptr<Waiter>& waiter);
   void decide(const AwaitJob& command, const std::shared_ptr<Waiter>& waiter);
   void decide(const ChangeJob& command, const std::shared_ptr<Waiter>& waiter);
@@ -101,6 +106,26 @@ class WorkflowTransaction final : public Transaction {
       rows_.missing.insert(not_loaded.job_id);
     }
   }
+  // A tenant pays for what its messages and timers cost. In debt, it evaluates nothing while others have something
+  // to do: what it would is put off.
+  template <class Decide>
+  void charged(const Tenant& tenant, Decide&& decide) {
+    std::int64_t& left = rows_.journal.steps_left;
+    const std::int64_t before = left;
+    const std::int64_t allowed = has_to_wait(tenant) ? std::min<std::int64_t>(before, 0) : before;
+    left = allowed;
+    decide();
+    const std::int64_t spent = allowed - left;
+    left = before - spent;
+    kind_.shares_.charge(tenant, spent);
+  }
+  [[nodiscard]] bool has_to_wait(const Tenant& tenant) const {
+    return rows_.others && kind_.shares_.debt(tenant) > 0;
+  }
+  [[nodiscard]] Tenant tenant_of(const Item& item);
+  [[nodiscard]] Tenant tenant_of(const workflow::Timer& timer);
+  void obey(const workflow::Timer& timer);
+  void timers_go_behind();
   [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
   [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
   [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id);
@@ -119,12 +144,16 @@ class WorkflowTransaction final : public Transaction {
 
   // What one round of deciding works on; a restart begins with nothing of it.
   struct Rows {
+    explicit Rows(std::int64_t steps) { journal.steps_left = steps; }
     std::map<workflow::JobId, workflow::Run> runs;
     std::unordered_map<std::string, workflow::TaskResult> stored_results;
     std::map<std::pair<Tenant, std::string>, workflow::IdempotencyKey> keys;
     std::map<WorkflowKey, KnownDefinition> published;
     std::set<workflow::JobId> missing;
     std::set<workflow::Timer> chunks;  // the steps of large fan-outs that have their turn
+    std::vector<workflow::Timer> timers;  // that were fired
+    bool others = false;                  // somebody who is not in debt has something to do
+    std::size_t input_bytes = 0;          // of jobs that were submitted
     std::vector<workflow::Timer> timers_stray;
     std::vector<JobAnswer> answers;
     workflow::Journal journal;
@@ -132,6 +161,8 @@ class WorkflowTransaction final : public Transaction {
     std::vector<workflow::Workflow> workflows_new;
     std::vector<workflow::JobTag> tags_new;
   };
+
+  static constexpr std::size_t input_bytes_max = 8 << 20;
 
   Workflows& kind_;
   const Turn turn_;

@@ -8,9 +8,12 @@ Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
     : policy_(options.policy),
       chunks_max_(options.chunks_max),
       events_max_(options.events_max),
+      timers_max_(options.timers_max),
+      steps_max_(options.steps_max),
       jobs_created_(metrics.jobs_created),
       jobs_ended_(metrics.jobs_ended),
-      progressions_(options.expansions_max) {}
+      progressions_(options.expansions_max),
+      shares_(options.steps_share) {}
 
 bool Workflows::takes(const Command& command) const {
   return std::visit(overloaded{
@@ -35,6 +38,7 @@ bool Workflows::takes_task(std::string_view task_id) const {
 
 std::unique_ptr<Transaction> Workflows::begin(Turn turn) {
   definitions_.trim();
+  shares_.next_batch();
   return std::make_unique<WorkflowTransaction>(*this, turn);
 }
 

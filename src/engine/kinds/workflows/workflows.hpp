@@ -5,6 +5,7 @@
 #include "engine/kind.hpp"
 #include "engine/kinds/workflows/definitions.hpp"
 #include "engine/kinds/workflows/progressions.hpp"
+#include "engine/kinds/workflows/shares.hpp"
 #include "engine/options.hpp"
 
 namespace baton::engine {
@@ -31,11 +32,13 @@ class Workflows final : public Kind {
   friend class WorkflowTransaction;
   workflow::Policy policy_;
   const int chunks_max_;
-  const std::size_t events_max_;
+  const std::size_t events_max_, timers_max_;
+  const std::int64_t steps_max_;
   metrics::Counter* const jobs_created_;
   metrics::Counter* const jobs_ended_;
   Definitions definitions_;
   Progressions progressions_;
+  Shares shares_;
   std::vector<NodeKey> taken_back_;  // at start, by the command before
 };
 

@@ -1,0 +1,59 @@
+#include "engine/turn_times.hpp"
+
+#include <array>
+
+namespace baton::engine {
+namespace {
+
+std::string in_ms(TurnTimes::Clock::duration span) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(span).count()) + " ms";
+}
+
+}  // namespace
+
+std::string TurnTimes::described(const Item& item) {
+  static constexpr std::array<std::string_view, std::variant_size_v<Command>> names{
+      "SubmitJob",   "AwaitJob",        "ChangeJob",     "DecideApproval", "ReplayTask",   "ExplainJob",
+      "ListWorkers", "PublishWorkflow", "Poll",          "ReportResult",   "Heartbeat",    "TaskNote",
+      "ReturnTasks", "PublishRunbook",  "ChangeRunbook", "NoteSync",       "OpenBatch",    "AddMembers",
+      "StartBatch",  "RefreshMembers",  "RemoveMembers", "SyncData",       "RetryMembers", "ChangeBatch",
+      "ChangeStep",  "RunbookEvent",    "AdoptPhases",   "SubmitCalls",    "RepeatCall",   "ChangeCall",
+      "StartCalls",  "EndCalls"};
+  std::string text(names[item.command.index()]);
+  std::visit(
+      [&](const auto& c) {
+        if constexpr (requires { c.tenant.value; })
+          text += " of tenant '" + c.tenant.value + "'";
+        else if constexpr (requires { c.tenant->value; })
+          text += c.tenant ? " of tenant '" + c.tenant->value + "'" : "";
+        if constexpr (requires { c.task_id; })
+          text += ", task " + c.task_id;
+        else if constexpr (requires { c.job_id.value; })
+          text += ", job " + c.job_id.value;
+        else if constexpr (requires { c.batch_id; })
+          text += ", batch " + std::to_string(c.batch_id);
+      },
+      item.command);
+  return text;
+}
+
+std::string TurnTimes::described(const Timer& timer) {
+  return std::visit(overloaded{
+                        [](const workflow::Timer& t) {
+                          return "timer of job " + t.job_id.value + ", node '" + t.node_id + "'";
+                        },
+                        [](const runbook::Timer& t) {
+                          return "timer of " + std::string(name(t.kind)) + " " + std::to_string(t.id);
+                        },
+                    },
+                    timer);
+}
+
+std::string TurnTimes::text() const {
+  std::string text = std::to_string(messages) + " messages, " + std::to_string(timers) + " timers; load " +
+                     in_ms(load) + ", decide " + in_ms(decide) + ", commit " + in_ms(commit);
+  if (!about_.empty()) text += "; longest decision " + in_ms(longest_) + ": " + about_;
+  return text;
+}
+
+}  // namespace baton::engine
