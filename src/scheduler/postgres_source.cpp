@@ -29,7 +29,7 @@ using Session = std::unique_ptr<PGconn, Finish>;
 using Answer = std::unique_ptr<PGresult, Clear>;
 using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 constexpr unsigned bool_type = 16;
 
@@ -68,9 +68,9 @@ std::unexpected<Error> error_of(const PGconn* session, const PGresult* answer) {
 std::unexpected<Error> interrupted() { return fail(Code::unavailable, "PostgreSQL: the server is stopping"); }
 
 // False: its time is over, or it is to stop.
-bool wait_for(const PGconn* session, short events, Clock::time_point until, const std::stop_token& stop) {
+bool wait_for(const PGconn* session, short events, Steady::time_point until, const std::stop_token& stop) {
   constexpr int slice_ms = 100;
-  while (!stop.stop_requested() && Clock::now() < until) {
+  while (!stop.stop_requested() && Steady::now() < until) {
     pollfd ready{PQsocket(session), events, 0};
     if (poll(&ready, 1, slice_ms) != 0) return true;  // an error is told by whoever reads next
   }
@@ -80,7 +80,7 @@ bool wait_for(const PGconn* session, short events, Clock::time_point until, cons
 // As PQgetResult(), which cannot be interrupted. The session is of no use afterwards if it was.
 Result<Answer> next_answer(PGconn* session, const std::stop_token& stop) {
   while (PQisBusy(session) != 0) {
-    if (!wait_for(session, POLLIN, Clock::time_point::max(), stop)) return interrupted();
+    if (!wait_for(session, POLLIN, Steady::time_point::max(), stop)) return interrupted();
     if (PQconsumeInput(session) == 0) break;  // PQgetResult() says why
   }
   return Answer(PQgetResult(session));
@@ -116,7 +116,7 @@ Result<Session> connect(const std::string& url, const std::stop_token& stop) {
   names.insert(names.end(), {"dbname", nullptr});
   values.insert(values.end(), {url.c_str(), nullptr});
   Session session(PQconnectStartParams(names.data(), values.data(), 1));
-  const auto until = Clock::now() + connect_timeout(options.get());
+  const auto until = Steady::now() + connect_timeout(options.get());
   for (auto next = PGRES_POLLING_WRITING; PQstatus(session.get()) != CONNECTION_BAD;
        next = PQconnectPoll(session.get())) {
     if (next == PGRES_POLLING_OK || next == PGRES_POLLING_FAILED) break;

@@ -12,8 +12,6 @@
 namespace baton::scheduler {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct CloseDatabase {
   void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 };
@@ -36,13 +34,13 @@ int allow(void*, int action, const char*, const char* name, const char*, const c
 }
 
 struct Patience {
-  Clock::time_point deadline;
+  std::chrono::steady_clock::time_point deadline;
   const std::stop_token& stop;
 };
 
 int is_over(void* patience) {
   const auto& p = *static_cast<Patience*>(patience);
-  return p.stop.stop_requested() || Clock::now() > p.deadline ? 1 : 0;
+  return p.stop.stop_requested() || std::chrono::steady_clock::now() > p.deadline ? 1 : 0;
 }
 
 // Another program has locked the database: it is waited for a while.
@@ -128,7 +126,7 @@ Result<> add_row(sqlite3_stmt* statement, TableBuilder& table) {
 Result<SourceTable> read_sqlite(std::string_view path, const std::string& query, const Limits& limits,
                                 const std::stop_token& stop) {
   if (path.starts_with("sqlite:")) path.remove_prefix(7);
-  Patience patience{Clock::now() + limits.timeout, stop};
+  Patience patience{std::chrono::steady_clock::now() + limits.timeout, stop};
   TRY_ASSIGN(const Database db, open_database(std::string(path), limits, patience));
   TRY_ASSIGN(const Statement statement, prepare_query(db.get(), query));
   TableBuilder table(limits);

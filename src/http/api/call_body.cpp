@@ -13,7 +13,7 @@
 namespace baton::http {
 namespace {
 
-constexpr std::size_t batch_max = 1'000;  // calls in one request
+constexpr std::size_t calls_max = 1'000;  // calls in one request
 constexpr std::size_t body_bytes_max = 1 << 20;
 constexpr Range timeout_range{1, 600'000};
 
@@ -315,9 +315,9 @@ std::expected<SubmitCalls, Response> read_batch(Call& call) {
   if (call.request.idempotency_key)
     errors.push_back(
         {"Idempotency-Key", "is for one call; in a batch each has an idempotencyKey of its own"});
-  if (items->empty() || items->size() > batch_max)
+  if (items->empty() || items->size() > calls_max)
     errors.push_back(
-        {"calls", "must be 1 to " + std::to_string(batch_max) + ", are " + std::to_string(items->size())});
+        {"calls", "must be 1 to " + std::to_string(calls_max) + ", are " + std::to_string(items->size())});
   SubmitCalls command;
   for (const Item& item : *items) {
     constexpr std::size_t errors_max = 20;  // whoever has more has made the same one again and again

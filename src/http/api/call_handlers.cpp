@@ -93,7 +93,7 @@ std::string cursor_of(const call::Call& call) {
   return base64url(std::to_string(to_millis(call.due_at)) + " " + call.service_call_id.value);
 }
 
-std::optional<call::Due> read_cursor(const std::string& text) {
+std::optional<call::Due> read_call_cursor(const std::string& text) {
   const auto decoded = from_base64url(text);
   const auto blank = decoded ? decoded->find(' ') : std::string::npos;
   if (blank == std::string::npos) return std::nullopt;
@@ -161,7 +161,7 @@ Task<Response> list_calls(Call& call) {
   const auto limit = static_cast<std::size_t>(query_integer(request, "limit", 50, {1, 200}, errors));
   std::optional<call::Due> last;
   if (const auto* cursor = request.argument("cursor")) {
-    last = read_cursor(*cursor);
+    last = read_call_cursor(*cursor);
     if (!last) errors.push_back({"cursor", "must be a nextCursor of an earlier page"});
   }
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);

@@ -62,7 +62,7 @@ void read_due(Fields& fields, SubmitJob& command) {
   if (delay) command.delay = Duration{static_cast<std::int64_t>(*delay * 1000)};
 }
 
-std::expected<SubmitJob, Response> read_submission(Call& call) {
+std::expected<SubmitJob, Response> read_job(Call& call) {
   auto document = parse_object(call.request);
   if (!document) return std::unexpected(std::move(document.error()));
   std::vector<FieldError> errors;
@@ -90,7 +90,7 @@ std::expected<SubmitJob, Response> read_submission(Call& call) {
 }  // namespace
 
 Task<Response> submit_job(Call& call) {
-  auto command = read_submission(call);
+  auto command = read_job(call);
   if (!command) co_return std::move(command.error());
   call.request.body = {};
   const bool waits = command->wait_until != Time{};

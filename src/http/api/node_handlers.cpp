@@ -159,7 +159,7 @@ std::string cursor_of(const ExecutionView& job) {
                    std::to_string(job.ref.id));
 }
 
-std::optional<DeadCursor> read_cursor(std::string_view text) {
+std::optional<DeadCursor> read_dead_cursor(std::string_view text) {
   constexpr std::string_view after_all_tasks = "\x7f";  // no job id begins with it
   const auto decoded = from_base64url(text);
   if (!decoded) return std::nullopt;
@@ -237,7 +237,7 @@ Task<Response> list_dead_letters(Call& call) {
   const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
   DeadCursor after;
   if (const auto* text = call.request.argument("cursor")) {
-    if (const auto read = read_cursor(*text))
+    if (const auto read = read_dead_cursor(*text))
       after = *read;
     else
       errors.push_back({"cursor", "must be a next_cursor of an earlier page"});

@@ -202,7 +202,7 @@ class Planner {
   Unresolved unresolved_;
 };
 
-runbook::Parsed parse(std::string_view text) { return runbook::parse(text); }
+runbook::Parsed parse_plan(std::string_view text) { return runbook::parse(text); }
 
 Task<std::expected<StoredRunbook, Response>> choose(Call& call, const PlanRequest& request) {
   std::expected<StoredRunbook, Response> chosen = std::unexpected(problem(stopping()));
@@ -210,7 +210,7 @@ Task<std::expected<StoredRunbook, Response>> choose(Call& call, const PlanReques
     chosen = co_await read_runbook(call, request.runbook, request.version);
     co_return chosen;
   }
-  auto parsed = co_await parse_definition(call, request.yaml, parse);
+  auto parsed = co_await parse_definition(call, request.yaml, parse_plan);
   if (parsed && !parsed->definition) chosen = std::unexpected(problem(parsed->diagnostics));
   if (parsed && parsed->definition)
     chosen = StoredRunbook{.definition = parsed->definition, .diagnostics = std::move(parsed->diagnostics)};

@@ -12,7 +12,7 @@ namespace baton::http {
 
 namespace {
 
-runbook::Parsed parse(std::string_view text) { return runbook::parse(text); }
+runbook::Parsed parse_runbook(std::string_view text) { return runbook::parse(text); }
 
 Task<Response> change_runbook(Call& call, ChangeRunbook command) {
   command.name = call.request.captures[0];
@@ -37,7 +37,7 @@ Task<Response> publish_runbook(Call& call) {
   if (command.overdue_behavior != "rerun" && command.overdue_behavior != "ignore")
     errors.push_back({"overdue_behavior", "must be rerun or ignore"});
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  auto parsed = co_await parse_definition(call, call.request.body, parse_runbook);
   if (!parsed) co_return problem(stopping());
   if (!parsed->definition) co_return problem(parsed->diagnostics);
   command.definition = parsed->definition;
@@ -57,7 +57,7 @@ Task<Response> publish_runbook(Call& call) {
 
 Task<Response> validate_runbook(Call& call) {
   if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  auto parsed = co_await parse_definition(call, call.request.body, parse_runbook);
   if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
   append_flag(response.body, "valid", parsed->definition != nullptr);

@@ -11,52 +11,52 @@ namespace baton::http {
 
 namespace {
 
-using Read = std::expected<SourceMembers, Response>;
+using MembersOrProblem = std::expected<SourceMembers, Response>;
 
-Read read(const runbook::Definition& definition, const SourceTable& table, bool with_times) {
+MembersOrProblem read_table(const runbook::Definition& definition, const SourceTable& table, bool with_times) {
   auto members = runbook::read_members(definition.data_source, table.columns, table.rows, with_times);
   if (!members)
     return std::unexpected(problem(422, "invalid_rows", "the rows cannot be taken", members.error()));
   return *std::move(members);
 }
 
-Read fetch(const runbook::Definition& definition, DataSources& sources, std::mutex& busy) {
+MembersOrProblem fetch(const runbook::Definition& definition, DataSources& sources, std::mutex& busy) {
   const std::unique_lock lock(busy, std::try_to_lock);
   if (!lock)
     return std::unexpected(problem(503, "overloaded", "a data source is being read for somebody else"));
   const auto table = sources.fetch(definition.data_source);
   if (!table) return std::unexpected(problem(502, "data_source_failed", table.error().message));
-  return read(definition, *table, true);
+  return read_table(definition, *table, true);
 }
 
 }  // namespace
 
-Read members_of_csv(const runbook::Definition& definition, std::string_view text) {
+MembersOrProblem members_of_csv(const runbook::Definition& definition, std::string_view text) {
   auto parsed = csv::read(text);
   if (!parsed) return std::unexpected(problem(422, "invalid_rows", "the CSV cannot be read", parsed.error()));
   if (parsed->rows.empty()) return std::unexpected(problem(422, "invalid_rows", "the CSV has no rows"));
   SourceTable table{.columns = std::move(parsed->columns), .rows = {}};
   for (auto& row : parsed->rows)
     table.rows.emplace_back(std::make_move_iterator(row.begin()), std::make_move_iterator(row.end()));
-  return read(definition, table, false);
+  return read_table(definition, table, false);
 }
 
-Task<Read> read_csv_members(Call& call, const Definition& definition, std::string& text) {
+Task<MembersOrProblem> read_csv_members(Call& call, const Definition& definition, std::string& text) {
   auto work = [definition, text = std::move(text)] { return members_of_csv(*definition, text); };
   auto members = co_await call.compute(std::move(work));
-  Read answer = members ? *std::move(members) : Read(std::unexpected(problem(stopping())));
+  MembersOrProblem answer = members ? *std::move(members) : MembersOrProblem(std::unexpected(problem(stopping())));
   co_return answer;
 }
 
-Task<Read> fetch_members(Call& call, const Definition& definition) {
-  Read answer = std::unexpected(problem(503, "not_configured", "this server reads no data sources"));
+Task<MembersOrProblem> fetch_members(Call& call, const Definition& definition) {
+  MembersOrProblem answer = std::unexpected(problem(503, "not_configured", "this server reads no data sources"));
   auto* sources = call.services.options.data_sources;
   if (sources == nullptr) co_return answer;
   auto work = [definition, sources, busy = call.services.sources_busy] {
     return fetch(*definition, *sources, *busy);
   };
   auto members = co_await call.compute(std::move(work));
-  answer = members ? *std::move(members) : Read(std::unexpected(problem(stopping())));
+  answer = members ? *std::move(members) : MembersOrProblem(std::unexpected(problem(stopping())));
   co_return answer;
 }
 

@@ -7,7 +7,7 @@ namespace baton::http {
 
 namespace {
 
-Result<std::optional<StoredRunbook>> read(Reads& reads, const std::string& name, std::int32_t version) {
+Result<std::optional<StoredRunbook>> find_runbook(Reads& reads, const std::string& name, std::int32_t version) {
   TRY_ASSIGN(const auto row, reads.runbook(name, version));
   if (!row) return std::nullopt;
   auto parsed = runbook::parse(row->yaml_content, runbook::Strictness::stored);
@@ -20,7 +20,7 @@ Task<std::expected<StoredRunbook, Response>> read_runbook(Call& call, const std:
                                                           std::int32_t version) {
   std::expected<StoredRunbook, Response> answer = std::unexpected(no_such_runbook(name, version));
   if (!is_printable(name, 400)) co_return answer;
-  auto query = [name, version](Reads& reads) { return read(reads, name, version); };
+  auto query = [name, version](Reads& reads) { return find_runbook(reads, name, version); };
   auto found = co_await call.read(std::move(query));
   if (!found) {
     answer = std::unexpected(problem(found.error()));

@@ -11,7 +11,7 @@ namespace baton::http {
 
 namespace {
 
-workflow::Parsed parse(std::string_view text) { return workflow::parse(text); }
+workflow::Parsed parse_workflow(std::string_view text) { return workflow::parse(text); }
 
 void append_found(std::string& out, const workflow::Parsed& parsed) {
   out += ",\"warnings\":";
@@ -22,7 +22,7 @@ void append_found(std::string& out, const workflow::Parsed& parsed) {
 
 Task<Response> publish_workflow(Call& call) {
   if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  auto parsed = co_await parse_definition(call, call.request.body, parse_workflow);
   if (!parsed) co_return problem(stopping());
   if (!parsed->definition) co_return problem(parsed->diagnostics);
   PublishWorkflow command;
@@ -44,7 +44,7 @@ Task<Response> publish_workflow(Call& call) {
 
 Task<Response> validate_workflow(Call& call) {
   if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call, call.request.body, parse);
+  auto parsed = co_await parse_definition(call, call.request.body, parse_workflow);
   if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
   append_flag(response.body, "valid", parsed->definition != nullptr);
