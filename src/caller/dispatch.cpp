@@ -261,6 +261,9 @@ void Dispatch::begin(Started& asked, StartedReply& reply, Time now) {
     }
     send(lane, *it->second, asked.token, now);
   }
+  // A damaged row said that they wait; an earlier server began them.
+  for (const CallKey& key : reply.running)
+    if (!open_.contains(key)) found_running_.push_back(key);
   // Another time was given to them, or the clock was set back.
   if (!MUTANT(refused_start_forgotten))
     for (DueCall& each : reply.not_due) scheduled(std::move(each), now);

@@ -131,7 +131,8 @@ struct DueCall {
 struct StartedReply {
   using Started = StartedCall;
   std::vector<Started> started;
-  std::vector<DueCall> not_due;  // these still wait; those that are in neither are over, or run
+  std::vector<DueCall> not_due;  // these still wait; those that are in none of the lists are over
+  std::vector<call::CallKey> running;  // by another start: their rows did not say so
 };
 
 }  // namespace baton

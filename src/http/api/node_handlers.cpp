@@ -170,7 +170,8 @@ std::optional<DeadCursor> read_dead_cursor(std::string_view text) {
     at = end + 1;
   }
   const auto millis = to_integer(parts[0]);
-  const auto number = parts.size() > 2 ? to_integer(parts[2]) : std::nullopt;
+  if (parts.size() < 3) return std::nullopt;
+  const auto number = to_integer(parts[2]);
   if (!millis || *millis < 0 || !number) return std::nullopt;
   const Time at = from_millis(*millis);
   if (const auto kind = runbook::kind(parts[1]); parts.size() == 3 && kind)

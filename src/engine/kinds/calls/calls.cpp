@@ -201,6 +201,7 @@ StartedReply Calls::decide(const StartCalls& c) {
     if (!was_started) {
       const auto event = call::start(slot->call, now_);
       if (!event && event.error() == call::Refused::not_due) reply.not_due.push_back(waiting(slot->call, {}));
+      if (!event && slot->call.status == call::Status::running) reply.running.push_back(key);
       if (!event) continue;
       if (!MUTANT(call_start_not_stored)) record(*slot, *event, c.started_by);
     }
