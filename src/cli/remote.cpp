@@ -104,12 +104,13 @@ int refuse(const RemoteOptions& options, const Answer& answer) {
     print_json(answer.body.empty() ? "null" : answer.body);
   else
     complain(describe_problem(answer.status, answer.body));
-  return exit_failed;
+  const bool is_away = answer.status >= 502 && answer.status <= 504;
+  return is_away ? exit_unreachable : exit_failed;
 }
 
 int refuse(const RemoteOptions&, const Error& error) {
   complain(error.message);
-  return exit_failed;
+  return error.code == Code::unavailable ? exit_unreachable : exit_failed;
 }
 
 std::string escaped(std::string_view text) { return http::percent_encode(text); }

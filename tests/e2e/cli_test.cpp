@@ -89,7 +89,7 @@ TEST_F(CommandLine, TalksToAServer) {
   EXPECT_NE(baton({"job", "list"}, at).out.find(id), std::string::npos);
   EXPECT_NE(baton({"workflow", "list"}, at).out.find("echo_test"), std::string::npos);
   // What is typed wins over the environment.
-  EXPECT_EQ(baton({"workflow", "list", "--server", "http://127.0.0.1:1"}, at).code, 1);
+  EXPECT_EQ(baton({"workflow", "list", "--server", "http://127.0.0.1:1"}, at).code, 6);
   EXPECT_EQ(baton({"job", "list", "--server", server.url()}, {"BATON_SERVER=http://127.0.0.1:1"}).code, 0);
   EXPECT_EQ(baton({"job", "cancel", id}, at).code, 1);
   const Ran typo = baton({"job", "submit", "ecko_test"}, at);

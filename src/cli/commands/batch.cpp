@@ -6,6 +6,7 @@
 #include "cli/commands/subcommand.hpp"
 #include "cli/commands/targets.hpp"
 #include "cli/exchange.hpp"
+#include "cli/reconnect.hpp"
 #include "cli/terminal/batch_view.hpp"
 #include "cli/terminal/batch_watch.hpp"
 #include "cli/terminal/output.hpp"
@@ -17,7 +18,7 @@ struct Options {
   RemoteOptions remote;
   std::int64_t batch_id = 0;
   std::string runbook, status, csv, cursor;
-  std::string phase, by, reason;
+  std::string phase, by, reason, reconnect;
   int limit = 0;
   int version = 0;
 };
@@ -133,7 +134,7 @@ int events(const Options& options) {
   });
 }
 
-int watch(const Options& options) { return watch_batch(options.remote, options.batch_id); }
+int watch(const Options& options) { return watch_batch(options.remote, options.batch_id, options.reconnect); }
 
 // A command for one batch.
 Parser add_one(Parser batch, Action& chosen, const Shared& options, const std::string& name,
@@ -154,10 +155,11 @@ void add_looks(Parser batch, Action& chosen, const Shared& options) {
   all.footer("Example:\n  baton batch list --runbook contoso-mailboxes --status active");
   (void)add_one(batch, chosen, options, "show", "Print a batch and its phases", show);
   (void)add_one(batch, chosen, options, "events", "Print what has happened to a batch", events);
-  add_one(batch, chosen, options, "watch", "Follow a batch to its end, live", watch)
-      .footer(
-          "On a terminal one picture is kept up to date; elsewhere a line is printed for each change.\n"
-          "Exit codes: 0 completed, 1 failed or cancelled.");
+  Parser follows = add_one(batch, chosen, options, "watch", "Follow a batch to its end, live", watch);
+  add_reconnect_option(follows, options->reconnect);
+  follows.footer(
+      "On a terminal one picture is kept up to date; elsewhere a line is printed for each change.\n"
+      "Exit codes: 0 completed, 1 failed or cancelled, 6 the server could not be reached.");
 }
 
 }  // namespace

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
-#include <thread>
 
 #include "base/base64.hpp"
 #include "base/json_document.hpp"
@@ -12,6 +10,7 @@
 #include "cli/commands/input.hpp"
 #include "cli/commands/subcommand.hpp"
 #include "cli/exchange.hpp"
+#include "cli/reconnect.hpp"
 #include "cli/terminal/output.hpp"
 #include "core/workflow/definition/span.hpp"
 #include "http/wire/text.hpp"
@@ -23,7 +22,7 @@ struct Options {
   RemoteOptions remote;
   std::optional<std::string> body;
   std::string id, url, name, method, in, due_at, due_from, due_until, probe, key, by, reason, status, cursor,
-      file;
+      file, reconnect;
   std::vector<std::string> headers, tags;
   int timeout_ms = 0, redirects = 0, limit = 50;
 };
@@ -227,22 +226,21 @@ int list(const Options& options) {
 
 int show(const Options& options) { return get(options.remote, call_target(options), print_call); }
 
-// Through restarts of the server too: that is when people watch.
+// Through restarts of the server too: that is when people watch. The server holds each request until the call has
+// ended.
 int watch(const Options& options) {
-  Remote remote(options.remote);
+  Reconnecting remote(options.remote, options.reconnect);
   std::string last;
   while (true) {
-    const auto answer = remote.get(call_target(options));
-    if (answer && !answer->ok() && answer->status < 500) return refuse(options.remote, *answer);
-    std::string status = "no answer from the server yet";
-    if (answer && answer->ok()) status = Fields(answer->body).text("status");
+    const auto answer = remote.get(call_target(options) + "?wait_ms=" + (last.empty() ? "0" : "20000"));
+    if (!answer || !answer->ok()) return tell(options.remote, answer, print_call);
+    const std::string status = Fields(answer->body).text("status");
     if (status == "Succeeded" || status == "Failed") {
       const int code = tell(options.remote, answer, print_call);
       return code != exit_ok ? code : status == "Failed" ? exit_failed : exit_ok;
     }
     if (status != last) fmt::print(stderr, "{} {}\n", options.id, status);
     last = status;
-    std::this_thread::sleep_for(std::chrono::milliseconds{250});  // the API has nothing to wait on for a call
   }
 }
 
@@ -327,7 +325,9 @@ void add_call(Parser app, Action& chosen) {
   all.add_option("--limit", options->limit, "calls on one page; default 50").range(1, 200);
   all.add_option("--cursor", options->cursor, "of the page before");
   (void)add_one(call, chosen, options, "show", "Print a call, its outcome and its events", show);
-  (void)add_one(call, chosen, options, "watch", "Wait for the end of a call and print it", watch);
+  Parser follows = add_one(call, chosen, options, "watch", "Wait for the end of a call and print it", watch);
+  add_reconnect_option(follows, options->reconnect);
+  follows.footer("Exit codes: 0 succeeded, 1 failed, 6 the server could not be reached.");
   Parser gone = add_one(call, chosen, options, "cancel", "Cancel a call that is Scheduled", cancel);
   gone.add_option("--by", options->by, "who does it; kept with the call");
   gone.add_option("--reason", options->reason, "why");

@@ -8,6 +8,7 @@
 #include "cli/commands/input.hpp"
 #include "cli/commands/subcommand.hpp"
 #include "cli/exchange.hpp"
+#include "cli/reconnect.hpp"
 #include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/workflow/definition/span.hpp"
@@ -31,6 +32,7 @@ struct Options {
   int priority = 0;
   std::string due_at;
   std::string delay;
+  std::string reconnect;
 };
 using Shared = std::shared_ptr<Options>;
 
@@ -67,9 +69,9 @@ std::int64_t show_events(const Fields& page, std::int64_t last, Progress* progre
   return last;
 }
 
-// Follows a job to its end. The server holds each request until there is something new, so nothing here
-// sleeps.
-int follow(Remote& remote, const Options& options, const std::string& job_id) {
+// Follows a job to its end, through restarts of the server. The server holds each request until there is something
+// new.
+int follow(Reconnecting& remote, const Options& options, const std::string& job_id) {
   Progress lines(stderr);
   std::int64_t last = 0;
   while (true) {
@@ -108,13 +110,13 @@ int submit(const Options& options) {
   body += '}';
   Headers headers;
   if (!options.idempotency_key.empty()) headers.emplace_back("Idempotency-Key", options.idempotency_key);
-  Remote remote(options.remote);
-  const auto answer = remote.post("/api/v1/jobs", std::move(body), "application/json", headers);
+  Reconnecting remote(options.remote, options.reconnect);
+  const auto answer = remote.post("/api/v1/jobs", body, headers);
   if (!answer) return refuse(options.remote, answer.error());
   if (!answer->ok()) {
     const int code = refuse(options.remote, *answer);
     if (!options.remote.as_json && Fields(answer->body).text("code") == "workflow_not_found")
-      suggest(remote, workflow_names, options.workflow_id);
+      suggest(remote.remote(), workflow_names, options.workflow_id);
     return code;
   }
   const std::string job_id = Fields(answer->body).text("job_id");
@@ -191,7 +193,7 @@ void print_job(const Fields& job) {
 int show(const Options& options) { return get(options.remote, job_target(options.job_id), print_job); }
 
 int watch(const Options& options) {
-  Remote remote(options.remote);
+  Reconnecting remote(options.remote, options.reconnect);
   return follow(remote, options, options.job_id);
 }
 
@@ -212,6 +214,7 @@ void add_submit(Parser job, Action& chosen, const Shared& options) {
       .check(check_span)
       .excludes(due);
   command.add_flag("--wait", options->wait, "follow the job to its end; the exit code is its outcome");
+  add_reconnect_option(command, options->reconnect);
   command.footer(
       "Examples:\n"
       "  baton job submit echo_test --input '{\"message\":\"hello\"}' --wait\n"
@@ -241,9 +244,10 @@ void add_job(Parser app, Action& chosen) {
   one.add_option("ID", options->job_id, "the job's id").required();
   Parser follows = add_command(job, chosen, options, "watch", "Follow a job to its end", watch);
   follows.add_option("ID", options->job_id, "the job's id").required();
+  add_reconnect_option(follows, options->reconnect);
   follows.footer(
       "Progress goes to standard error, the result to standard output.\nExit codes: 0 completed, 1 failed or "
-      "cancelled.");
+      "cancelled, 6 the server could not be reached.");
   add_job_operations(job, chosen);
 }
 

@@ -9,13 +9,15 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/targets.hpp"
+#include "cli/reconnect.hpp"
 #include "cli/terminal/batch_frame.hpp"
 #include "cli/terminal/output.hpp"
+#include "http/wire/client.hpp"
 
 namespace baton::cli {
 namespace {
 
-constexpr std::chrono::milliseconds look_every{500};
+constexpr std::chrono::milliseconds look_every{500}, redraw_every{1'000};
 constexpr std::size_t failures_shown = 5;
 
 // Wrapping is off while a picture is drawn, so that a line that is wider than it seems stays one line.
@@ -125,40 +127,78 @@ std::unique_ptr<View> choose_view(const RemoteOptions& options) {
   return std::make_unique<Log>();
 }
 
-// A server that is restarted, or busy, comes back; a refusal stays one.
-bool may_pass(const Result<Answer>& answer) { return !answer || answer->status >= 500; }
+// Tells when a batch has changed. It is asked once for each look at the batch.
+class BatchChanges {
+ public:
+  BatchChanges(const RemoteOptions& options, std::int64_t batch_id)
+      : events_(client(options)), target_(fmt::format("/api/v1/stream?topic=batch:{}", batch_id)) {}
 
-// Its first line: what follows is advice for those who begin.
-std::string trouble_of(const Result<Answer>& answer) {
-  const std::string text = answer ? describe_problem(answer->status, answer->body) : answer.error().message;
-  return text.substr(0, text.find('\n'));
-}
+  // Before a look, so that what changes after it is told.
+  void begin() {
+    looked_at_ = Clock::now();
+    if (is_open_) return;
+    const auto opened = events_.open(target_);
+    is_open_ = opened && opened->status == 200;
+  }
+  // Until there is something new, at most twice a second; false: this time is over without.
+  bool wait(std::chrono::milliseconds within) {
+    const bool told = is_open_ ? next(within) : true;
+    // What comes at the same time is seen by the same look. Without a stream this is when to look.
+    while (told && is_open_ && next(left())) {
+    }
+    if (told) std::this_thread::sleep_for(left());
+    return told;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static http::Client client(const RemoteOptions& options) {
+    Destination to = destination(options);
+    return http::Client(std::move(to.url), std::move(to.token), std::move(to.tenant));
+  }
+  [[nodiscard]] std::chrono::milliseconds left() const {
+    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - looked_at_);
+    return std::max(look_every - since, std::chrono::milliseconds{0});
+  }
+  // Something has happened; the end of the stream is something too.
+  bool next(std::chrono::milliseconds within) {
+    const auto event = events_.next(within);
+    if (!event) is_open_ = false;
+    return !event || event->has_value();
+  }
+
+  http::EventStream events_;
+  const std::string target_;
+  bool is_open_ = false;
+  Clock::time_point looked_at_;
+};
 
 }  // namespace
 
-int watch_batch(const RemoteOptions& options, std::int64_t batch_id) {
-  Remote remote(options);
+int watch_batch(const RemoteOptions& options, std::int64_t batch_id, const std::string& reconnect) {
   const auto view = choose_view(options);
+  Reconnecting remote(options, reconnect, [&](const std::string& trouble) {
+    if (!trouble.empty()) view->trouble(trouble);
+  });
+  BatchChanges changes(options, batch_id);
   const std::string target = batch_target(batch_id);
   const std::string failures_target = fmt::format("{}/failures?limit={}", target, failures_shown);
-  bool was_seen = false;
-  for (;; std::this_thread::sleep_for(look_every)) {
+  while (true) {
+    changes.begin();
     const auto batch = remote.get(target);
-    if (was_seen && may_pass(batch)) {
-      view->trouble(trouble_of(batch));
-      continue;
-    }
     if (!batch) return refuse(options, batch.error());
     if (!batch->ok()) return refuse(options, *batch);
-    was_seen = true;
     const auto failures = remote.get(failures_target);
     const std::string failed = failures && failures->ok() ? failures->body : "{}";
     view->show(batch->body, failed);
     const BatchView seen = read_batch(Fields(batch->body));
-    if (!seen.has_ended()) continue;
-    view->end(failed);
-    if (options.as_json) print_json(batch->body);
-    return seen.status == "completed" ? exit_ok : exit_failed;
+    if (seen.has_ended()) {
+      view->end(failed);
+      if (options.as_json) print_json(batch->body);
+      return seen.status == "completed" ? exit_ok : exit_failed;
+    }
+    // Times that are shown go on though nothing changes.
+    while (!changes.wait(redraw_every)) view->show(batch->body, failed);
   }
 }
 

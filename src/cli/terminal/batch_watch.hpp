@@ -8,7 +8,7 @@
 namespace baton::cli {
 
 // Answers the exit code: 0 when the batch has completed. With --json nothing is drawn; the batch is printed
-// when it has ended.
-[[nodiscard]] int watch_batch(const RemoteOptions& options, std::int64_t batch_id);
+// when it has ended. reconnect: how long a server may be away, see Reconnecting.
+[[nodiscard]] int watch_batch(const RemoteOptions& options, std::int64_t batch_id, const std::string& reconnect);
 
 }  // namespace baton::cli
