@@ -593,13 +593,16 @@ class Client:
     """The HTTP API. Arguments left out come from BATON_SERVER, BATON_TOKEN and BATON_TENANT, as on the command line.
 
     A request that finds no server, or one that asks to come back later, is repeated for `retry_for` seconds, if repeating cannot do
-    it twice. Errors are `ApiError` (refused) and `Unreachable` (no answer).
+    it twice. Errors are `ApiError` (refused) and `Unreachable` (no answer). What waits (`wait`, `wait_for_call`, `follow`) goes on
+    through restarts of the server: until its own time is over or, if it has none, as long as the server is not away for more
+    than `reconnect_for` seconds.
     """
 
     def __init__(self, server: str | None = None, token: str | None = None, *, tenant: str | None = None,
-                 timeout: float = 30.0, retry_for: float = 10.0, ssl_context: ssl.SSLContext | None = None) -> None:
+                 timeout: float = 30.0, retry_for: float = 10.0, reconnect_for: float = 300.0,
+                 ssl_context: ssl.SSLContext | None = None) -> None:
         self.server = server or os.environ.get("BATON_SERVER") or "http://127.0.0.1:8080"
-        self.timeout, self.retry_for = timeout, retry_for
+        self.timeout, self.retry_for, self.reconnect_for = timeout, retry_for, reconnect_for
         self._context = ssl_context
         self._headers = {"Accept": "application/json", "User-Agent": f"baton-python/{__version__}"}
         token = token or os.environ.get("BATON_TOKEN")
@@ -645,14 +648,14 @@ class Client:
         )
         until = time.monotonic() + wait
         headers = {"traceparent": traceparent} if traceparent else {}
-        job = Job.parse(self.request("POST", "/jobs", body, headers=headers, wait=wait))
+        job = Job.parse(self.request("POST", "/jobs", body, headers=headers, wait=wait, retry_for=max(wait, self.retry_for)))
         return job if job.ended or wait <= 0 else self._wait(job.job_id, until, job)
 
     def job(self, job_id: str) -> Job:
         return Job.parse(self.request("GET", f"/jobs/{_part(job_id)}", query=_FULL))
 
     def wait(self, job_id: str, timeout: float | None = None) -> Job:
-        """Waits for the end of a job, whatever it is. TimeoutError if it has not ended by then."""
+        """Waits for the end of a job, whatever it is, through restarts of the server. TimeoutError if it has not ended by then."""
         job = self._wait(job_id, None if timeout is None else time.monotonic() + timeout)
         if not job.ended:
             raise TimeoutError(f"job {job_id} is still {job.status} after {timeout} seconds")
@@ -660,14 +663,26 @@ class Client:
 
     def _wait(self, job_id: str, until: float | None, job: Job | None = None) -> Job:
         while job is None or not job.ended:
-            begun = time.monotonic()
-            left = 30.0 if until is None else until - begun
-            if left <= 0 and job is not None:
+            if job is not None and until is not None and time.monotonic() >= until:
                 return job
-            job = Job.parse(self.request("GET", f"/jobs/{_part(job_id)}", query=_FULL, wait=max(0.0, min(left, 30.0))))
-            if not job.ended and time.monotonic() - begun < min(left, 0.1):
-                time.sleep(0.1)  # a server that stops answers at once
+            job = Job.parse(self._held(f"/jobs/{_part(job_id)}", _FULL, until, f"job {job_id}",
+                                       lambda answer: Job.parse(answer).ended))
         return job
+
+    def _held(self, path: str, query: Mapping[str, Any], until: float | None, what: str, over: Callable[[Any], bool]) -> Any:
+        """An answer that the server holds back until there is something to say, 30 seconds at most, through its restarts."""
+        begun = time.monotonic()
+        left = 30.0 if until is None else max(0.0, until - begun)
+        try:
+            answer = self.request("GET", path, query=query, wait=min(left, 30.0),
+                                  retry_for=self.reconnect_for if until is None else left)
+        except (Unreachable, ApiError) as error:
+            if until is None or (isinstance(error, ApiError) and not error.temporary):
+                raise
+            raise TimeoutError(f"{what}: the time is over, and the server could not be reached: {error}") from error
+        if not over(answer) and time.monotonic() - begun < min(left, 0.1):
+            time.sleep(0.1)  # a server that stops answers at once
+        return answer
 
     def jobs(self, *, status: str | None = None, workflow_id: str | None = None,
              created_from: Time | None = None, created_until: Time | None = None,
@@ -688,7 +703,11 @@ class Client:
     def _events(self, job_id: str, wait: float) -> Iterator[Event]:
         after: Any = None
         while True:
-            answer = self.request("GET", f"/jobs/{_part(job_id)}/timeline", query={"after": after, "limit": 1000}, wait=wait)
+            path, query = f"/jobs/{_part(job_id)}/timeline", {"after": after, "limit": 1000}
+            if wait > 0:
+                answer = self._held(path, query, None, f"job {job_id}", lambda page: bool(page["events"]))
+            else:
+                answer = self.request("GET", path, query=query)
             yield from map(Event.parse, answer["events"])
             ended = answer.get("status") in ("COMPLETED", "FAILED", "CANCELLED")
             if not answer["events"] and (ended or wait <= 0):
@@ -879,17 +898,15 @@ class Client:
         return map(ServiceCall.parse, self._pages(self._calls, "serviceCalls", query, limit))
 
     def wait_for_call(self, call_id: str, timeout: float | None = None) -> ServiceCall:
-        """Waits for the end of a call, whatever it is. TimeoutError if it has not ended by then."""
+        """Waits for the end of a call, whatever it is, through restarts of the server. TimeoutError if it has not ended by then."""
         until = None if timeout is None else time.monotonic() + timeout
-        backoff = _Backoff(longest=1.0)  # the server has nothing to wait on for a call, so it is asked again and again
         while True:
-            call = self.call(call_id)
+            call = ServiceCall.parse(self._held(f"{self._calls}/{_part(call_id)}", {}, until, f"call {call_id}",
+                                                lambda answer: ServiceCall.parse(answer).ended))
             if call.ended:
                 return call
-            left = 1.0 if until is None else until - time.monotonic()
-            if left <= 0:
+            if until is not None and time.monotonic() >= until:
                 raise TimeoutError(f"call {call_id} is still {call.status} after {timeout} seconds")
-            time.sleep(min(left, backoff.next()))
 
     def cancel_call(self, call_id: str, reason: str | None = None, *, by: str | None = None) -> ServiceCall:
         """Cancels a call that is Scheduled. Not an error if it was cancelled before: perhaps by us, and the answer was lost."""
