@@ -195,6 +195,13 @@ void CallWorld::start() {
   options.calls_scheduled = [this](std::vector<DueCall> calls) {
     std::ranges::move(calls, std::back_inserter(told_));
   };
+  writer_.reset();
+  feed_ = std::make_unique<Feed>();
+  feed_read_ = 0;
+  told_by_feed_.clear();
+  before_.clear();
+  for (const auto& [key, row] : database_.calls) before_[key] = row.version;
+  options.feed = feed_.get();
   writer_ = std::make_unique<engine::Writer>(*store_, clock_, options);
   (void)writer_->open();
   told_.clear();
@@ -250,6 +257,28 @@ void CallWorld::tell_engine(Command command, Then then) {
   // The outcome of a commit was lost: the server dies of it, or comes back and looks.
   if (writer_->away() && !calm_ && random_.chance(0.3)) return die();
   while (writer_->away()) (void)writer_->open();
+  check_feed();
+}
+
+// The feed, replayed, gives the rows.
+void CallWorld::check_feed() {
+  const auto records = feed_->after(feed_read_);
+  for (const Record& record : *records) {
+    feed_read_ = record->number;
+    Changes::Reader reader(record->changes);
+    for (Change change; reader.next(change);) {
+      const CallKey key{Tenant{std::string(change.tenant)}, call::CallId{std::string(change.id)}};
+      auto& [version, status] = told_by_feed_[key];
+      expect(change.version == std::max(version, before_[key]) + 1, "the feed tells each event of a call once", key);
+      version = change.version;
+      if (!change.status.empty()) status = change.status;
+    }
+  }
+  for (const auto& [key, row] : database_.calls) {
+    if (const auto known = before_.find(key); known != before_.end() && known->second == row.version) continue;
+    expect(told_by_feed_[key] == std::pair(row.version, std::string(name(row.status))),
+           "the feed, replayed, gives the status of a call", key);
+  }
 }
 
 // --- clients

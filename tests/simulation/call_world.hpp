@@ -13,6 +13,7 @@
 
 #include "caller/dispatch.hpp"
 #include "engine/writer.hpp"
+#include "ports/feed.hpp"
 #include "tests/simulation/random.hpp"
 #include "tests/simulation/world.hpp"
 #include "tests/support/memory_store.hpp"
@@ -67,6 +68,7 @@ class CallWorld final : caller::Outside {
   void check_places() const;
   void check_wire(const call::Lane& lane) const;
   void check_nothing_waits() const;
+  void check_feed();
   void check_all() const;
   void check_ended(const call::Call& row) const;
   [[nodiscard]] bool is_repeated(const call::CallKey& key) const;
@@ -85,6 +87,10 @@ class CallWorld final : caller::Outside {
 
   support::MemoryDatabase database_;
   metrics::Registry metrics_;
+  std::unique_ptr<Feed> feed_;                       // of this life of the server
+  std::int64_t feed_read_ = 0;                       // up to this commit
+  std::map<call::CallKey, std::int64_t> before_;     // versions when it began
+  std::map<call::CallKey, std::pair<std::int64_t, std::string>> told_by_feed_;  // version and status
   std::unique_ptr<support::MemoryStore> store_;
   std::unique_ptr<engine::Writer> writer_;
   std::unique_ptr<StoredCalls> stored_;

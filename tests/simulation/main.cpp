@@ -138,6 +138,12 @@ constexpr std::array mutants{
     NamedMutant{Mutant::probe_too_early, "probe_too_early"},
     NamedMutant{Mutant::place_given_too_early, "place_given_too_early"},
     NamedMutant{Mutant::refused_start_forgotten, "refused_start_forgotten"},
+    NamedMutant{Mutant::feed_before_commit, "feed_before_commit"},
+    NamedMutant{Mutant::feed_forgets_unknown, "feed_forgets_unknown"},
+    NamedMutant{Mutant::feed_tells_lost_commit, "feed_tells_lost_commit"},
+    NamedMutant{Mutant::feed_skips_batches, "feed_skips_batches"},
+    NamedMutant{Mutant::feed_tells_old_status, "feed_tells_old_status"},
+    NamedMutant{Mutant::feed_skips_calls, "feed_skips_calls"},
 };
 
 int find_mutants(std::string_view only = {}) {
@@ -150,7 +156,9 @@ int find_mutants(std::string_view only = {}) {
     std::string broken;
     // Odd seeds are about workflows, even ones about runbooks.
     std::uint64_t seed = mutant < Mutant::runbook_counts_drift ? 1 : 2;
-    const bool of_calls = mutant >= Mutant::call_started_twice;  // every seed is about calls too
+    // Every seed is about calls too.
+    const bool of_calls = (mutant >= Mutant::call_started_twice && mutant < Mutant::feed_before_commit) ||
+                          mutant == Mutant::feed_skips_calls;
     for (; seed <= 1'000; seed += 2)
       if (broken = of_calls ? run_calls(seed, totals) : run_seed(seed, totals); !broken.empty()) break;
     if (broken.empty()) ++missed;

@@ -80,6 +80,7 @@ class World::FaultyStore final : public Store {
     world_.expect(done || done.error().code != Code::conflict || may_collide,
                   "a commit never collides with what is stored", done ? "" : done.error().message);
     if (done) note(writes);
+    if (done) world_.feed_->durable(writes, number);
     if (done && world_.runbooks_) world_.runbooks_->committed(writes);
     world_.maybe_die();
     if (unknown) return fail(Code::unknown, "lost on the way back from the store");
@@ -129,7 +130,12 @@ engine::WriterOptions small_options() {
 struct World::Engine {
   explicit Engine(World& world)
       : store(world),
-        writer(store, world.clock_, world.runbooks_ ? world.runbooks_->options() : small_options()) {}
+        writer(store, world.clock_, options(world)) {}
+  static engine::WriterOptions options(World& world) {
+    engine::WriterOptions chosen = world.runbooks_ ? world.runbooks_->options() : small_options();
+    chosen.feed = &world.feed_->feed();
+    return chosen;
+  }
   FaultyStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
@@ -275,10 +281,12 @@ void World::arrive(const Command& command, const std::function<void(Reply)>& on_
 
 void World::start_engine() {
   ++generation_;
+  feed_ = std::make_unique<FeedWatch>();
   engine_ = std::make_unique<Engine>(*this);
   try {
     const bool opened = engine_->writer.open().has_value();
     check_touched();
+    check_feed();
     if (!opened) return kill_engine();
   } catch (const EngineDies&) {
     return kill_engine();
@@ -304,6 +312,10 @@ void World::kill_engine() {
   ++generation_;
   scheduled_.reset();
   at(Duration{random_.between(1, 3'000)}, [this] { start_engine(); });
+}
+
+void World::check_feed() {
+  if (!engine_->writer.away()) feed_->check();
 }
 
 void World::maybe_die() {
@@ -337,6 +349,7 @@ void World::engine_step() {
       writer.run(std::exchange(engine_->inbox, {}));
     }
     check_touched();
+    check_feed();
   } catch (const EngineDies&) {
     return kill_engine();
   }

@@ -15,6 +15,7 @@
 #include "base/mutant.hpp"
 #include "engine/writer.hpp"
 #include "ports/clock.hpp"
+#include "tests/simulation/feed_watch.hpp"
 #include "tests/simulation/random.hpp"
 #include "tests/support/memory_store.hpp"
 
@@ -77,6 +78,7 @@ class World {
   void start_engine();
   void kill_engine();
   void tidy_up();
+  void check_feed();
   void schedule_engine();
   void engine_step();
   void maybe_die();
@@ -119,6 +121,7 @@ class World {
   bool calm_ = false;  // the faults are over: everything must come to its end
 
   support::MemoryDatabase database_;
+  std::unique_ptr<FeedWatch> feed_;  // of this life of the engine
   std::unique_ptr<Engine> engine_;
   std::uint64_t generation_ = 0;  // of the engine
   std::optional<Time> scheduled_;

@@ -1,0 +1,80 @@
+#include "tests/simulation/feed_watch.hpp"
+
+#include "tests/simulation/world.hpp"
+
+namespace baton::simulation {
+namespace {
+
+std::string subject(Subject::Type kind, const std::string& id) { return std::string(name(kind)) + " " + id; }
+
+void expect(bool truth, const std::string& what, std::int64_t number) {
+  if (!truth) throw Violation{what + " (commit " + std::to_string(number) + ")"};
+}
+
+}  // namespace
+
+FeedWatch::FeedWatch() {
+  subscription_ = feed_.subscribe([this] { durable_when_told_.push_back(last_durable_); });
+}
+
+void FeedWatch::durable(const WriteSet& writes, std::int64_t number) {
+  Commit commit;
+  const auto wrote = [&](Subject::Type kind, const std::string& id, std::string_view status) {
+    commit.subjects.insert(subject(kind, id));
+    commit.statuses[subject(kind, id)] = status;
+  };
+  for (const auto* rows : {&writes.jobs_new, &writes.jobs_changed})
+    for (const auto& row : *rows) wrote(Subject::Type::job, row.job_id.value, name(row.status));
+  for (const auto& row : writes.runbooks.batches_new) wrote(Subject::Type::batch, std::to_string(row.id), name(row.status));
+  for (const auto& [before, row] : writes.runbooks.batches_changed)
+    wrote(Subject::Type::batch, std::to_string(row.id), name(row.status));
+  for (const auto* rows : {&writes.calls.calls_new, &writes.calls.calls_changed})
+    for (const auto& row : *rows) wrote(Subject::Type::call, row.service_call_id.value, name(row.status));
+  for (const auto& row : writes.events_new) commit.subjects.insert(subject(Subject::Type::job, row.job_id.value));
+  for (const auto& row : writes.runbooks.events_new)
+    commit.subjects.insert(subject(Subject::Type::batch, std::to_string(row.batch_id)));
+  for (const auto& row : writes.runbooks.counts)
+    commit.subjects.insert(subject(Subject::Type::batch, std::to_string(row.batch_id)));
+  commit.events = writes.events_new.size();
+  last_durable_ = number;
+  if (!commit.subjects.empty()) untold_[number] = std::move(commit);
+}
+
+FeedWatch::Commit FeedWatch::read(const CommitRecord& record) {
+  Commit told;
+  Changes::Reader reader(record.changes);
+  for (Change change; reader.next(change);) {
+    expect(change.tenant == "default", "the feed names the tenant of what changed", record.number);
+    const bool has_rows = change.subject == Subject::Type::job || change.subject == Subject::Type::batch || change.subject == Subject::Type::call;
+    if (!has_rows) continue;
+    const std::string about = subject(change.subject, std::string(change.id));
+    told.subjects.insert(about);
+    if (!change.status.empty()) told.statuses[about] = change.status;
+    if (change.subject == Subject::Type::job && change.what != "changed") ++told.events;
+  }
+  return told;
+}
+
+void FeedWatch::check(const CommitRecord& record, std::int64_t durable_then) {
+  expect(record.number > last_told_, "the feed tells commits in order, each once", record.number);
+  expect(record.number <= durable_then, "the feed tells nothing that is not durable", record.number);
+  last_told_ = record.number;
+  const Commit told = read(record);
+  if (told.subjects.empty()) return;  // queues and definitions alone
+  const auto wrote = untold_.find(record.number);
+  expect(wrote != untold_.end(), "the feed tells commits that happened", record.number);
+  expect(told.subjects == wrote->second.subjects, "the feed names what a commit changed", record.number);
+  expect(told.statuses == wrote->second.statuses, "the feed tells the statuses that were written", record.number);
+  expect(told.events == wrote->second.events, "the feed tells each event of a job", record.number);
+  untold_.erase(wrote);
+}
+
+void FeedWatch::check() {
+  const auto records = feed_.after(last_told_);
+  expect(records && records->size() == durable_when_told_.size(), "the feed keeps what is new", last_told_);
+  for (std::size_t i = 0; i < records->size(); ++i) check(*(*records)[i], durable_when_told_[i]);
+  durable_when_told_.clear();
+  if (!untold_.empty()) expect(false, "each commit that changed something is told", untold_.begin()->first);
+}
+
+}  // namespace baton::simulation
