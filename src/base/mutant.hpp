@@ -95,8 +95,10 @@ enum class Mutant {
 #ifdef BATON_MUTANTS
 inline Mutant active_mutant = Mutant::none;
 #define MUTANT(name) (::baton::active_mutant == ::baton::Mutant::name)
+#define ANY_MUTANT (::baton::active_mutant != ::baton::Mutant::none)
 #else
 #define MUTANT(name) false
+#define ANY_MUTANT false
 #endif
 
 }  // namespace baton

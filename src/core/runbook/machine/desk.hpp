@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/runbook/machine/machine.hpp"
+#include "core/runbook/machine/transitions.hpp"
 
 namespace baton::runbook {
 
@@ -15,7 +16,12 @@ class Desk {
       : ledger(context.ledger), policy(context.policy), now(context.now), journal(context.journal) {}
 
   // --- jobs (job.cpp)
-  void set_status(const Job& job, StepStatus status);
+  // The only ways to another status. What comes with it is recorded: counts, times, what is to be settled.
+  void change(Slot<Batch>& batch, const Transition<BatchStatus>& transition);
+  void change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& transition);
+  void change(Slot<Member>& member, const Transition<MemberStatus>& transition);
+  void change(const Job& job, const Transition<StepStatus>& transition);
+  void created(const Job& job);  // a new row is counted
   // The first touch of a row that somebody else has written or changed: it is counted, and what another
   // orchestrator has given out is taken over.
   void adopt(const Job& job);
@@ -23,7 +29,7 @@ class Desk {
   void poll(const Job& job);          // a polling one without a job: asks the worker again
   void succeed(const Job& job, OptionalJson result);
   void attempt_failed(const Job& job, const std::string& error);
-  void fail(const Job& job, StepStatus status, const std::string& error);  // for good
+  void fail(const Job& job, const Transition<StepStatus>& how, const std::string& error);  // for good
   void cancel(const Job& job, const std::string& reason);
   void enqueue(const Job& job);
   void still_polling(const Job& job, OptionalJson result);
@@ -44,7 +50,6 @@ class Desk {
   void advance_member(Slot<Member>& member, PhaseExecution& phase);  // per member: his next step in a phase
   void advance_catch_up(Slot<Member>& member);
   void fail_member(Slot<Member>& member, const std::string& reason);
-  void set_status(Slot<Member>& member, MemberStatus status);
   void adopt(Slot<Member>& member);
   void begin_rollback(const Job& cause);
   void begin_removal(Slot<Member>& member, Batch& batch, std::int32_t version);
@@ -68,7 +73,7 @@ class Desk {
   void transition_chunk(Slot<Runbook>& runbook);
   void catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed = false);
   void remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version);
-  void end(Slot<Batch>& batch, BatchStatus status, const std::string& message);
+  void end(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& message);
   void cancel_inits_and_cleanups(Batch& batch);
   [[nodiscard]] bool gate_is_open(Slot<Batch>& batch);
 
@@ -84,6 +89,7 @@ class Desk {
  private:
   void resolve(const Job& job);
   void recount(const Job& job);
+  void touched(const Job& job);
   void take_over(const Job& job);
   void count(const Job& job, StepStatus status, std::int64_t by);
   void complete_phases(const Slot<Member>& member);

@@ -106,7 +106,7 @@ Outcome on(const PollCheck& check, const SchedulerMessage&, Slot<Batch>& batch, 
   const bool timed_out = desk.poll_deadline(*job->row) && *desk.poll_deadline(*job->row) <= desk.now;
   if (job->row->job_state != JobState::none && !timed_out) return ignored("a poll is under way");
   if (timed_out)
-    desk.fail(*job, StepStatus::poll_timeout,
+    desk.fail(*job, step_transition::time_out,
               "polling timed out after " + std::to_string(*job->row->poll_timeout_sec) + " s");
   else
     desk.poll(*job);

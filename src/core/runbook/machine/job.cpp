@@ -149,20 +149,6 @@ void Desk::recount(const Job& job) {
   job.state->changed = true;
 }
 
-void Desk::set_status(const Job& job, StepStatus status) {
-  if (is_terminal(status) && !is_terminal(job.row->status)) ++journal.steps_ended;
-  job.row->status = status;
-  job.state->changed = true;
-  recount(job);
-  if (job.step) phase_touched(job.step->phase_execution_id);
-  if (job.step && job.step->is_catch_up) batch_touched(batch_of(job).id);  // its phase may be over
-  if (job.init) batch_touched(job.init->batch_id);
-  if (job.cleanup) {
-    batch_touched(job.cleanup->batch_id);
-    if (job.cleanup->phase_execution_id) phase_touched(*job.cleanup->phase_execution_id);
-  }
-}
-
 // A step is taken out of its phase: nobody there waits for it any more.
 void Desk::set_catch_up(const Job& job) {
   if (job.step->is_catch_up) return;
@@ -274,10 +260,10 @@ void Desk::dispatch(const Job& job) {
   try {
     resolve(job);
   } catch (const Unresolved& problem) {
-    return fail(job, StepStatus::failed, problem.message);
+    return fail(job, step_transition::fail, problem.message);
   }
   row.dispatched_at = now;
-  set_status(job, StepStatus::dispatched);
+  change(job, step_transition::dispatch);
   enqueue(job);
 }
 
@@ -296,7 +282,7 @@ void Desk::still_polling(const Job& job, OptionalJson result) {
   if (!row.poll_started_at) row.poll_started_at = now;
   row.last_polled_at = now;
   row.result_json = std::move(result);
-  set_status(job, StepStatus::polling);
+  change(job, step_transition::poll);
   row.timer_due = next_poll(row);
 }
 
@@ -312,7 +298,7 @@ void Desk::poll(const Job& job) {
   if (row.status != StepStatus::polling || is_out(row)) return;
   const auto until = poll_deadline(row);
   if (until && now >= *until)
-    return fail(job, StepStatus::poll_timeout,
+    return fail(job, step_transition::time_out,
                 timed_out_polling(row));
   ++row.poll_count;
   row.last_polled_at = now;
@@ -348,10 +334,9 @@ void Desk::succeed(const Job& job, OptionalJson result) {
           member_of(job), row.job_id);
   }
   job_over(job);
-  row.completed_at = now;
   row.error_message.reset();
   row.result_json = result ? result : OptionalJson{Json{"null"}};
-  set_status(job, StepStatus::succeeded);
+  change(job, step_transition::succeed);
   if (job.step) {
     const Step* definition = definition_of(job);
     if (definition && !definition->output_params.empty()) {
@@ -375,7 +360,7 @@ void Desk::succeed(const Job& job, OptionalJson result) {
 void Desk::attempt_failed(const Job& job, const std::string& error) {
   Execution& row = *job.row;
   const bool again = row.retry_count < row.max_retries.value_or(0) && may_run(job, batch_of(job));
-  if (!again || MUTANT(runbook_retry_forgotten)) return fail(job, StepStatus::failed, error);
+  if (!again || MUTANT(runbook_retry_forgotten)) return fail(job, step_transition::fail, error);
   job_over(job);
   const Duration delay = retry_delay(row);
   row.retry_count = std::max(row.retry_count, 0) + 1;
@@ -385,17 +370,16 @@ void Desk::attempt_failed(const Job& job, const std::string& error) {
   row.poll_started_at.reset();
   row.last_polled_at.reset();
   row.poll_count = 0;
-  set_status(job, StepStatus::pending);
+  change(job, step_transition::retry);
   row.timer_due = row.retry_after;
 }
 
-void Desk::fail(const Job& job, StepStatus status, const std::string& error) {
+void Desk::fail(const Job& job, const Transition<StepStatus>& how, const std::string& error) {
   Execution& row = *job.row;
   job_over(job);
   row.retry_after.reset();
-  row.completed_at = now;
   row.error_message = clean_text(error, error_bytes_max);
-  set_status(job, status);
+  change(job, how);
   if (job.step) {
     step_failed(job);
   } else if (job.init) {
@@ -414,9 +398,8 @@ void Desk::cancel(const Job& job, const std::string& reason) {
   if (is_terminal(job.row->status)) return;
   job_over(job);
   job.row->retry_after.reset();
-  job.row->completed_at = now;
   if (!reason.empty()) job.row->error_message = reason;
-  set_status(job, StepStatus::cancelled);
+  change(job, step_transition::cancel);
 }
 
 // By hand: an attempt of its own, with as many retries as the runbook gives.
@@ -426,7 +409,6 @@ bool Desk::make_again(const Job& job, const std::string& by) {
   if (row.dispatched_at) ++row.retry_count;  // it had an attempt; the next one has another name
   if (const Step* step = definition_of(job))
     row.max_retries = row.retry_count + book_of(job).retry_of(*step).max_retries;
-  row.completed_at.reset();
   row.dead_at.reset();
   row.job_id.reset();
   row.poll_started_at.reset();
@@ -436,7 +418,7 @@ bool Desk::make_again(const Job& job, const std::string& by) {
   if (definition_of(job)) row.params_json = Json{"null"};  // resolved anew: his data may have been corrected
   row.error_message = "retried by " + (by.empty() ? std::string("hand") : by) +
                       (row.error_message ? "; before: " + *row.error_message : "");
-  set_status(job, StepStatus::pending);
+  change(job, step_transition::again);
   return true;
 }
 
@@ -449,6 +431,11 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   if (!job || job->row->job_state != JobState::queued) return false;
   Desk desk(context);
   Execution& row = *job->row;
+  if (is_terminal(row.status)) {  // another program has ended it
+    desk.job_over(*job);
+    desk.adopt(*job);
+    return false;
+  }
   const Batch& batch = desk.batch_of(*job);
   if (!may_run(*job, batch)) {
     desk.cancel(*job, "the batch is " + std::string(name(batch.status)));
@@ -573,7 +560,7 @@ void lease_ran_out(const Job& job, Desk& desk) {
   Execution& row = *job.row;
   const auto poll_until = desk.poll_deadline(row);
   if (poll_until && desk.now >= *poll_until)
-    return desk.fail(job, StepStatus::poll_timeout,
+    return desk.fail(job, step_transition::time_out,
                      timed_out_polling(row));
   const delivery::Lease lease{row.leased_at.value_or(Time{}), row.lease_until.value_or(desk.now), deadline(row),
                               row.delivery_count};
@@ -589,7 +576,7 @@ void lease_ran_out(const Job& job, Desk& desk) {
                  [&](delivery::Redeliver) { desk.enqueue(job); },
                  [&](delivery::GivenUp) {
                    row.dead_at = desk.now;
-                   desk.fail(job, StepStatus::failed,
+                   desk.fail(job, step_transition::fail,
                              "given up after " + std::to_string(row.delivery_count) +
                                  " deliveries, each of whose workers went silent");
                  },
@@ -604,12 +591,16 @@ void job_timer_fired(const Job& job, Desk& desk) {
   if (!row.timer_due || *row.timer_due > desk.now) return;  // moved or cleared in this very batch
   row.timer_due.reset();
   job.state->changed = true;
+  if (is_terminal(row.status)) {  // another program has ended it
+    desk.job_over(job);
+    return desk.adopt(job);
+  }
   if (row.job_state == JobState::leased) return lease_ran_out(job, desk);
   if (row.status == StepStatus::pending) return desk.dispatch(job);
   if (row.status != StepStatus::polling) return;
   const auto until = desk.poll_deadline(row);
   if (until && desk.now >= *until)
-    desk.fail(job, StepStatus::poll_timeout,
+    desk.fail(job, step_transition::time_out,
               timed_out_polling(row));
   else if (row.job_state == JobState::none && desk.policy.scheduler)
     desk.poll(job);

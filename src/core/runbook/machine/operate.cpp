@@ -224,12 +224,10 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
 namespace {
 
 // A batch that has ended goes on because somebody retries a part of it.
-void reopen(Slot<Batch>& batch, BatchStatus status, const std::string& by, Desk& desk) {
+void reopen(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& by, Desk& desk) {
   if (!is_terminal(batch.row.status)) return;
-  batch.row.status = status;
-  batch.row.completed_at.reset();
+  desk.change(batch, how);
   batch.row.error_message.reset();
-  batch.changed = true;
   desk.event(batch.row.id, "batch_reopened", "the batch goes on: a retry" + by_whom(by));
 }
 
@@ -246,9 +244,8 @@ bool is_rolled_back_now(const Slot<Member>& member, Desk& desk) {
 
 // What failed, and what was cancelled because of it, is to run again, beside the phases.
 void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
-  reopen(batch, BatchStatus::active, by, desk);
-  member.row.failed_at.reset();
-  desk.set_status(member, MemberStatus::active);
+  reopen(batch, batch_transition::reopen, by, desk);
+  desk.change(member, member_transition::retry);
   for (Slot<StepExecution>* step : desk.ledger.steps_of_member(member.row.id)) {
     const Job job = job_of(*step);
     if (!desk.make_again(job, by)) continue;
@@ -276,7 +273,7 @@ Joined retry_phases(Slot<Batch>& batch, const std::string& by, Desk& desk) {
   Joined retried{.outcome = changed()};
   for (const auto& [phase_name, phase] : newest) {
     if (phase->row.status != PhaseStatus::failed) continue;
-    reopen(batch, BatchStatus::active, by, desk);
+    reopen(batch, batch_transition::reopen, by, desk);
     desk.run_again(*phase, by);
     retried.phases.push_back(phase_name);
   }
@@ -354,7 +351,7 @@ Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& 
   if (batch->row.status == BatchStatus::cancelled) return unchanged();
   if (is_terminal(batch->row.status)) return ended(batch->row);
   Desk desk(context);
-  desk.end(*batch, BatchStatus::cancelled, "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  desk.end(*batch, batch_transition::cancel, "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
   desk.cancel_inits_and_cleanups(batch->row);
   batch->row.importing = false;
   batch->row.paused_at.reset();
@@ -466,18 +463,16 @@ void reopen_init(Slot<Batch>& batch, const std::string& by, Desk& desk) {
   for (Slot<InitExecution>* init : desk.ledger.inits_of(batch.row.id)) (void)desk.make_again(job_of(*init), by);
   if (!is_terminal(batch.row.status)) return;
   const auto ended_at = batch.row.completed_at;
-  reopen(batch, BatchStatus::init_dispatched, by, desk);
+  reopen(batch, batch_transition::reopen_init, by, desk);
   for (Slot<PhaseExecution>* phase : desk.ledger.phases_of(batch.row.id)) {
     const PhaseStatus status = phase->row.status;
     if (phase->row.completed_at != ended_at || (status != PhaseStatus::skipped && status != PhaseStatus::failed))
       continue;
-    phase->row.completed_at.reset();
-    phase->changed = true;
     if (status == PhaseStatus::failed) {  // it was due, and is held again
-      phase->row.status = PhaseStatus::dispatched;
+      desk.change(*phase, phase_transition::retry);
       phase->row.walk = Walk::held;
     } else {
-      phase->row.status = PhaseStatus::pending;
+      desk.change(*phase, phase_transition::wait_again);
       if (desk.policy.scheduler) phase->row.timer_due = phase->row.due_at;
     }
   }
@@ -497,7 +492,7 @@ bool is_next(const Job& job, Ledger& ledger) {
 
 // He goes on by himself: this step, and those after it that were cancelled because of it.
 void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
-  reopen(batch, BatchStatus::active, by, desk);
+  reopen(batch, batch_transition::reopen, by, desk);
   for (Slot<StepExecution>* slot : desk.ledger.steps_of(member.row.id, step.phase_execution_id)) {
     const bool later = slot->row.step_index > step.step_index && slot->row.status == StepStatus::cancelled;
     if ((slot->row.id != step.id && !later) || !desk.make_again(job_of(*slot), by)) continue;
@@ -544,7 +539,7 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
     const bool init_is_over = std::ranges::all_of(context.ledger.inits_of(batch.row.id), [](const auto* init) {
       return init->row.status == StepStatus::succeeded;
     });
-    reopen(batch, init_is_over ? BatchStatus::active : BatchStatus::init_dispatched, by, desk);
+    reopen(batch, init_is_over ? batch_transition::reopen : batch_transition::reopen_init, by, desk);
     (void)desk.make_again(*job, by);
     desk.dispatch(*job);
   }
@@ -590,7 +585,7 @@ Outcome cancel_step(Ref ref, const std::string& by, Context context) {
   Desk desk(context);
   if (is_terminal(job->row->status)) return not_now(*job->row, "cancelled");
   if (job->init) {
-    desk.fail(*job, StepStatus::failed, "cancelled" + by_whom(by));
+    desk.fail(*job, step_transition::fail, "cancelled" + by_whom(by));
   } else {
     desk.cancel(*job, "cancelled" + by_whom(by));
     desk.event(desk.batch_of(*job).id, "step_cancelled",

@@ -60,12 +60,11 @@ void Desk::begin_init(Slot<Batch>& batch, std::int32_t version) {
     fill_from(definition.init[i], definition, i, row);
     row.batch_id = batch.row.id;
     row.runbook_version = version;
-    set_status(job_of(ledger.create(std::move(row))), StepStatus::pending);
+    created(job_of(ledger.create(std::move(row))));
   }
   if (batch.row.status == BatchStatus::detected) {
-    batch.row.status = BatchStatus::init_dispatched;
+    change(batch, batch_transition::begin_init);
     if (!batch.row.init_dispatched_at) batch.row.init_dispatched_at = now;
-    batch.changed = true;
   }
   next_init(batch);
 }
@@ -92,8 +91,7 @@ bool Desk::reruns_init(Slot<Batch>& batch, std::int32_t version) {
 
 void Desk::activate(Slot<Batch>& batch) {
   if (batch.row.status == BatchStatus::detected || batch.row.status == BatchStatus::init_dispatched) {
-    batch.row.status = BatchStatus::active;
-    batch.changed = true;
+    change(batch, batch_transition::activate);
     event(batch.row.id, "batch_active", "the batch is active");
   }
   if (batch.row.status != BatchStatus::active || MUTANT(held_phases_forgotten)) return;
@@ -116,7 +114,7 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   if (is_terminal(row.status) || is_terminal(batch.row.status)) return;
   phase.changed = true;
   if (row.status == PhaseStatus::pending) {
-    row.status = PhaseStatus::dispatched;
+    change(phase, phase_transition::dispatch);
     event(batch.row.id, "phase_dispatched", "phase '" + row.phase_name + "' is due");
   }
   if (!row.dispatched_at) row.dispatched_at = now;
@@ -195,8 +193,7 @@ void Desk::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const 
 
 // In lockstep a phase fails as a whole, and so it is retried: from the step that stopped it, with everybody.
 void Desk::run_again(Slot<PhaseExecution>& phase, const std::string& by) {
-  phase.row.status = PhaseStatus::dispatched;
-  phase.row.completed_at.reset();
+  change(phase, phase_transition::retry);
   start_walk(phase, Walk::again);
   event(phase.row.batch_id, "phase_retried",
         "phase '" + phase.row.phase_name + "' goes on from where it failed" + (by.empty() ? "" : ": a retry by " + by));
@@ -261,7 +258,7 @@ void Desk::create_steps(Slot<Member>& member, PhaseExecution& phase, const Defin
     row.phase_execution_id = phase.id;
     row.batch_member_id = member.row.id;
     row.is_catch_up = catch_up;
-    set_status(job_of(ledger.create(std::move(row))), StepStatus::pending);
+    created(job_of(ledger.create(std::move(row))));
   }
 }
 
@@ -312,8 +309,7 @@ void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) 
 
 void Desk::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version) {
   if (member.row.status == MemberStatus::active) {
-    if (!member.row.removed_at) member.row.removed_at = now;
-    set_status(member, MemberStatus::removed);
+    change(member, member_transition::remove);
     event(batch.row.id, "member_removed", "member '" + member.row.member_key + "' left", member.row.id);
   }
   adopt(member);
@@ -369,11 +365,7 @@ void Desk::cancel_inits_and_cleanups(Batch& batch) {
 void Desk::cancel_phases(Batch& batch) {
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.id)) {
     if (is_terminal(phase->row.status)) continue;
-    phase->row.status = PhaseStatus::failed;
-    phase->row.completed_at = now;
-    phase->row.walk = Walk::none;
-    phase->row.timer_due.reset();
-    phase->changed = true;
+    change(*phase, phase->row.status == PhaseStatus::pending ? phase_transition::skip : phase_transition::fail);
   }
 }
 
@@ -391,10 +383,7 @@ void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& d
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id)) {
     if (phase->row.status != PhaseStatus::pending || phase->row.runbook_version >= to.version) continue;
     if (MUTANT(supersede_forgotten)) continue;
-    phase->row.status = PhaseStatus::superseded;
-    phase->row.completed_at = now;
-    phase->row.timer_due.reset();
-    phase->changed = true;
+    change(*phase, phase_transition::supersede);
   }
   const auto there = ledger.phases_of(batch.row.id);
   const bool has = std::ranges::any_of(
@@ -405,11 +394,8 @@ void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& d
   create_phases(batch, to, definition);
   if (to.overdue_behavior == "ignore" && !to.ignore_overdue_applied && !MUTANT(overdue_never_ignored))
     for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id))
-      if (phase->row.runbook_version == to.version && phase->row.due_at && *phase->row.due_at <= now) {
-        phase->row.status = PhaseStatus::skipped;
-        phase->row.completed_at = now;
-        phase->row.timer_due.reset();
-      }
+      if (phase->row.runbook_version == to.version && phase->row.due_at && *phase->row.due_at <= now)
+        change(*phase, phase_transition::skip);
   event(batch.row.id, "version_changed", "the batch goes on with version " + std::to_string(to.version));
   if (to.rerun_init && batch.row.status == BatchStatus::active && !definition.init.empty() && !MUTANT(init_not_rerun))
     begin_init(batch, to.version);

@@ -57,12 +57,6 @@ void Desk::adopt(Slot<Member>& member) {
   member.changed = true;
 }
 
-void Desk::set_status(Slot<Member>& member, MemberStatus status) {
-  member.row.status = status;
-  member.changed = true;
-  adopt(member);
-}
-
 // Per member: the first of his steps in the phase that has not succeeded runs, if it waits.
 void Desk::advance_member(Slot<Member>& member, PhaseExecution& phase) {
   if (member.row.status != MemberStatus::active) return;
@@ -115,9 +109,7 @@ void Desk::complete_phases(const Slot<Member>& member) {
     if (!all || phase.row.status != PhaseStatus::failed) continue;
     const Batch& batch = ledger.existing_batch(phase.row.batch_id).row;
     if (ledger.definition(batch, phase.row.runbook_version).progression == Progression::lockstep) continue;
-    phase.row.status = PhaseStatus::completed;
-    phase.row.completed_at = now;
-    phase.changed = true;
+    change(phase, phase_transition::complete_late);
     event(batch.id, "phase_completed", "phase '" + phase.row.phase_name + "' completed after all: member '" +
                                            member.row.member_key + "' came through");
   }
@@ -125,9 +117,8 @@ void Desk::complete_phases(const Slot<Member>& member) {
 
 void Desk::fail_member(Slot<Member>& member, const std::string& reason) {
   if (member.row.status != MemberStatus::active) return;
-  member.row.failed_at = now;
   member.row.catching_up = false;
-  set_status(member, MemberStatus::failed);
+  change(member, member_transition::fail);
   event(member.row.batch_id, "member_failed", "member '" + member.row.member_key + "' failed: " + reason,
         member.row.id);
   if (MUTANT(failed_member_goes_on)) return;
@@ -178,7 +169,7 @@ void Desk::begin_sequence(const std::vector<Step>& steps, const Definition& defi
     CleanupExecution row = like;
     fill_from(steps[i], definition, i, row);
     Slot<CleanupExecution>& slot = ledger.create(std::move(row));
-    set_status(job_of(slot), StepStatus::pending);
+    created(job_of(slot));
     if (!first) first = &slot;
   }
   if (first) dispatch(job_of(*first));
@@ -234,7 +225,7 @@ void Desk::cleanup_ended(CleanupExecution& ended) {
     return;
   }
   if (cause && (cause->row->status == StepStatus::failed || cause->row->status == StepStatus::poll_timeout))
-    set_status(*cause, StepStatus::rolled_back);
+    change(*cause, step_transition::roll_back);
 }
 
 // --- the end of phases and batches
@@ -290,10 +281,8 @@ void Desk::settle_phase(Slot<PhaseExecution>& phase) {
     completed = ledger.count(row.batch_id, row.id, "step", last, name(StepStatus::succeeded)) > 0;
   }
   if (ledger.open_count(row.batch_id, row.id, "rollback") > 0 && !MUTANT(rollback_not_awaited)) return;
-  row.status = completed ? PhaseStatus::completed : PhaseStatus::failed;
-  row.completed_at = now;
+  change(phase, completed ? phase_transition::complete : phase_transition::fail);
   row.member_ids.reset();
-  phase.changed = true;
   event(row.batch_id, completed ? "phase_completed" : "phase_failed",
         "phase '" + row.phase_name + "' " + std::string(name(row.status)));
   batch_touched(row.batch_id);
@@ -315,7 +304,7 @@ void Desk::settle_batch(Slot<Batch>& batch) {
     const bool running = std::ranges::any_of(phases, [](const auto* phase) {
       return phase->row.status == PhaseStatus::dispatched && phase->row.walk != Walk::held;
     });
-    if (!running) end(batch, BatchStatus::failed, "init failed");
+    if (!running) end(batch, batch_transition::fail, "init failed");
     return;
   }
   const auto has = [&](PhaseStatus status) {
@@ -325,33 +314,26 @@ void Desk::settle_batch(Slot<Batch>& batch) {
   const auto* book = ledger.runbook(row.runbook_id);
   const bool lockstep = book && ledger.definition(book->row).progression == Progression::lockstep;
   const bool completed = lockstep ? !has(PhaseStatus::failed) : has(PhaseStatus::completed);
-  end(batch, completed ? BatchStatus::completed : BatchStatus::failed,
+  end(batch, completed ? batch_transition::complete : batch_transition::fail,
       completed ? "" : lockstep ? "a phase failed" : "no phase completed");
 }
 
-void Desk::end(Slot<Batch>& batch, BatchStatus status, const std::string& message) {
+void Desk::end(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& message) {
   Batch& row = batch.row;
-  row.status = status;
-  row.completed_at = now;
+  change(batch, how);
   row.error_message = message.empty() ? std::nullopt : std::optional{message};
-  batch.changed = true;
-  ++journal.batches_ended;
   for (Slot<PhaseExecution>* phase : ledger.phases_of(row.id)) {
     if (is_terminal(phase->row.status)) continue;
     // What runs is ended by the walk that cancels it; what waits never begins.
     if (phase->row.status == PhaseStatus::dispatched && phase->row.walk != Walk::held &&
-        status == BatchStatus::cancelled)
+        row.status == BatchStatus::cancelled)
       continue;
-    phase->row.status = phase->row.status == PhaseStatus::pending ? PhaseStatus::skipped : PhaseStatus::failed;
-    phase->row.completed_at = now;
-    phase->row.walk = Walk::none;
-    phase->row.timer_due.reset();
-    phase->changed = true;
+    change(*phase, phase->row.status == PhaseStatus::pending ? phase_transition::skip : phase_transition::fail);
   }
-  event(row.id, "batch_" + std::string(name(status)),
-        status == BatchStatus::cancelled
+  event(row.id, "batch_" + std::string(name(row.status)),
+        row.status == BatchStatus::cancelled
             ? message
-            : "the batch is " + std::string(name(status)) + (message.empty() ? "" : ": " + message));
+            : "the batch is " + std::string(name(row.status)) + (message.empty() ? "" : ": " + message));
 }
 
 }  // namespace baton::runbook

@@ -1,0 +1,82 @@
+#include "core/runbook/machine/transitions.hpp"
+
+#include "base/mutant.hpp"
+#include "base/result.hpp"
+#include "core/runbook/machine/desk.hpp"
+
+namespace baton::runbook {
+namespace {
+
+// A planted bug may want what is illegal: it is to be found by what is stored then.
+template <class Row, class Status>
+void set(Slot<Row>& slot, const Transition<Status>& transition) {
+  ENSURE(transition.allows(slot.row.status) || ANY_MUTANT);
+  slot.row.status = transition.to;
+  slot.changed = true;
+}
+
+}  // namespace
+
+void Desk::change(Slot<Batch>& batch, const Transition<BatchStatus>& transition) {
+  set(batch, transition);
+  if (is_terminal(transition.to)) {
+    batch.row.completed_at = now;
+    ++journal.batches_ended;
+  } else {
+    batch.row.completed_at.reset();
+  }
+}
+
+void Desk::change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& transition) {
+  set(phase, transition);
+  if (is_terminal(transition.to)) {
+    phase.row.completed_at = now;
+    phase.row.walk = Walk::none;
+    phase.row.timer_due.reset();
+  } else {
+    phase.row.completed_at.reset();
+  }
+}
+
+void Desk::change(Slot<Member>& member, const Transition<MemberStatus>& transition) {
+  set(member, transition);
+  if (transition.to == MemberStatus::failed)
+    member.row.failed_at = now;
+  else
+    member.row.failed_at.reset();
+  if (transition.to == MemberStatus::removed && !member.row.removed_at) member.row.removed_at = now;
+  adopt(member);
+}
+
+void Desk::change(const Job& job, const Transition<StepStatus>& transition) {
+  Execution& row = *job.row;
+  ENSURE(transition.allows(row.status) || ANY_MUTANT);
+  const bool ends = is_terminal(transition.to) && !is_terminal(row.status);
+  row.status = transition.to;
+  job.state->changed = true;
+  if (ends) {
+    row.completed_at = now;
+    ++journal.steps_ended;
+  } else if (!is_terminal(transition.to)) {
+    row.completed_at.reset();
+  }
+  recount(job);
+  touched(job);
+}
+
+void Desk::created(const Job& job) {
+  recount(job);
+  touched(job);
+}
+
+void Desk::touched(const Job& job) {
+  if (job.step) phase_touched(job.step->phase_execution_id);
+  if (job.step && job.step->is_catch_up) batch_touched(batch_of(job).id);  // its phase may be over
+  if (job.init) batch_touched(job.init->batch_id);
+  if (job.cleanup) {
+    batch_touched(job.cleanup->batch_id);
+    if (job.cleanup->phase_execution_id) phase_touched(*job.cleanup->phase_execution_id);
+  }
+}
+
+}  // namespace baton::runbook
