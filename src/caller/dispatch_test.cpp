@@ -1,11 +1,11 @@
 // What the simulator does not come across: an engine that refuses one of many for good, and the end of a
-// server. The rest is in tests/simulation/call_world.cpp.
+// server. The rest is in tests/simulation/call_load.cpp.
 #include "caller/dispatch.hpp"
 
 #include <gtest/gtest.h>
 
 #include "core/call/call.hpp"
-#include "tests/support/without_calls.hpp"
+#include "store/memory/reads.hpp"
 
 namespace baton::caller {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 const Time noon = *from_iso("2026-03-01T12:00:00Z");
 
 // Remembers what is wanted, and has nothing stored.
-class World : public Outside, public support::WithoutCalls<> {
+class World : public Outside {
  public:
   void ask(Ticket ticket, Command command) override { asked.emplace_back(ticket, std::move(command)); }
   void send(Ticket ticket, const call::Lane&, OutgoingRequest request) override {
@@ -21,7 +21,7 @@ class World : public Outside, public support::WithoutCalls<> {
   }
   Result<CallReads*> reads() override {
     if (is_away) return fail(Code::unavailable, "away");
-    return this;
+    return &stored_;
   }
   void drop_reads() override { ++dropped; }
 
@@ -29,6 +29,10 @@ class World : public Outside, public support::WithoutCalls<> {
   std::vector<std::pair<Ticket, OutgoingRequest>> sent;
   bool is_away = false;
   int dropped = 0;
+
+ private:
+  store::MemoryDatabase database_;
+  store::MemoryReads stored_{database_};
 };
 
 class DispatchTest : public testing::Test {

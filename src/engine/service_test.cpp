@@ -7,7 +7,7 @@
 #include <chrono>
 #include <future>
 
-#include "tests/support/memory_store.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::engine {
 namespace {
@@ -41,7 +41,7 @@ nodes:
 // A store whose commits wait until they are let go.
 class GatedStore final : public Store {
  public:
-  explicit GatedStore(support::MemoryDatabase& database, std::shared_future<void> gate)
+  explicit GatedStore(store::MemoryDatabase& database, std::shared_future<void> gate)
       : store_(database), gate_(std::move(gate)) {}
   std::promise<void> at_gate;
   Result<WriterState> open() override { return store_.open(); }
@@ -78,7 +78,7 @@ class GatedStore final : public Store {
   }
 
  private:
-  support::MemoryStore store_;
+  store::MemoryStore store_;
   std::shared_future<void> gate_;
   bool reached_ = false;
 };
@@ -100,7 +100,7 @@ class ServiceTest : public testing::Test {
             .input_data = {std::move(input)}};
   }
 
-  support::MemoryDatabase database_;
+  store::MemoryDatabase database_;
   WallClock clock_;
   metrics::Registry metrics_;
 };
@@ -133,7 +133,7 @@ TEST_F(ServiceTest, RefusesWhatDoesNotFitTheInboxAndAnswersTheRest) {
 }
 
 TEST_F(ServiceTest, AnswersWhoeverWaitsWhenItStops) {
-  Service service(std::make_unique<support::MemoryStore>(database_), clock_, {}, metrics_);
+  Service service(std::make_unique<store::MemoryStore>(database_), clock_, {}, metrics_);
   ASSERT_TRUE(service.start());
   EXPECT_TRUE(std::holds_alternative<WorkflowReply>(publish(service)->get()));
   auto waiting = submit(service, [&] {
@@ -150,7 +150,7 @@ TEST_F(ServiceTest, AnswersWhoeverWaitsWhenItStops) {
 }
 
 TEST_F(ServiceTest, FiresATimerAtItsTimeThoughNobodyAsks) {
-  Service service(std::make_unique<support::MemoryStore>(database_), clock_, {}, metrics_);
+  Service service(std::make_unique<store::MemoryStore>(database_), clock_, {}, metrics_);
   ASSERT_TRUE(service.start());
   const std::string text =
       "workflow_id: w\nnodes:\n  start: {type: start, next: a}\n  a: {type: task, handler: work, queue: q, "

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/runbook/machine/messages.hpp"
-#include "tests/support/memory_store.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::engine {
 namespace {
@@ -31,9 +31,9 @@ workflow::JobId job_id(int n) {
 }
 
 // Commits that touch some jobs wait for a lock, in vain, and collide.
-class HeldStore final : public support::MemoryStore {
+class HeldStore final : public store::MemoryStore {
  public:
-  HeldStore(support::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
+  HeldStore(store::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
     const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
     if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
@@ -87,7 +87,7 @@ class WriterTest : public testing::Test {
   }
 
   FakeClock clock_;
-  support::MemoryDatabase database_;
+  store::MemoryDatabase database_;
   HeldStore store_{database_, clock_};
   metrics::Counter redecided_;
   Writer writer_{store_, clock_, {}, {.redecided = &redecided_}};

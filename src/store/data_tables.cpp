@@ -1,33 +1,16 @@
 #include "store/data_tables.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <boost/json.hpp>
-#include <optional>
-#include <set>
 
 #include "base/text.hpp"
-#include "core/runbook/members/members.hpp"
+#include "store/data_columns.hpp"
 #include "store/migrations.hpp"
 #include "store/statements.hpp"
 
 namespace baton::store {
 namespace {
 
-constexpr std::array<std::string_view, 6> system_columns = {"_row_id",        "_member_key",   "_batch_time",
-                                                            "_first_seen_at", "_last_seen_at", "_is_current"};
-constexpr std::size_t name_bytes_max = 63;  // PostgreSQL's; SQLite has no limit, but shall look the same
-
 bool contains(const auto& list, std::string_view one) { return std::ranges::find(list, one) != list.end(); }
-
-bool is_system(std::string_view column) { return contains(system_columns, lower(column)); }
-
-std::string cut(const std::string& name) {
-  const auto hash = static_cast<std::uint32_t>(runbook::hash_data(name));
-  return clean_text(name, name_bytes_max - 9) + fmt::format("_{:08x}", hash);
-}
 
 // The text of a PostgreSQL statement may hold no other question marks than those of its parameters.
 std::string quoted_name(Dialect dialect, std::string_view name) {
@@ -46,7 +29,7 @@ std::string quoted_name(Dialect dialect, std::string_view name) {
 
 // PostgreSQL would cut a long name behind our back, and with it the version at its end.
 std::string table_of(Dialect dialect, const std::string& name) {
-  return dialect == Dialect::postgres && name.size() > name_bytes_max ? cut(name) : name;
+  return dialect == Dialect::postgres && name.size() > name_bytes_max ? cut_name(name) : name;
 }
 
 Statement catalog_statement(Dialect dialect) {
@@ -131,7 +114,7 @@ Statement upsert_rows(Dialect dialect, const std::string& table, const std::vect
     updates += "," + name + "=excluded." + name;
   }
   for (const std::string& other : existing) {  // the row is replaced, not added to
-    if (!is_system(other) && !contains(columns, other))
+    if (!is_system_column(other) && !contains(columns, other))
       updates += "," + quoted_name(dialect, other) + "=NULL";
   }
   s.sql = "INSERT INTO " + quoted_name(dialect, table) + "(" + names + ") " +
@@ -140,32 +123,6 @@ Statement upsert_rows(Dialect dialect, const std::string& table, const std::vect
                                             parameters(s.parameters.size()) + ") AS k(" + aliases + ")") +
           " ON CONFLICT(_member_key) DO UPDATE SET " + updates;
   return s;
-}
-
-// The cells of a row in the order of the query's columns. What is neither text nor null is stored as its
-// JSON.
-using Cells = std::vector<std::optional<std::string>>;
-
-Result<Cells> cells_of(const runbook::DataRow& row, const std::vector<std::string>& columns) {
-  boost::system::error_code error;
-  const auto data = boost::json::parse(row.data.text, error);
-  if (error || !data.is_object())
-    return fail(Code::invalid, "the data of member '" + row.member_key + "' is not a JSON object");
-  Cells cells(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto* value = data.as_object().if_contains(columns[i]);
-    if (value == nullptr || value->is_null()) continue;
-    cells[i] = value->is_string() ? std::string(value->as_string()) : boost::json::serialize(*value);
-  }
-  return cells;
-}
-
-Result<> check_table_name(const std::string& name) {
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  if (name.starts_with("runbook_") && name != "runbook_timers" && std::ranges::all_of(name, is_plain))
-    return {};
-  return fail(Code::invalid, "a table for members is not named '" + clean_text(name, 100) +
-                                 "': expected runbook_NAME_vVERSION of small letters, digits and '_'");
 }
 
 template <class T>
@@ -178,23 +135,8 @@ std::vector<T> unique(std::vector<T> list) {
 
 }  // namespace
 
-std::vector<std::string> data_column_names(const std::vector<std::string>& columns) {
-  std::map<std::string, int> spellings;
-  for (const std::string& column : columns) ++spellings[lower(column)];
-  std::set<std::string> taken;
-  std::vector<std::string> names;
-  for (const std::string& column : columns) {
-    const bool fits = !column.empty() && clean_text(column, name_bytes_max) == column && !is_system(column) &&
-                      spellings[lower(column)] == 1;
-    std::string name = fits ? column : cut(column);
-    while (!taken.insert(lower(name)).second) name = cut(name);
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 Result<> write_data_rows(Connection& connection, Dialect dialect, const runbook::DataRows& rows) {
-  TRY(check_table_name(rows.table));
+  TRY(check_data_table_name(rows.table));
   const std::string table = table_of(dialect, rows.table);
   auto columns = data_column_names(rows.columns);
   TRY_ASSIGN(const auto existing, prepare_table(connection, dialect, table, columns));
@@ -254,7 +196,7 @@ void DataRowLoad::add_calls(std::vector<Call>& calls) {
     std::string sql =
         std::string("SELECT t._member_key,") + (has_current ? "CAST(t._is_current AS text)" : "'1'");
     for (const std::string& column : table.columns) {
-      if (is_system(column)) continue;
+      if (is_system_column(column)) continue;
       sql += ",t." + quoted_name(dialect_, column);
       table.data_columns.push_back(column);
     }

@@ -1,9 +1,6 @@
 // The tables that hold what data sources said of the members of runbooks: one per version of a runbook, made
 // when it is first written, with a column of text for each column of the query. Their names and columns come
-// from people, so every name is quoted.
-//
-// A query may name its columns as it likes, a database may not take all names. One that is too long, empty,
-// that of a system column, or differs from another only in case is cut and ends in its hash.
+// from people, so every name is quoted; data_columns.hpp says which columns there are.
 #pragma once
 
 #include <map>
@@ -14,9 +11,6 @@
 #include "store/connection.hpp"
 
 namespace baton::store {
-
-// The columns of the table for the columns of a query, which are all different.
-[[nodiscard]] std::vector<std::string> data_column_names(const std::vector<std::string>& columns);
 
 // Makes the table and the columns that it lacks, then writes the rows in one transaction. Of rows with the
 // same key the last one counts.

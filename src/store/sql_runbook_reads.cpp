@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "core/runbook/members/members.hpp"
+#include "store/execution_views.hpp"
 #include "store/migrations.hpp"
 #include "store/sql_runbooks.hpp"
 
@@ -50,39 +51,15 @@ std::string steps_where(std::string_view rest) {
 Result<ExecutionView> read_step(const RowView& view) {
   TRY_ASSIGN(auto row, read<StepExecution>(view));
   const int more = width<StepExecution>();
-  ExecutionView step;
-  step.ref = {runbook::Kind::step, row.id};
-  step.batch_id = view.integer(more);
-  step.phase_execution_id = row.phase_execution_id;
-  step.batch_member_id = row.batch_member_id;
-  step.runbook_version = static_cast<std::int32_t>(view.integer(more + 1));
-  step.is_catch_up = row.is_catch_up;
-  step.execution = std::move(row);
-  return step;
+  return view_of(std::move(row), view.integer(more), static_cast<std::int32_t>(view.integer(more + 1)));
 }
 Result<ExecutionView> read_init(const RowView& view) {
   TRY_ASSIGN(auto row, read<InitExecution>(view));
-  ExecutionView init;
-  init.ref = {runbook::Kind::init, row.id};
-  init.batch_id = row.batch_id;
-  init.runbook_version = row.runbook_version;
-  init.execution = std::move(row);
-  return init;
+  return view_of(std::move(row));
 }
 Result<ExecutionView> read_cleanup(const RowView& view) {
   TRY_ASSIGN(auto row, read<CleanupExecution>(view));
-  ExecutionView cleanup;
-  cleanup.ref = {runbook::Kind::cleanup, row.id};
-  cleanup.batch_id = row.batch_id;
-  cleanup.phase_execution_id = row.phase_execution_id;
-  cleanup.batch_member_id = row.batch_member_id;
-  cleanup.runbook_version = row.runbook_version;
-  cleanup.cleanup_kind = row.kind;
-  cleanup.caused_by_step_id = row.caused_by_step_id;
-  cleanup.caused_by_init_id = row.caused_by_init_id;
-  cleanup.sequence = std::move(row.sequence);
-  cleanup.execution = std::move(row);
-  return cleanup;
+  return view_of(std::move(row));
 }
 
 Result<MatrixCell> read_cell(const RowView& view) {

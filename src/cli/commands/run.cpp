@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <random>
@@ -18,16 +17,15 @@
 #include "cli/terminal/progress.hpp"
 #include "engine/service.hpp"
 #include "ports/ask.hpp"
-#include "ports/reads.hpp"
 #include "server/definition_files.hpp"
 #include "server/system_clock.hpp"
-#include "store/open.hpp"
+#include "store/memory/reads.hpp"
+#include "store/memory/store.hpp"
 #include "worker/builtin.hpp"
 
 namespace baton::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using workflow::Job;
 using workflow::JobId;
@@ -57,34 +55,11 @@ void watch_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-class TemporaryDirectory {
- public:
-  static Result<TemporaryDirectory> make() {
-    std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "baton-run-XXXXXX").string();
-    if (error || mkdtemp(name.data()) == nullptr)
-      return fail(Code::unavailable, fmt::format("cannot make a temporary directory like {}", name));
-    return TemporaryDirectory{std::move(name)};
-  }
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  explicit TemporaryDirectory(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
-
-// One job from submission to its end. Members are destroyed in the reverse order: the worker first, the files
-// last.
+// One job from submission to its end. Members are destroyed in the reverse order: the worker first, the
+// database last.
 class Session {
  public:
-  explicit Session(TemporaryDirectory directory, const Options& options)
-      : directory_(std::move(directory)), options_(options), progress_(stderr) {}
+  explicit Session(const Options& options) : options_(options), progress_(stderr) {}
 
   Result<> open();
   Result<> submit(const server::DefinitionFile& file, Json input);
@@ -96,14 +71,14 @@ class Session {
   Result<int> finish(const Reply& reply);
   int interrupt();
 
-  TemporaryDirectory directory_;
+  store::MemoryDatabase database_;
+  store::MemoryReads reads_{database_};
   const Options& options_;
   Progress progress_;
   const workflow::Tenant tenant_{"default"};
   server::SystemClock clock_;
   metrics::Registry metrics_;
   std::unique_ptr<engine::Service> engine_;
-  std::unique_ptr<Reads> reads_;
   std::unique_ptr<worker::Builtin> builtin_;
   JobId job_id_;
   std::int64_t last_event_ = 0;
@@ -111,11 +86,9 @@ class Session {
 };
 
 Result<> Session::open() {
-  const std::string url = "sqlite:" + (directory_.path() / "baton.db").string();
-  TRY_ASSIGN(auto store, store::make_store(url));
-  engine_ = std::make_unique<engine::Service>(std::move(store), clock_, engine::Options{}, metrics_);
+  engine_ = std::make_unique<engine::Service>(std::make_unique<store::MemoryStore>(database_), clock_,
+                                              engine::Options{}, metrics_);
   TRY(engine_->start());
-  TRY_ASSIGN(reads_, store::make_reads(url));
   builtin_ = std::make_unique<worker::Builtin>(*engine_, clock_);
   builtin_->start();
   return {};
@@ -170,7 +143,7 @@ Result<int> Session::follow() {
 
 Result<> Session::show_new_events() {
   while (true) {
-    TRY_ASSIGN(const auto events, reads_->timeline(job_id_, last_event_, events_per_look));
+    TRY_ASSIGN(const auto events, reads_.timeline(job_id_, last_event_, events_per_look));
     for (const workflow::Event& event : events) {
       last_event_ = event.event_id;
       check_queues_ = check_queues_ || event.event_type == workflow::EventType::node_dispatched;
@@ -187,10 +160,10 @@ Result<> Session::show_new_events() {
 // Nobody but the built-in handlers will ever ask for work here, so a task elsewhere would wait for ever.
 Result<std::optional<std::string>> Session::stuck_node() {
   if (!std::exchange(check_queues_, false)) return std::nullopt;
-  TRY_ASSIGN(const auto nodes, reads_->nodes(job_id_, nodes_max));
+  TRY_ASSIGN(const auto nodes, reads_.nodes(job_id_, nodes_max));
   for (workflow::NodeState node : nodes) {
     if (node.items_created > node.items_done) {  // a fan-out's children all go to one queue
-      TRY_ASSIGN(auto items, reads_->items(job_id_, node.node_id, node.items_done - 1, 1));
+      TRY_ASSIGN(auto items, reads_.items(job_id_, node.node_id, node.items_done - 1, 1));
       if (!items.empty()) node = std::move(items.front());
     }
     if (node.status != workflow::NodeStatus::dispatched || node.queue.value_or("builtin") == "builtin")
@@ -244,10 +217,8 @@ int run_file(const Options& options) {
   if (!file.definition) return exit_usage;
   auto input = read_input(options.input);
   if (!input) return give_up(input.error());
-  auto directory = TemporaryDirectory::make();
-  if (!directory) return give_up(directory.error());
   watch_signals();
-  Session session(*std::move(directory), options);
+  Session session(options);
   if (const auto opened = session.open(); !opened) return give_up(opened.error());
   if (const auto submitted = session.submit(file, *std::move(input)); !submitted)
     return give_up(submitted.error());

@@ -20,10 +20,11 @@ class AuthTest : public ServerTest {
   }
   void add(const std::string& token, Role role, std::optional<std::string> tenant = {}) {
     Token stored;
+    stored.token_id = token;
     stored.token_hash = token_hash(token);
     stored.role = role;
     if (tenant) stored.tenant = workflow::Tenant{*tenant};
-    rows_.tokens[stored.token_hash] = stored;
+    EXPECT_TRUE(tokens_.add(stored));
   }
   static Client::Headers as(const std::string& token) { return {{"Authorization", "Bearer " + token}}; }
 };
@@ -145,7 +146,7 @@ TEST_F(AuthTest, health_needs_no_token) {
 
 TEST_F(AuthTest, wrong_and_revoked_tokens_are_401_in_open_mode_too) {
   options_.access = Access::open;
-  rows_.tokens[token_hash("viewer")].revoked_at = Time{};
+  EXPECT_EQ(tokens_.revoke("viewer", Time{}), true);
   start();
   EXPECT_EQ(ask("GET", "/api/v1/jobs").status, 200);
   EXPECT_EQ(ask("GET", "/api/v1/jobs", {}, as("nonsense")).status, 401);
@@ -158,10 +159,7 @@ TEST_F(AuthTest, a_revoked_token_is_dead_within_the_cache_time) {
   options_.token_cache_time = std::chrono::milliseconds{50};
   start();
   EXPECT_EQ(ask("GET", "/api/v1/jobs", {}, as("viewer")).status, 200);
-  {
-    const std::lock_guard lock(rows_.mutex);
-    rows_.tokens.erase(token_hash("viewer"));
-  }
+  EXPECT_EQ(tokens_.revoke("viewer", Time{}), true);
   std::this_thread::sleep_for(std::chrono::milliseconds{60});
   EXPECT_EQ(ask("GET", "/api/v1/jobs", {}, as("viewer")).status, 401);
 }
@@ -183,7 +181,7 @@ TEST_F(AuthTest, pages_of_other_sites_cannot_use_an_open_server) {
 }
 
 TEST_F(AuthTest, tenants_do_not_see_each_other) {
-  rows_.jobs = {job("a", workflow::JobStatus::running, "acme"), job("d")};
+  add_jobs({job("a", workflow::JobStatus::running, "acme"), job("d")});
   start();
   EXPECT_EQ(ask("GET", "/api/v1/jobs/a", {}, as("acme")).status, 200);
   EXPECT_EQ(ask("GET", "/api/v1/jobs/d", {}, as("acme")).status, 404);

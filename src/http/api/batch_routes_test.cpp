@@ -20,21 +20,25 @@ constexpr const char* move_yaml =
 class BatchRoutes : public ServerTest {
  protected:
   void SetUp() override {
-    rows_.runbooks = {runbook_row("move", 1)};
-    rows_.runbooks[0].yaml_content = move_yaml;
-    rows_.runbooks[0].held_removals = Json{R"([{"batch_id":7,"leaving":30,"active":100}])"};
-    rows_.batches = {{batch_row(6), "other", 2}, {batch_row(7), "move", 1}};
-    rows_.phases = {phase(21, "prepare", runbook::PhaseStatus::dispatched),
+    runbook::Writes w;
+    w.runbooks_new = {runbook_row("move", 1), runbook_row("other", 2, 4)};
+    w.runbooks_new[0].yaml_content = move_yaml;
+    w.runbooks_new[0].held_removals = Json{R"([{"batch_id":7,"leaving":30,"active":100}])"};
+    w.batches_new = {batch_row(6), batch_row(7)};
+    w.batches_new[0].runbook_id = 4;
+    w.phases_new = {phase(21, "prepare", runbook::PhaseStatus::dispatched),
                     phase(22, "go", runbook::PhaseStatus::pending)};
-    rows_.members = {member(31, "ada"), member(32, "bob", runbook::MemberStatus::failed), member(33, "cy")};
-    rows_.counts = {{7, 0, "member", 0, "active", 2},       {7, 0, "member", 0, "failed", 1},
-                    {7, 21, "step", 0, "succeeded", 2},     {7, 21, "step", 0, "failed", 1},
-                    {7, 21, "step", 1, "pending", 2},       {7, 0, "rollback", 0, "dispatched", 1},
-                    {7, 21, "rollback", 0, "dispatched", 1}};
-    rows_.executions = {step(41, 31, 0, StepStatus::succeeded), step(42, 31, 1, StepStatus::pending),
-                        step(43, 32, 0, StepStatus::failed), init(51), cleanup(61, 32)};
-    rows_.batch_events = {{7, 1, {}, "batch_started", {}, {}, "it began"},
-                          {7, 2, {}, "paused", {}, {}, "by ada"}};
+    w.members_new = {member(31, "ada"), member(32, "bob", runbook::MemberStatus::failed), member(33, "cy")};
+    w.counts = {{7, 0, "member", 0, "active", 2},       {7, 0, "member", 0, "failed", 1},
+                {7, 21, "step", 0, "succeeded", 2},     {7, 21, "step", 0, "failed", 1},
+                {7, 21, "step", 1, "pending", 2},       {7, 0, "rollback", 0, "dispatched", 1},
+                {7, 21, "rollback", 0, "dispatched", 1}};
+    w.steps_new = {step(41, 31, 0, StepStatus::succeeded), step(42, 31, 1, StepStatus::pending),
+                   step(43, 32, 0, StepStatus::failed)};
+    w.inits_new = {init(51)};
+    w.cleanups_new = {cleanup(61, 32)};
+    w.events_new = {{7, 1, {}, "batch_started", {}, {}, "it began"}, {7, 2, {}, "paused", {}, {}, "by ada"}};
+    commit(w);
     agree();
     start();
   }
@@ -60,32 +64,42 @@ class BatchRoutes : public ServerTest {
     row.worker_data_json = Json{"not json"};
     return row;
   }
-  static ExecutionView view(Kind kind, std::int64_t id) {
-    ExecutionView row;
-    row.ref = {kind, id};
-    row.batch_id = 7;
-    row.execution.id = id;
-    row.execution.step_name = "make";
-    row.execution.result_json = Json{R"({"id": 1.0})"};
+  template <class Row>
+  static Row execution(std::int64_t id) {
+    Row row;
+    row.id = id;
+    row.step_name = "make";
+    row.result_json = Json{R"({"id": 1.0})"};
     return row;
   }
-  static ExecutionView step(std::int64_t id, std::int64_t member_id, std::int32_t index, StepStatus status) {
-    auto row = view(Kind::step, id);
+  static runbook::StepExecution step(std::int64_t id, std::int64_t member_id, std::int32_t index,
+                                     StepStatus status) {
+    auto row = execution<runbook::StepExecution>(id);
     row.phase_execution_id = 21;
     row.batch_member_id = member_id;
-    row.execution.step_index = index;
-    row.execution.status = status;
-    if (is_failure(status)) row.execution.error_message = "no such user";
+    row.step_index = index;
+    row.status = status;
+    if (is_failure(status)) row.error_message = "no such user";
     return row;
   }
-  static ExecutionView init(std::int64_t id) { return view(Kind::init, id); }
-  static ExecutionView cleanup(std::int64_t id, std::int64_t member_id) {
-    auto row = view(Kind::cleanup, id);
-    row.batch_member_id = member_id;
-    row.cleanup_kind = runbook::CleanupKind::rollback;
-    row.caused_by_step_id = member_id == 32 ? 43 : 44;
-    row.execution.status = StepStatus::dispatched;
+  static runbook::InitExecution init(std::int64_t id) {
+    auto row = execution<runbook::InitExecution>(id);
+    row.batch_id = 7;
     return row;
+  }
+  static runbook::CleanupExecution cleanup(std::int64_t id, std::int64_t member_id) {
+    auto row = execution<runbook::CleanupExecution>(id);
+    row.kind = runbook::CleanupKind::rollback;
+    row.batch_id = 7;
+    row.batch_member_id = member_id;
+    row.caused_by_step_id = member_id == 32 ? 43 : 44;
+    row.status = StepStatus::dispatched;
+    return row;
+  }
+  // As another program may.
+  void change_runbook(auto change) {
+    const std::lock_guard lock(database_.mutex);
+    database_.runbooks.runbooks.change(3, change);
   }
   ClientResponse csv(std::string_view target, std::string text) {
     return ask("POST", target, std::move(text), {}, "text/csv");
@@ -218,7 +232,7 @@ TEST_F(BatchRoutes, the_matrix_has_a_cell_for_each_step_of_each_member) {
 }
 
 TEST_F(BatchRoutes, a_matrix_without_a_readable_runbook_names_the_steps_that_are_there) {
-  rows_.runbooks[0].yaml_content = "nonsense: {";
+  change_runbook([](runbook::Runbook& row) { row.yaml_content = "nonsense: {"; });
   const auto matrix = json(ask("GET", "/api/v1/batches/7/matrix"));
   EXPECT_EQ(matrix.at("phases").as_array().size(), 1U);
   EXPECT_EQ(text(matrix.at("phases").at(0).at("steps").at(0), "step_name"), "make");
@@ -239,15 +253,18 @@ TEST_F(BatchRoutes, a_member_is_found_by_key) {
 }
 
 TEST_F(BatchRoutes, failures_of_all_kinds_come_the_last_to_fail_first) {
-  rows_.executions.push_back(step(44, 33, 0, StepStatus::failed));
-  rows_.executions.push_back(init(52));
-  rows_.executions.push_back(cleanup(62, 33));
-  std::int64_t at = 5'000;
-  for (const std::int64_t id : {43, 62, 44, 52}) {
-    const auto row = std::ranges::find(rows_.executions, id, [](const ExecutionView& each) { return each.ref.id; });
-    row->execution.status = StepStatus::failed;
-    row->execution.completed_at = from_millis(id == 44 ? at : ++at);  // 62 and 44 in the same moment
-  }
+  const auto failed_at = [](auto row, int millis) {
+    row.status = StepStatus::failed;
+    row.completed_at = from_millis(millis);
+    return row;
+  };
+  runbook::Writes w;
+  const auto first = step(43, 32, 0, StepStatus::failed);
+  w.steps_changed = {{first, failed_at(first, 5'001)}};
+  w.steps_new = {failed_at(step(44, 33, 0, StepStatus::failed), 5'002)};
+  w.cleanups_new = {failed_at(cleanup(62, 33), 5'002)};  // in the same moment
+  w.inits_new = {failed_at(init(52), 5'003)};
+  commit(w);
   std::string cursor, order;
   do {
     const auto page = json(ask("GET", "/api/v1/batches/7/failures?limit=1" + cursor));
@@ -260,7 +277,9 @@ TEST_F(BatchRoutes, failures_of_all_kinds_come_the_last_to_fail_first) {
 }
 
 TEST_F(BatchRoutes, the_logs_of_a_step_are_those_of_all_its_jobs) {
-  rows_.logs = {{.job_id = {"step-43"}, .log_id = 7, .stream = "stderr", .text = "it said so"}};
+  WriteSet writes;
+  writes.logs_new = {{.job_id = {"step-43"}, .log_id = 7, .stream = "stderr", .text = "it said so"}};
+  commit(writes);
   const auto page = json(ask("GET", "/api/v1/steps/43/logs"));
   ASSERT_EQ(page.at("lines").as_array().size(), 1U);
   EXPECT_EQ(text(page.at("lines").at(0), "text"), "it said so");
@@ -275,7 +294,7 @@ TEST_F(BatchRoutes, failures_are_listed_with_their_reason) {
   const auto page = json(ask("GET", "/api/v1/batches/7/failures"));
   ASSERT_EQ(page.at("failures").as_array().size(), 1U);
   EXPECT_EQ(text(page.at("failures").at(0), "error_message"), "no such user");
-  EXPECT_EQ(text(page.at("failures").at(0), "member_key"), "somebody");
+  EXPECT_EQ(text(page.at("failures").at(0), "member_key"), "bob");
 }
 
 TEST_F(BatchRoutes, steps_init_steps_and_cleanups_are_shown_and_changed) {
@@ -338,7 +357,7 @@ TEST_F(BatchRoutes, an_import_that_fails_in_the_middle_is_cancelled_and_told) {
 }
 
 TEST_F(BatchRoutes, a_runbook_that_is_not_active_makes_batches_only_by_version) {
-  rows_.runbooks[0].is_active = false;
+  change_runbook([](runbook::Runbook& row) { row.is_active = false; });
   EXPECT_EQ(csv("/api/v1/runbooks/move/batches?version=1", "Upn\nada\n").status, 201);
 }
 
@@ -346,7 +365,12 @@ TEST_F(BatchRoutes, members_are_added_from_csv) {
   EXPECT_EQ(csv("/api/v1/batches/7/members", "Upn\ndee\n").body,
             R"({"count":1,"left_out":0,"member_ids":[1],"phases":[]})");
   EXPECT_EQ(code(csv("/api/v1/batches/8/members", "Upn\ndee\n")), "batch_not_found");
-  EXPECT_EQ(code(csv("/api/v1/batches/6/members", "Upn\ndee\n")), "runbook_not_found");
+  EXPECT_EQ(code(csv("/api/v1/batches/6/members", "Upn\ndee\n")), "runbook_unreadable");
+  runbook::Writes w;
+  w.batches_new = {batch_row(5)};
+  w.batches_new[0].runbook_id = 99;  // whose row somebody deleted
+  commit(w);
+  EXPECT_EQ(code(csv("/api/v1/batches/5/members", "Upn\ndee\n")), "runbook_not_found");
   EXPECT_EQ(code(csv("/api/v1/batches/7/members", "Name\ndee\n")), "invalid_rows");
 }
 

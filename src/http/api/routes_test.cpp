@@ -104,8 +104,9 @@ TEST_F(RoutesTest, each_refusal_has_its_status) {
 }
 
 TEST_F(RoutesTest, jobs_are_listed_in_pages) {
-  rows_.jobs = {job(id_1), job(id_2),
-                job("01a1e215-d52d-7d6d-9d87-ee715350a4e3", workflow::JobStatus::failed)};
+  auto failed = job("01a1e215-d52d-7d6d-9d87-ee715350a4e3", workflow::JobStatus::failed);
+  failed.created_at = *from_iso("2026-02-01T00:00:00Z");
+  add_jobs({job(id_1), job(id_2), failed});
   auto page = json(ask("GET", "/api/v1/jobs?limit=2"));
   EXPECT_EQ(page.at("jobs").as_array().size(), 2U);
   page = json(ask("GET", "/api/v1/jobs?limit=2&cursor=" + text(page, "next_cursor")));
@@ -114,6 +115,8 @@ TEST_F(RoutesTest, jobs_are_listed_in_pages) {
   EXPECT_TRUE(page.at("next_cursor").is_null());
   page = json(ask("GET", "/api/v1/jobs?status=FAILED&created_from=2026-01-01T00:00:00Z"));
   EXPECT_EQ(page.at("jobs").as_array().size(), 1U);
+  page = json(ask("GET", "/api/v1/jobs?status=FAILED&created_from=2026-02-01T00:00:00.001Z"));
+  EXPECT_TRUE(page.at("jobs").as_array().empty());
 }
 
 TEST_F(RoutesTest, a_wrong_query_tells_all_that_is_wrong) {
@@ -125,12 +128,14 @@ TEST_F(RoutesTest, a_wrong_query_tells_all_that_is_wrong) {
 }
 
 TEST_F(RoutesTest, a_job_is_shown_with_its_nodes) {
-  rows_.jobs = {job(id_1)};
+  WriteSet writes;
+  writes.jobs_new = {job(id_1)};
   workflow::NodeState node;
   node.job_id.value = id_1;
   node.node_id = "echo";
   node.status = workflow::NodeStatus::running;
-  rows_.nodes = {node};
+  writes.nodes_new = {node};
+  commit(writes);
   for (const std::string query : {"", "?wait_ms=10"}) {
     const auto response = ask("GET", "/api/v1/jobs/" + id_1 + query);
     ASSERT_EQ(response.status, 200);
@@ -142,33 +147,32 @@ TEST_F(RoutesTest, a_job_is_shown_with_its_nodes) {
 }
 
 TEST_F(RoutesTest, a_lost_reading_connection_is_opened_anew) {
-  rows_.jobs = {job(id_1)};
+  add_jobs({job(id_1)});
   EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1).status, 200);
   EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1).status, 200);
-  rows_.breaks = 1;
+  breaks_ = 1;
   const auto response = ask("GET", "/api/v1/jobs/" + id_1);
   EXPECT_TRUE(response.status == 200 || response.status == 503);
-  rows_.breaks = 5;
+  breaks_ = 5;
   EXPECT_EQ(code(ask("GET", "/api/v1/jobs/" + id_1)), "store_unavailable");
-  rows_.breaks = 0;
+  breaks_ = 0;
   EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1).status, 200);
 }
 
 TEST_F(RoutesTest, the_timeline_waits_for_new_events) {
-  rows_.jobs = {job(id_1)};
+  add_jobs({job(id_1)});
   const auto began = std::chrono::steady_clock::now();
   auto answer = std::async(std::launch::async,
                            [&] { return ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=9000"); });
   std::this_thread::sleep_for(100ms);
-  {
-    const std::lock_guard lock(rows_.mutex);
-    workflow::Event event;
-    event.job_id.value = id_1;
-    event.event_id = 7;
-    event.event_type = workflow::EventType::node_ready;
-    event.node_id = "echo";
-    rows_.events = {event};
-  }
+  workflow::Event event;
+  event.job_id.value = id_1;
+  event.event_id = 7;
+  event.event_type = workflow::EventType::node_ready;
+  event.node_id = "echo";
+  WriteSet writes;
+  writes.events_new = {event};
+  commit(writes);
   publish({{.subject = Subject::Type::job, .tenant = "default", .id = id_1, .what = "node_ready"}});
   const auto body = json(answer.get());
   EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
@@ -182,7 +186,7 @@ TEST_F(RoutesTest, the_timeline_waits_for_new_events) {
 }
 
 TEST_F(RoutesTest, a_wait_for_the_timeline_ends_in_time_and_with_the_server) {
-  rows_.jobs = {job(id_1)};
+  add_jobs({job(id_1)});
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=150").status, 200);
   EXPECT_GE(std::chrono::steady_clock::now() - began, 150ms);
@@ -231,7 +235,9 @@ TEST_F(RoutesTest, a_definition_can_be_checked_only) {
 }
 
 TEST_F(RoutesTest, workflows_are_listed_and_shown_as_json_or_yaml) {
-  rows_.workflows = {{{"default"}, "a", 1, "text a", {}}, {{"default"}, "b", 2, "text b", {}}};
+  WriteSet writes;
+  writes.workflows_new = {{{"default"}, "a", 1, "text a", {}}, {{"default"}, "b", 2, "text b", {}}};
+  commit(writes);
   const auto page = json(ask("GET", "/api/v1/workflows?limit=1"));
   EXPECT_EQ(text(page.at("workflows").at(0), "workflow_id"), "a");
   const auto rest = json(ask("GET", "/api/v1/workflows?limit=1&cursor=" + text(page, "next_cursor")));

@@ -49,9 +49,11 @@ TEST_F(RunbookRoutes, a_wrong_runbook_is_told_whole_and_not_stored) {
 }
 
 TEST_F(RunbookRoutes, runbooks_are_listed_and_shown_as_json_or_yaml) {
-  rows_.runbooks = {runbook_row("a", 1), runbook_row("b", 2)};
-  rows_.runbooks[1].yaml_content = "text b";
-  rows_.runbooks[1].last_error = "no such file";
+  runbook::Writes w;
+  w.runbooks_new = {runbook_row("a", 1), runbook_row("b", 2, 4)};
+  w.runbooks_new[1].yaml_content = "text b";
+  w.runbooks_new[1].last_error = "no such file";
+  commit(w);
   const auto page = json(ask("GET", "/api/v1/runbooks?limit=1"));
   EXPECT_EQ(text(page.at("runbooks").at(0), "name"), "a");
   EXPECT_FALSE(page.at("runbooks").at(0).as_object().contains("yaml_content"));

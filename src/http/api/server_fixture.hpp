@@ -1,4 +1,4 @@
-// For tests: a real server on a port of the system's choice, in front of a scripted engine and rows in
+// For tests: a real server on a port of the system's choice, in front of a scripted engine and a store in
 // memory.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/json.hpp>
 #include <condition_variable>
 #include <map>
@@ -17,6 +18,8 @@
 #include "http/api/runbook_fixture.hpp"
 #include "http/wire/client.hpp"
 #include "http/wire/server.hpp"
+#include "store/memory/reads.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::http {
 
@@ -84,118 +87,28 @@ class ScriptedInbox final : public Inbox {
   std::vector<std::shared_ptr<Waiter>> held_;
 };
 
-struct Rows : RunbookRows {
-  std::mutex mutex;
-  std::vector<workflow::Job> jobs;
-  std::vector<workflow::NodeState> nodes;
-  std::vector<workflow::Event> events;
-  std::vector<workflow::Workflow> workflows;
-  std::map<std::string, Token> tokens;
-  int opened = 0;
-  int breaks = 0;  // this many reads fail as if the connection were lost
-};
-
-class MemoryReads final : public RunbookMemoryReads {
+// Reads of which the test says how many fail as if the connection were lost.
+class BreakingReads final : public store::MemoryReads {
  public:
-  explicit MemoryReads(Rows& rows) : RunbookMemoryReads(rows, rows.mutex), rows_(rows) {}
+  BreakingReads(const store::MemoryDatabase& database, std::atomic<int>& breaks)
+      : MemoryReads(database), breaks_(breaks) {}
   Result<std::optional<workflow::Job>> job(const workflow::Tenant& tenant,
                                            const workflow::JobId& id) override {
-    const std::lock_guard lock(rows_.mutex);
-    if (rows_.breaks > 0) {
-      --rows_.breaks;
-      return fail(Code::unavailable, "connection lost");
-    }
-    for (const auto& job : rows_.jobs) {
-      if (job.tenant == tenant && job.job_id == id) return job;
-    }
-    return std::nullopt;
+    TRY(connection());
+    return MemoryReads::job(tenant, id);
   }
   Result<bool> has_job(const workflow::Tenant& tenant, const workflow::JobId& id) override {
-    auto found = job(tenant, id);
-    if (!found) return std::unexpected(found.error());
-    return found->has_value();
+    TRY(connection());
+    return MemoryReads::has_job(tenant, id);
   }
-  Result<std::vector<workflow::NodeState>> items(const workflow::JobId&, const std::string&, std::int32_t,
-                                                 std::size_t) override {
-    return std::vector<workflow::NodeState>{};
-  }
-  Result<std::optional<workflow::NodeState>> node(const workflow::JobId& id,
-                                                  const std::string& name) override {
-    auto all = nodes(id, 1000);
-    for (const auto& each : *all)
-      if (each.node_id == name) return each;
-    return std::nullopt;
-  }
-  Result<std::vector<workflow::NodeState>> dead_letters(const workflow::Tenant&,
-                                                        const std::optional<NodeCursor>&,
-                                                        std::size_t) override {
-    return std::vector<workflow::NodeState>{};
-  }
-  Result<std::vector<workflow::NodeState>> approvals(const workflow::Tenant&, std::size_t) override {
-    return std::vector<workflow::NodeState>{};
-  }
-  Result<std::vector<workflow::NodeState>> nodes(const workflow::JobId& id, std::size_t) override {
-    const std::lock_guard lock(rows_.mutex);
-    std::vector<workflow::NodeState> found;
-    for (const auto& node : rows_.nodes) {
-      if (node.job_id == id) found.push_back(node);
-    }
-    return found;
-  }
-  Result<JobPage> jobs(const JobFilter& filter, const std::optional<workflow::JobId>& before,
-                       std::size_t limit) override {
-    const std::lock_guard lock(rows_.mutex);
-    JobPage page;
-    for (auto it = rows_.jobs.rbegin(); it != rows_.jobs.rend(); ++it) {
-      if (it->tenant != filter.tenant || (before && it->job_id >= *before)) continue;
-      if (filter.status && it->status != *filter.status) continue;
-      if (page.jobs.size() == limit) {
-        page.next_before = page.jobs.back().job_id;
-        break;
-      }
-      page.jobs.push_back(*it);
-    }
-    return page;
-  }
-  Result<std::vector<workflow::Event>> timeline(const workflow::JobId& id, std::int64_t after,
-                                                std::size_t limit) override {
-    const std::lock_guard lock(rows_.mutex);
-    std::vector<workflow::Event> found;
-    for (const auto& event : rows_.events) {
-      if (event.job_id == id && event.event_id > after && found.size() < limit) found.push_back(event);
-    }
-    return found;
-  }
-  Result<std::vector<WorkflowSummary>> workflows(const workflow::Tenant& tenant, const std::string& after,
-                                                 std::size_t limit) override {
-    const std::lock_guard lock(rows_.mutex);
-    std::vector<WorkflowSummary> found;
-    for (const auto& each : rows_.workflows) {
-      if (each.tenant == tenant && each.workflow_id > after && found.size() < limit) {
-        found.push_back({each.workflow_id, each.version, each.published_at});
-      }
-    }
-    return found;
-  }
-  Result<std::optional<workflow::Workflow>> workflow(const workflow::Tenant& tenant, const std::string& id,
-                                                     std::int32_t version) override {
-    const std::lock_guard lock(rows_.mutex);
-    for (const auto& each : rows_.workflows) {
-      if (each.tenant == tenant && each.workflow_id == id && (version == 0 || version == each.version))
-        return each;
-    }
-    return std::nullopt;
-  }
-  Result<std::optional<Token>> token_by_hash(const std::string& hash) override {
-    const std::lock_guard lock(rows_.mutex);
-    const auto it = rows_.tokens.find(hash);
-    if (it == rows_.tokens.end()) return std::nullopt;
-    return it->second;
-  }
-  Result<std::vector<Token>> tokens() override { return std::vector<Token>{}; }
 
  private:
-  Rows& rows_;
+  Result<> connection() {
+    if (breaks_.load() <= 0) return {};
+    --breaks_;
+    return fail(Code::unavailable, "connection lost");
+  }
+  std::atomic<int>& breaks_;
 };
 
 // A connection of which a test decides every byte.
@@ -244,6 +157,7 @@ class ServerTest : public ::testing::Test {
   ServerTest() {
     options_.access = Access::open;
     options_.data_sources = &sources_;
+    EXPECT_TRUE(store_.open());
     options_.feed = &feed_;
   }
   ~ServerTest() override { stop(); }
@@ -251,9 +165,7 @@ class ServerTest : public ::testing::Test {
   void start() {
     pool_ = std::make_unique<ReadPool>(
         [this]() -> Result<std::unique_ptr<Reads>> {
-          const std::lock_guard lock(rows_.mutex);
-          ++rows_.opened;
-          return std::make_unique<MemoryReads>(rows_);
+          return std::make_unique<BreakingReads>(database_, breaks_);
         },
         2);
     server_ = std::make_unique<Server>(options_, inbox_, *pool_, metrics_, clock_,
@@ -291,6 +203,22 @@ class ServerTest : public ::testing::Test {
     return value != nullptr && value->is_string() ? std::string(value->as_string().c_str()) : "";
   }
   static std::string code(const ClientResponse& response) { return text(json(response), "code"); }
+
+  // As the engine stores them.
+  void commit(const WriteSet& writes) {
+    const auto done = store_.commit(writes, ++commits_);
+    EXPECT_TRUE(done) << done.error().message;
+  }
+  void commit(const runbook::Writes& writes) {
+    WriteSet set;
+    set.runbooks = writes;
+    commit(set);
+  }
+  void add_jobs(std::vector<workflow::Job> jobs) {
+    WriteSet writes;
+    writes.jobs_new = std::move(jobs);
+    commit(writes);
+  }
 
   static workflow::Job job(const std::string& id, workflow::JobStatus status = workflow::JobStatus::running,
                            const std::string& tenant = "default") {
@@ -385,13 +313,17 @@ class ServerTest : public ::testing::Test {
   Options options_;
   ScriptedInbox inbox_;
   ScriptedSources sources_;
-  Rows rows_;
+  store::MemoryDatabase database_;
+  store::MemoryStore store_{database_};
+  store::MemoryTokenAdmin tokens_{database_};
+  std::atomic<int> breaks_{0};  // so many reads of a job fail
   TestClock clock_;
   metrics::Registry metrics_;
   std::atomic<bool> ready_{true};
   std::uint16_t port_ = 0;
 
  private:
+  std::int64_t commits_ = 0;
   std::unique_ptr<ReadPool> pool_;
   std::unique_ptr<Server> server_;
   std::thread thread_;

@@ -57,7 +57,9 @@ TEST_F(StreamTest, a_change_is_told_with_its_fields) {
 }
 
 TEST_F(StreamTest, topics_choose_what_is_told) {
-  rows_.runbooks = {{.id = 5, .name = "move", .version = 1}};
+  runbook::Writes writes;
+  writes.runbooks_new = {{.id = 5, .name = "move", .version = 1}};
+  commit(writes);
   start();
   const auto jobs = open("?topic=job:j1&topic=call:c1");
   const auto batch = open("?topic=batch:7");
@@ -96,9 +98,9 @@ TEST_F(StreamTest, a_change_of_several_topics_is_told_once) {
 TEST_F(StreamTest, nobody_hears_of_another_tenant) {
   options_.access = Access::required;
   const auto add = [&](const std::string& token, std::optional<std::string> tenant) {
-    Token stored{.token_hash = token_hash(token), .role = Role::viewer};
+    Token stored{.token_id = token, .token_hash = token_hash(token), .role = Role::viewer};
     if (tenant) stored.tenant = workflow::Tenant{*tenant};
-    rows_.tokens[stored.token_hash] = stored;
+    EXPECT_TRUE(tokens_.add(stored));
   };
   add("acme", "acme"), add("any", std::nullopt);
   start();
@@ -217,15 +219,11 @@ TEST_F(StreamTest, a_revoked_token_ends_its_stream) {
   options_.access = Access::required;
   options_.heartbeat_time = 50ms;
   options_.token_cache_time = 10ms;
-  Token token{.token_hash = token_hash("t"), .role = Role::viewer};
-  rows_.tokens[token.token_hash] = token;
+  EXPECT_TRUE(tokens_.add({.token_id = "t", .token_hash = token_hash("t"), .role = Role::viewer}));
   start();
   const auto stream = open("", "Authorization: Bearer t\r\n");
   stream->read_until(": heartbeat", 2);
-  {
-    const std::lock_guard lock(rows_.mutex);
-    rows_.tokens.clear();
-  }
+  EXPECT_EQ(tokens_.revoke("t", Time{}), true);
   EXPECT_NE(stream->read_all().find("event: end\ndata: {\"why\":\"unauthorized\"}"), std::string::npos);
 }
 

@@ -1,7 +1,6 @@
 // Service calls on every store: events with optimistic concurrency, the fold beside them, and the window of a
 // lane.
 #include "core/call/call.hpp"
-#include "store/open.hpp"
 #include "tests/contract/store/fixture.hpp"
 
 namespace baton::contract {
@@ -86,7 +85,6 @@ TEST_P(CallStoreContract, AnEventOfAVersionThatIsThereIsAConflictAndNothingIsWri
 }
 
 TEST_P(CallStoreContract, ACallIsTheFoldOfItsStoredEvents) {
-  if (GetParam() == Kind::memory) return;
   commit(submitted(1, at(5), "http://a:80", "acme", {"x", "y"}));
   auto call = store->load(call::LoadRequest{.calls = {key(1)}}).value().calls.at(0);
   Writes w;
@@ -95,7 +93,7 @@ TEST_P(CallStoreContract, ACallIsTheFoldOfItsStoredEvents) {
   for (const EventRow& row : w.events_new) apply(row, *read_event(row.event_type, row.data), call);
   w.calls_changed = {call};
   commit(w);
-  auto reads = store::make_reads(database.url()).value();
+  auto reads = database.reads().value();
   EXPECT_EQ(*fold(reads->call_events(key(1)).value()), *reads->service_call(key(1)).value());
   EXPECT_EQ(reads->call_keys({}, 10).value(), std::vector{key(1)});
   EXPECT_EQ(reads->call_keys(key(1), 10).value(), std::vector<CallKey>{});
@@ -105,13 +103,12 @@ TEST_P(CallStoreContract, ACallIsTheFoldOfItsStoredEvents) {
 }
 
 TEST_P(CallStoreContract, ALaneIsReadInTheOrderOfTime) {
-  if (GetParam() == Kind::memory) return;
   commit(submitted(1, at(30)));
   commit(submitted(2, at(10)));
   commit(submitted(3, at(20)));
   commit(submitted(4, at(5), "http://b:80"));
   commit(submitted(5, at(1), "http://a:80", "zeta"));
-  auto reads = store::make_reads(database.url()).value();
+  auto reads = database.reads().value();
   const Lane a{Tenant{"acme"}, "http://a:80"}, b{Tenant{"acme"}, "http://b:80"},
       z{Tenant{"zeta"}, "http://a:80"};
   const auto lanes_due = [&](Time after, Time until) {
@@ -132,11 +129,10 @@ TEST_P(CallStoreContract, ALaneIsReadInTheOrderOfTime) {
 }
 
 TEST_P(CallStoreContract, ListsAreFilteredNewestFirst) {
-  if (GetParam() == Kind::memory) return;
   for (int n = 1; n <= 5; ++n)
     commit(submitted(n, at(n * 10), "http://a:80", "acme",
                      n % 2 == 0 ? std::vector<std::string>{"even", "t"} : std::vector<std::string>{"t"}));
-  auto reads = store::make_reads(database.url()).value();
+  auto reads = database.reads().value();
   const auto ids = [&](CallFilter filter, const std::optional<Due>& last = {}, std::size_t limit = 10) {
     filter.tenant = Tenant{"acme"};
     std::string text;
@@ -248,7 +244,7 @@ TEST_P(LostRows, AreNotMadeUpFromAStreamThatCannotBeFolded) {
 TEST_P(LostRows, AreSeenByReaders) {
   if (GetParam() == Kind::memory) return;
   const Call right = begin(1), other = begin(2);
-  auto reads = store::make_reads(database.url()).value();
+  auto reads = database.reads().value();
   const auto without_row = [&](std::size_t page) {
     std::vector<CallKey> all;
     for (std::optional<EventKey> after = EventKey{}; after;) {
@@ -283,7 +279,7 @@ TEST_P(LostRows, WithATimeThatCannotBeReadAreAskedAboutEarly) {
   commit(submitted(1, at(10)));
   commit(submitted(2, at(20)));
   database.execute("UPDATE service_calls SET due_at=substr(due_at,1,20)||'xxxx' WHERE name='call 1'");
-  auto reads = store::make_reads(database.url()).value();
+  auto reads = database.reads().value();
   const Lane lane{Tenant{"acme"}, "http://a:80"};
   const auto lanes = reads->lanes_due(at(0), at(30));
   ASSERT_TRUE(lanes) << lanes.error().message;

@@ -41,8 +41,18 @@ Database::~Database() {
 }
 
 std::unique_ptr<Store> Database::store() {
-  if (kind_ == Kind::memory) return std::make_unique<support::MemoryStore>(memory_);
+  if (kind_ == Kind::memory) return std::make_unique<store::MemoryStore>(memory_);
   return store::make_store(url_).value();
+}
+
+Result<std::unique_ptr<Reads>> Database::reads() {
+  if (kind_ == Kind::memory) return std::make_unique<store::MemoryReads>(memory_);
+  return store::make_reads(url_);
+}
+
+Result<std::unique_ptr<TokenAdmin>> Database::token_admin() {
+  if (kind_ == Kind::memory) return std::make_unique<store::MemoryTokenAdmin>(memory_);
+  return store::make_token_admin(url_);
 }
 
 void Database::execute(const std::string& sql) const {

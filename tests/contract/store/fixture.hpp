@@ -9,7 +9,8 @@
 
 #include "ports/reads.hpp"
 #include "ports/store.hpp"
-#include "tests/support/memory_store.hpp"
+#include "store/memory/reads.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::contract {
 
@@ -26,17 +27,20 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   [[nodiscard]] std::unique_ptr<Store> store();
+  [[nodiscard]] Result<std::unique_ptr<Reads>> reads();
+  [[nodiscard]] Result<std::unique_ptr<TokenAdmin>> token_admin();
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] std::string path() const { return directory_ / "store.db"; }  // of the SQLite file
-  void execute(const std::string& sql) const;                                 // beside all adapters
-  void take_term();                                                           // as another writer would
-  void lose_rows_of_calls();                                                  // their events stay
+  void execute(const std::string& sql) const;  // beside all adapters, of which this one has SQL
+  [[nodiscard]] store::MemoryDatabase& memory() { return memory_; }
+  void take_term();           // as another writer would
+  void lose_rows_of_calls();  // their events stay
 
  private:
   Kind kind_;
   std::filesystem::path directory_;
   std::string url_;
-  support::MemoryDatabase memory_;
+  store::MemoryDatabase memory_;
 };
 
 // With rows that differ by `n`; ids grow with it.

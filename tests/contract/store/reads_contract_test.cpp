@@ -1,4 +1,4 @@
-// The contract of ports/reads.hpp, on the databases that have readers.
+// The contract of ports/reads.hpp.
 #include <algorithm>
 
 #include "store/open.hpp"
@@ -14,7 +14,7 @@ class ReadsContract : public ::testing::TestWithParam<Kind> {
   void SetUp() override {
     store = database.store();
     ASSERT_TRUE(store->open());
-    auto made = store::make_reads(database.url());
+    auto made = database.reads();
     ASSERT_TRUE(made) << made.error().message;
     reads = std::move(*made);
   }
@@ -44,7 +44,8 @@ class ReadsContract : public ::testing::TestWithParam<Kind> {
   std::int64_t number = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, ReadsContract, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(All, ReadsContract, ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres),
+                         name_of);
 
 TEST_P(ReadsContract, AJobIsSeenByItsTenantOnly) {
   WriteSet w;
@@ -347,7 +348,7 @@ TEST_P(ReadsContract, WorkflowsAreListedByIdWithTheirLatestVersion) {
 }
 
 TEST_P(ReadsContract, TokensAreAddedFoundByHashAndRevokedOnce) {
-  auto admin = store::make_token_admin(database.url()).value();
+  auto admin = database.token_admin().value();
   const Token operate{"t1", "aa", "it's \"mine\"", Role::operator_, Tenant{"acme"}, at(1), std::nullopt};
   const Token all{"t2", "bb", "", Role::admin, std::nullopt, at(2), std::nullopt};
   ASSERT_TRUE(admin->add(all));
@@ -366,7 +367,11 @@ TEST_P(ReadsContract, TokensAreAddedFoundByHashAndRevokedOnce) {
   commit({});  // the writer's term was not touched
 }
 
-TEST_P(ReadsContract, TokenAdministrationMigratesAFreshDatabaseAndReadersRefuseOne) {
+// What only a database has: a schema.
+class SchemaContract : public ReadsContract {};
+INSTANTIATE_TEST_SUITE_P(All, SchemaContract, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+
+TEST_P(SchemaContract, TokenAdministrationMigratesAFreshDatabaseAndReadersRefuseOne) {
   Database fresh(GetParam());
   const auto refused = store::make_reads(fresh.url());
   ASSERT_FALSE(refused);
@@ -377,7 +382,7 @@ TEST_P(ReadsContract, TokenAdministrationMigratesAFreshDatabaseAndReadersRefuseO
   EXPECT_TRUE(fresh.store()->open());
 }
 
-TEST_P(ReadsContract, ANewerDatabaseIsRefusedByAll) {
+TEST_P(SchemaContract, ANewerDatabaseIsRefusedByAll) {
   store.reset();
   database.execute(
       "INSERT INTO schema_migrations(version, applied_at) VALUES (9999, '2026-01-01T00:00:00.000Z')");

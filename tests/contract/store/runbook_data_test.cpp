@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "store/data_tables.hpp"
+#include "store/data_columns.hpp"
 #include "tests/contract/store/runbook_fixture.hpp"
 
 namespace baton::contract {
@@ -109,7 +109,7 @@ TEST_P(RunbookData, ThousandsOfRowsArrive) {
 class SqlRunbookData : public RunbookData {};
 INSTANTIATE_TEST_SUITE_P(All, SqlRunbookData, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
 
-TEST_P(SqlRunbookData, ColumnsMayBeNamedAsPeopleNameThem) {
+TEST_P(RunbookData, ColumnsMayBeNamedAsPeopleNameThem) {
   const std::string names[] = {"plain",
                                "With Blank",
                                "it's \"quoted\"",
@@ -147,7 +147,7 @@ TEST_P(SqlRunbookData, ColumnsMayBeNamedAsPeopleNameThem) {
   }
 }
 
-TEST_P(SqlRunbookData, ColumnsThatAppearAreAddedAndThoseThatVanishAreEmptied) {
+TEST_P(RunbookData, ColumnsThatAppearAreAddedAndThoseThatVanishAreEmptied) {
   write({.table = table,
          .columns = {"A", "B"},
          .rows = {row("x", R"({"A":"1","B":"1"})"), row("y", R"({"A":"1","B":"1"})")},
@@ -158,7 +158,7 @@ TEST_P(SqlRunbookData, ColumnsThatAppearAreAddedAndThoseThatVanishAreEmptied) {
   EXPECT_EQ(found(table, "y"), (boost::json::object{{"A", "1"}, {"B", "1"}, {"C", nullptr}}));
 }
 
-TEST_P(SqlRunbookData, AColumnThatIsSpeltOtherwiseIsStillWritten) {
+TEST_P(RunbookData, AColumnThatIsSpeltOtherwiseIsStillWritten) {
   write({.table = table, .columns = {"Name"}, .rows = {row("x", R"({"Name":"1"})")}, .seen_at = at(1)});
   write({.table = table, .columns = {"name"}, .rows = {row("x", R"({"name":"2"})")}, .seen_at = at(2)});
   const auto l = found(table, "x").as_object();
@@ -186,7 +186,7 @@ TEST_P(SqlRunbookData, ATableThatAnotherSchedulerMadeIsRead) {
   EXPECT_TRUE(found("batches", "a").is_null());
 }
 
-TEST_P(SqlRunbookData, OtherTablesAreNotWritten) {
+TEST_P(RunbookData, OtherTablesAreNotWritten) {
   for (const char* name :
        {"batches", "runbook_timers", "runbook_x\"; DROP TABLE batches;--", "runbook_X", "", "runbook_a b"}) {
     const auto done = store->write_data({.table = name, .columns = {"A"}, .rows = {}, .seen_at = at(1)});
@@ -195,7 +195,7 @@ TEST_P(SqlRunbookData, OtherTablesAreNotWritten) {
   }
 }
 
-TEST_P(SqlRunbookData, LongNamesOfTablesKeepTheirVersionsApart) {
+TEST_P(RunbookData, LongNamesOfTablesKeepTheirVersionsApart) {
   const std::string name = "runbook_" + std::string(70, 'n');
   for (const char* version : {"1", "2"})
     write({.table = name + "_v" + version,

@@ -385,26 +385,17 @@ TEST_P(StoreContract, AWriterWhoseTermWasTakenIsFencedAndHasChangedNothing) {
   EXPECT_TRUE(load(for_jobs({job_id(1)})).jobs.empty());
 }
 
-TEST_P(StoreContract, ASecondOpenFencesTheFirstWriterOrIsRefused) {
+TEST_P(StoreContract, ASecondWriterIsRefusedWhileTheFirstIsAlive) {
   auto second = database.store();
   const auto opened = second->open();
-  if (GetParam() != Kind::memory) {  // the lock comes first
-    ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().code, Code::conflict);
-    const std::string who =
-        GetParam() == Kind::sqlite ? "process " + std::to_string(::getpid()) : "another baton";
-    EXPECT_TRUE(opened.error().message.contains(who)) << opened.error().message;
-    commit({});
-    store.reset();
-    EXPECT_TRUE(second->open());
-    return;
-  }
-  ASSERT_TRUE(opened);
-  EXPECT_GT(opened->term, first.term);
-  const auto done = store->commit({}, 1);
-  ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().code, Code::fenced);
-  EXPECT_TRUE(second->commit({}, 1));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::conflict);
+  const std::string who =
+      GetParam() == Kind::sqlite ? "process " + std::to_string(::getpid()) : "another baton";
+  EXPECT_TRUE(opened.error().message.contains(who)) << opened.error().message;
+  commit({});
+  store.reset();
+  EXPECT_TRUE(second->open());
 }
 
 TEST_P(StoreContract, AnUpdateOfANodeMovesItToAnotherQueueOfAnotherTenant) {
@@ -506,26 +497,6 @@ TEST_P(StoreContract, ThousandsOfRowsInRandomOrderAllArrive) {
   const auto l = load(r);
   EXPECT_EQ(l.jobs.size(), 3000u);
   EXPECT_EQ(l.nodes.size(), 3000u);
-}
-
-TEST(MemoryStoreFaults, DoWhatTheirNamesSay) {
-  support::MemoryDatabase database;
-  support::CommitFault fault = support::CommitFault::none;
-  support::MemoryStore store(database, [&] { return fault; });
-  ASSERT_TRUE(store.open());
-  WriteSet w;
-  w.jobs_new = {job(1)};
-  fault = support::CommitFault::fail_before;
-  EXPECT_EQ(store.commit(w, 1).error().code, Code::unavailable);
-  fault = support::CommitFault::unknown_lost;
-  EXPECT_EQ(store.commit(w, 1).error().code, Code::unknown);
-  EXPECT_EQ(store.load(LoadRequest{}).error().code, Code::unavailable);
-  EXPECT_EQ(store.open()->last_commit, 0);
-  fault = support::CommitFault::unknown_applied;
-  EXPECT_EQ(store.commit(w, 1).error().code, Code::unknown);
-  support::MemoryStore next(database);
-  EXPECT_EQ(next.open()->last_commit, 1);
-  EXPECT_EQ(next.database().jobs.size(), 1u);
 }
 
 }  // namespace

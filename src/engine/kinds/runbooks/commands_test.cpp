@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/writer.hpp"
-#include "tests/support/memory_store.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::engine {
 namespace {
@@ -88,7 +88,9 @@ class RunbookCommands : public testing::Test {
     EXPECT_EQ(polled.jobs.size(), 1U);
     return polled.jobs.empty() ? Handout{} : polled.jobs.front();
   }
-  runbook::StepExecution& step() { return database_.runbooks.steps.begin()->second; }
+  const runbook::StepExecution& step() { return database_.runbooks.steps.begin()->second; }
+  // As another program may.
+  void change_step(auto change) { database_.runbooks.steps.change(step().id, change); }
   std::string events(std::int64_t batch_id) {
     std::string types;
     for (const auto& [key, event] : database_.runbooks.events)
@@ -101,9 +103,9 @@ class RunbookCommands : public testing::Test {
     return said;
   }
 
-  support::MemoryDatabase database_;
+  store::MemoryDatabase database_;
   TestClock clock_;
-  support::MemoryStore store_{database_};
+  store::MemoryStore store_{database_};
   Writer writer_{store_, clock_, {}};
 };
 
@@ -297,7 +299,7 @@ TEST_F(RunbookCommands, runbooks_whose_names_look_alike_have_tables_of_their_own
 
 TEST_F(RunbookCommands, a_poll_interval_that_another_program_wrote_is_a_second_at_least) {
   const Handout job = handed_out();
-  step().poll_interval_sec = -300;
+  change_step([](runbook::StepExecution& row) { row.poll_interval_sec = -300; });
   EXPECT_EQ(said(result(job, {}, R"({"complete":false})")), "done");
   EXPECT_EQ(step().status, StepStatus::polling);
   EXPECT_EQ(step().timer_due, clock_.now() + 1s);
@@ -305,7 +307,7 @@ TEST_F(RunbookCommands, a_poll_interval_that_another_program_wrote_is_a_second_a
 
 TEST_F(RunbookCommands, a_negative_retry_count_of_another_program_is_none) {
   const Handout job = handed_out();
-  step().retry_count = -40;
+  change_step([](runbook::StepExecution& row) { row.retry_count = -40; });
   ReportResult failed = result(job, {});
   failed.completed = false;
   failed.error = "no luck";
@@ -317,7 +319,7 @@ TEST_F(RunbookCommands, a_negative_retry_count_of_another_program_is_none) {
 
 TEST_F(RunbookCommands, a_negative_retry_interval_of_another_program_is_none) {
   const Handout job = handed_out();
-  step().retry_interval_sec = -3600;
+  change_step([](runbook::StepExecution& row) { row.retry_interval_sec = -3600; });
   ReportResult failed = result(job, {});
   failed.completed = false;
   EXPECT_EQ(said(failed), "done");
