@@ -1,8 +1,7 @@
 // What must be true of the durable state after every commit, and of every answer at the moment it leaves.
 #include <algorithm>
 
-#include "tests/simulation/runbook_side.hpp"
-#include "tests/simulation/world.hpp"
+#include "tests/simulation/workflow_load.hpp"
 
 namespace baton::simulation {
 
@@ -20,11 +19,11 @@ struct Edges {
 
 }  // namespace
 
-void World::expect(bool truth, const std::string& what, const std::string& about) const {
-  if (!truth) throw Violation{what + (about.empty() ? "" : " (" + about + ")")};
+void WorkflowLoad::expect(bool truth, const std::string& what, const std::string& about) {
+  World::expect(truth, what, about);
 }
 
-const NodeState& World::stored_node(const JobId& job_id, const std::string& node_id) const {
+const NodeState& WorkflowLoad::stored_node(const JobId& job_id, const std::string& node_id) const {
   if (const auto it = database_.nodes.find({job_id, no_item, node_id}); it != database_.nodes.end())
     return it->second;
   const auto name = parse_item_name(node_id);
@@ -35,27 +34,26 @@ const NodeState& World::stored_node(const JobId& job_id, const std::string& node
 }
 
 // Whatever is answered is durable already.
-void World::on_deliver(const Reply& reply, const std::optional<Command>& command) {
-  if (runbooks_) runbooks_->watch().answered(*command, reply);
+void WorkflowLoad::answered(const Command& command, const Reply& reply) {
   if (const auto* job = std::get_if<JobReply>(&reply)) {
     expect(database_.jobs.contains(job->job.job_id), "an acknowledged job is stored", job->job.job_id.value);
     expect(!job->job.input_data.text.empty(), "an answer has the job's documents", job->job.job_id.value);
-    const auto* submit = std::get_if<SubmitJob>(&*command);
+    const auto* submit = std::get_if<SubmitJob>(&command);
     if (submit && submit->idempotency_key) {
       const auto [it, first] = job_of_key_.try_emplace(*submit->idempotency_key, job->job.job_id.value);
       expect(it->second == job->job.job_id.value, "one key makes one job", *submit->idempotency_key);
     }
-    if (const auto* change = std::get_if<ChangeJob>(&*command)) on_changed(*change, job->job.job_id);
+    if (const auto* change = std::get_if<ChangeJob>(&command)) on_changed(*change, job->job.job_id);
   } else if (const auto* result = std::get_if<ResultReply>(&reply)) {
-    const auto& id = std::get<ReportResult>(*command).task_id;
-    if (std::get<ReportResult>(*command).correlated || runbook::parse_job_id(id)) return;
+    const auto& id = std::get<ReportResult>(command).task_id;
+    if (std::get<ReportResult>(command).correlated || runbook::parse_job_id(id)) return;
     expect(database_.task_results.contains(id), "an acknowledged result is stored", id);
     if (!result->duplicate) expect(++accepted_[id] == 1, "an attempt has one accepted result", id);
   } else if (const auto* poll = std::get_if<PollReply>(&reply)) {
     for (const Handout& task : poll->jobs)
       if (!task.runbook) on_handed_out(task);
   } else if (const auto* beat = std::get_if<HeartbeatReply>(&reply)) {
-    for (const TaskLease& task : std::get<Heartbeat>(*command).tasks) {
+    for (const TaskLease& task : std::get<Heartbeat>(command).tasks) {
       if (std::ranges::find(beat->cancelled, task.task_id) != beat->cancelled.end()) continue;
       if (runbook::parse_job_id(task.task_id)) continue;
       const auto name = parse_task_id(task.task_id);
@@ -64,7 +62,7 @@ void World::on_deliver(const Reply& reply, const std::optional<Command>& command
         lease_promised_[{task.task_id, task.lease}] = *node.lease_until;
     }
   } else if (std::holds_alternative<NoteReply>(reply)) {
-    const auto& note = std::get<TaskNote>(*command);
+    const auto& note = std::get<TaskNote>(command);
     const auto name = parse_task_id(note.task_id);
     if (std::holds_alternative<TaskCheckpoint>(note.note))
       expect(stored_node(name->job_id, name->node_id).checkpoint.has_value(),
@@ -72,13 +70,13 @@ void World::on_deliver(const Reply& reply, const std::optional<Command>& command
   }
 }
 
-void World::on_changed(const ChangeJob& change, const JobId& job_id) const {
+void WorkflowLoad::on_changed(const ChangeJob& change, const JobId& job_id) const {
   const Job& job = database_.jobs.at(job_id);
   if (change.what == ChangeJob::What::cancel)
     expect(job.status == JobStatus::cancelled, "an acknowledged cancel is stored", job_id.value);
 }
 
-void World::on_handed_out(const Handout& task) {
+void WorkflowLoad::on_handed_out(const Handout& task) {
   expect(handed_out_.emplace(task.task_id, task.lease).second, "a lease is given once",
          task.task_id + " " + task.lease);
   const NodeState& node = stored_node(task.job_id, task.node_id);
@@ -87,26 +85,25 @@ void World::on_handed_out(const Handout& task) {
   expect(!node.checkpoint || task.checkpoint, "the last checkpoint goes with the next delivery",
          task.task_id);
   lease_promised_[{task.task_id, task.lease}] = task.lease_until;
-  for (const auto& [queue, waiting] : database_.waiting)
-    expect(queue.queue != task.queue || queue.tenant != node.tenant || -waiting.rank <= node.priority,
-           "nothing waits that is more urgent than what is handed out", task.task_id);
+  for (const NodeState* waiting : database_.nodes.with<store::memory::NodesWaiting>(node.tenant, task.queue))
+    expect(waiting->priority <= node.priority, "nothing waits that is more urgent than what is handed out",
+           task.task_id);
 }
 
-void World::check_touched() {
-  if (runbooks_) runbooks_->check_touched();
+void WorkflowLoad::check_touched() {
   const auto touched = std::exchange(touched_, {});
   for (const JobId& id : touched)
     if (const auto it = database_.jobs.find(id); it != database_.jobs.end()) check_job(it->second);
 }
 
-void World::check_job(const Job& job) {
+void WorkflowLoad::check_job(const Job& job) {
   const Definition& definition = *definitions_.at(job.workflow_id);
   check_nodes(job, definition);
   check_events(job, definition);
   if (is_terminal(job.status)) check_final(job);
 }
 
-void World::check_nodes(const Job& job, const Definition& definition) {
+void WorkflowLoad::check_nodes(const Job& job, const Definition& definition) {
   int active = 0, failed = 0, ends = 0;
   for (NodeIndex i = 0; i < definition.nodes.size(); ++i) {
     const auto it = database_.nodes.find({job.job_id, no_item, definition.nodes[i].id});
@@ -130,7 +127,7 @@ void World::check_nodes(const Job& job, const Definition& definition) {
   expect(active > 0 || is_terminal(job.status), "a job with nothing active has ended", about);
 }
 
-void World::check_node(const Definition& definition, NodeIndex index, const NodeState& node) {
+void WorkflowLoad::check_node(const Definition& definition, NodeIndex index, const NodeState& node) {
   const std::string about = definition.workflow_id + "/" + node.node_id + " " + node.job_id.value;
   const Node& def = definition.nodes[index];
   // Edges: what has begun was allowed to begin, what waits has something to wait for.
@@ -166,7 +163,7 @@ void World::check_node(const Definition& definition, NodeIndex index, const Node
 }
 
 // Every node that waits has something that will wake it.
-void World::check_timers(const Job& job, const Node& def, const NodeState& node,
+void WorkflowLoad::check_timers(const Job& job, const Node& def, const NodeState& node,
                          const NodeState* parent) const {
   const std::string about = job.workflow_id + "/" + node.node_id + " " + job.job_id.value;
   expect(!node.timer_due ||
@@ -177,7 +174,7 @@ void World::check_timers(const Job& job, const Node& def, const NodeState& node,
     expect(node.timer_due.has_value() == node.sweep_next.has_value(), "only a walk goes on after the end",
            about);
   } else if (node.status == NodeStatus::running && task) {
-    const bool put_off = faults_.refuses_rows && job.job_id.value.ends_with('7');  // see FaultyStore
+    const bool put_off = world_.faults_.refuses_rows && job.job_id.value.ends_with('7');  // see FaultyStore
     expect(node.lease_until && node.timer_due && (*node.timer_due <= *node.lease_until || put_off),
            "a running node has a lease and a timer", about);
   } else if (node.status == NodeStatus::running) {  // a fan_out
@@ -201,7 +198,7 @@ void World::check_timers(const Job& job, const Node& def, const NodeState& node,
 }
 
 // The word that counts is that of the last holder of the lease.
-void World::check_task(const NodeState& node) const {
+void WorkflowLoad::check_task(const NodeState& node) const {
   if (node.status != NodeStatus::completed) return;
   const std::string about = node.node_id + " " + node.job_id.value;
   const auto result = database_.task_results.find(*node.task_id);
@@ -213,7 +210,7 @@ void World::check_task(const NodeState& node) const {
     expect(*result->second.lease == lease_token(node), "the result is of the last lease", about);
 }
 
-void World::check_fan_out(const Job& job, const Node& def, const NodeState& node) const {
+void WorkflowLoad::check_fan_out(const Job& job, const Node& def, const NodeState& node) const {
   const std::string about = job.workflow_id + "/" + node.node_id + " " + job.job_id.value;
   int created = 0, done = 0, failed = 0, open = 0;
   for (auto it = database_.nodes.lower_bound({job.job_id, 0, ""});
@@ -239,7 +236,7 @@ void World::check_fan_out(const Job& job, const Node& def, const NodeState& node
     expect(open == 0, "an ended fan-out has no open child", about);
 }
 
-void World::check_fan_in(const Definition& definition, const Node& def, const NodeState& node) const {
+void WorkflowLoad::check_fan_in(const Definition& definition, const Node& def, const NodeState& node) const {
   if (node.status != NodeStatus::completed || def.aggregation != Aggregation::collect) return;
   const Node& fan_out = definition.nodes[def.incoming.front()];
   const NodeState& parent = database_.nodes.at({node.job_id, no_item, fan_out.id});
@@ -264,7 +261,7 @@ struct Replayed {
 }  // namespace
 
 // The timeline, replayed, gives the rows.
-void World::check_events(const Job& job, const Definition& definition) {
+void WorkflowLoad::check_events(const Job& job, const Definition& definition) {
   std::map<std::string, Replayed> nodes;
   int created = 0, started = 0, retried = 0;
   bool ended = false, paused = false;
@@ -387,15 +384,14 @@ void World::check_events(const Job& job, const Definition& definition) {
   retried_[job.job_id] = retried;
 }
 
-void World::check_final(const Job& job) {
+void WorkflowLoad::check_final(const Job& job) {
   const std::string now = std::string(name(job.status)) + to_iso(*job.completed_at) +
                           (job.result_data ? job.result_data->text : "");
   const auto [it, first] = final_.try_emplace({job.job_id, retried_[job.job_id]}, now);
   expect(first || it->second == now, "what has ended never changes", job.job_id.value);
 }
 
-void World::check_all() {
-  if (runbooks_) runbooks_->check_all();
+void WorkflowLoad::check_all() {
   for (const auto& [id, job] : database_.jobs) {
     check_job(job);
     expect(is_terminal(job.status), "every job comes to its end", job.workflow_id + " " + id.value);

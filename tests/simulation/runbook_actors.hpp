@@ -74,16 +74,16 @@ class Outsider {
   void publish();
   void new_batch();
   void new_member(std::int64_t batch_id);
-  void new_phases(runbook::Batch& batch);
+  void new_phases(const runbook::Batch& batch);
   void new_inits(const runbook::Batch& batch);
   void new_steps(const runbook::PhaseExecution& phase);
   void leave_out(runbook::StepExecution& row);
   void tick();
-  void begin_phase(runbook::PhaseExecution& phase);
+  void begin_phase(const runbook::PhaseExecution& phase);
   void member_leaves(std::int64_t member_id);
   void ask_again();
   void tell(std::int64_t batch_id, decltype(runbook::SchedulerMessage::what) what);
-  [[nodiscard]] runbook::Batch* open_batch();
+  [[nodiscard]] const runbook::Batch* open_batch();
 
   RunbookSide& side_;
   const RunbookTexts& texts_;

@@ -92,7 +92,7 @@ void RunbookWatch::check_timer(Kind kind, std::int64_t id, std::optional<Time> d
 
 void RunbookWatch::check_counts(const Whole& all) const {
   const std::int64_t batch_id = all.batch->id;
-  std::map<support::MemoryRunbooks::CountKey, std::int64_t> expected;
+  std::map<store::memory::CountKey, std::int64_t> expected;
   const auto add = [&](std::int64_t phase, std::string_view lane, std::int32_t index, std::string_view status) {
     ++expected[{batch_id, phase, std::string(lane), index, std::string(status)}];
   };

@@ -15,7 +15,7 @@ bool under_way(StepStatus status) {
 }
 
 template <class Row>
-void remember(const std::map<std::int64_t, Row>& table, const std::vector<Changed<Row>>& changed,
+void remember(const auto& table, const std::vector<Changed<Row>>& changed,
               std::map<std::int64_t, Row>& before) {
   before.clear();
   for (const auto& [loaded, row] : changed)

@@ -16,16 +16,16 @@ void Outsider::start() {
   const auto changes = side_.random().below(8);
   for (std::uint64_t i = 0; i < changes; ++i)
     side_.at(side_.within(1h, 35h), [this] {
-      if (Batch* batch = open_batch()) new_member(batch->id);
+      if (const Batch* batch = open_batch()) new_member(batch->id);
       meddle();
     });
 }
 
 std::int64_t Outsider::new_id(Table table) { return side_.rows().reserve_ids(table, 1).front(); }
 
-Batch* Outsider::open_batch() {
-  std::vector<Batch*> found;
-  for (auto& [id, batch] : side_.rows().batches)
+const Batch* Outsider::open_batch() {
+  std::vector<const Batch*> found;
+  for (const auto& [id, batch] : side_.rows().batches)
     if (!is_terminal(batch.status) && batch.created_by == "outsider") found.push_back(&batch);
   return found.empty() ? nullptr : found[side_.random().below(found.size())];
 }
@@ -49,27 +49,29 @@ void Outsider::publish() {
   row.data_table_name = data_table_name(row.name, row.version);
   row.rerun_init = side_.random().chance(0.3);
   row.created_at = side_.now();
-  for (auto& [id, other] : db.runbooks)
-    if (other.name == row.name) other.is_active = false;
-  db.runbooks.emplace(row.id, row);
+  for (const auto& [id, other] : db.runbooks)
+    if (other.name == row.name) db.runbooks.change(id, [](Runbook& old) { old.is_active = false; });
+  db.runbooks.insert(row);
   plan_.runbook_id = row.id;
   plan_.name = row.name;
-  for (auto& [id, batch] : db.batches) {
+  for (const auto& [id, batch] : db.batches) {
     if (is_terminal(batch.status) || batch.created_by != "outsider") continue;
-    for (auto& [phase_id, phase] : db.phases)
+    for (const auto& [phase_id, phase] : db.phases)
       if (phase.batch_id == id && phase.status == PhaseStatus::pending) {
-        phase.status = PhaseStatus::superseded;
         if (phase.timer_due) db.timers.erase({*phase.timer_due, Kind::phase, phase_id});
-        phase.timer_due.reset();
+        db.phases.change(phase_id, [](PhaseExecution& old) {
+          old.status = PhaseStatus::superseded;
+          old.timer_due.reset();
+        });
       }
-    batch.runbook_id = row.id;
+    db.batches.change(id, [&](Batch& moved) { moved.runbook_id = row.id; });
     new_phases(batch);
     side_.watch().interfered(id);
     if (row.rerun_init && !side_.parsed(text)->init.empty()) tell(id, BatchInit{});
   }
 }
 
-void Outsider::new_phases(Batch& batch) {
+void Outsider::new_phases(const Batch& batch) {
   const Runbook& book = side_.rows().runbooks.at(batch.runbook_id);
   for (const Phase& phase : side_.parsed(book.yaml_content)->phases) {
     PhaseExecution row;
@@ -79,7 +81,7 @@ void Outsider::new_phases(Batch& batch) {
     row.offset_minutes = phase.offset_minutes;
     row.runbook_version = book.version;
     row.due_at = *batch.batch_start_time - std::chrono::minutes{phase.offset_minutes};
-    side_.rows().phases.emplace(row.id, row);
+    side_.rows().phases.insert(row);
   }
 }
 
@@ -99,7 +101,7 @@ void Outsider::new_batch() {
   } else if (side_.random().chance(0.5)) {
     batch.status = BatchStatus::active;
   }
-  side_.rows().batches.emplace(batch.id, batch);
+  side_.rows().batches.insert(batch);
   side_.watch().interfered(batch.id);
   const auto members = side_.random().between(0, 8);
   for (int i = 0; i < members; ++i) new_member(batch.id);
@@ -128,7 +130,7 @@ void Outsider::new_inits(const Batch& batch) {
       row.max_retries = steps[i].retry->max_retries;
       row.retry_interval_sec = static_cast<std::int32_t>(steps[i].retry->interval.count());
     }
-    side_.rows().inits.emplace(row.id, row);
+    side_.rows().inits.insert(row);
   }
 }
 
@@ -144,17 +146,19 @@ void Outsider::new_member(std::int64_t batch_id) {
   row.added_at = side_.now();
   if (side_.random().chance(0.7)) row.data_json = data.data;
   for (const auto& [id, version] : side_.rows().runbooks)  // the versions to come have it too
-    if (version.name == book.name) side_.rows().data[version.data_table_name][data.member_key].row = data;
+    if (version.name == book.name) side_.write_data(version.data_table_name, data);
   for (int ahead = 1; ahead < 4; ++ahead)
-    side_.rows().data[data_table_name(book.name, book.version + ahead)][data.member_key].row = data;
-  side_.rows().members.emplace(row.id, row);
+    side_.write_data(data_table_name(book.name, book.version + ahead), data);
+  side_.rows().members.insert(row);
   if (batch.status == BatchStatus::active || side_.random().chance(0.3)) tell(batch_id, MemberAdded{row.id});
 }
 
 void Outsider::member_leaves(std::int64_t member_id) {
-  Member& member = side_.rows().members.at(member_id);
-  if (member.status == MemberStatus::active) member.status = MemberStatus::removed;
-  member.removed_at = side_.now();
+  const Member& member = side_.rows().members.at(member_id);
+  side_.rows().members.change(member_id, [&](Member& left) {
+    if (left.status == MemberStatus::active) left.status = MemberStatus::removed;
+    left.removed_at = side_.now();
+  });
   side_.watch().interfered(member.batch_id);
   tell(member.batch_id, MemberRemoved{member_id});
 }
@@ -162,7 +166,7 @@ void Outsider::member_leaves(std::int64_t member_id) {
 bool Outsider::meddle() {
   auto& db = side_.rows();
   if (side_.random().chance(0.5)) {
-    for (auto& [id, phase] : db.phases) {
+    for (const auto& [id, phase] : db.phases) {
       const Batch& batch = db.batches.at(phase.batch_id);
       if (phase.status != PhaseStatus::pending || phase.due_at > side_.now() || is_terminal(batch.status) ||
           batch.created_by != "outsider")
@@ -224,20 +228,22 @@ void Outsider::new_steps(const PhaseExecution& phase) {
           row.params_json = Json{"{\"Key\":" + quoted(member.member_key) + "}"};
         }
         if (i == 0 && left) leave_out(row);
-        db.steps.emplace(row.id, row);
+        db.steps.insert(row);
       }
     }
   }
 }
 
-void Outsider::begin_phase(PhaseExecution& phase) {
+void Outsider::begin_phase(const PhaseExecution& phase) {
   Random& random = side_.random();
   PhaseDue due{.phase_execution_id = phase.id, .member_ids = {}};
   // Once it has been announced, its steps are the orchestrator's.
   if (announced_.insert(phase.id).second && random.chance(0.3)) new_steps(phase);
   if (random.chance(0.5)) {
-    phase.status = PhaseStatus::dispatched;
-    phase.dispatched_at = side_.now();
+    side_.rows().phases.change(phase.id, [&](PhaseExecution& begun) {
+      begun.status = PhaseStatus::dispatched;
+      begun.dispatched_at = side_.now();
+    });
     side_.watch().interfered(phase.batch_id);
   }
   if (random.chance(0.5))
@@ -248,7 +254,7 @@ void Outsider::begin_phase(PhaseExecution& phase) {
 
 // Every five minutes: phases that are due, polls whose interval is over.
 void Outsider::tick() {
-  for (auto& [id, phase] : side_.rows().phases)
+  for (const auto& [id, phase] : side_.rows().phases)
     if (phase.status == PhaseStatus::pending && phase.due_at && *phase.due_at <= side_.now() &&
         !is_terminal(side_.rows().batches.at(phase.batch_id).status))
       begin_phase(phase);

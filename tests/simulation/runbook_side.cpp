@@ -27,22 +27,14 @@ RunbookSide::RunbookSide(World& world)
 
 RunbookSide::~RunbookSide() = default;
 
-engine::WriterOptions RunbookSide::options() const {
-  engine::WriterOptions options;
-  options.policy.items_chunk = 3;
+void RunbookSide::set_options(engine::WriterOptions& options) {
   options.runbooks.scheduler = scheduler_;
   options.runbooks.deliveries_max = 5;
   options.runbooks.chunk_members = chunk_members_;
   options.runbooks.chunk_rows = 7;
   options.timers_max = 4;
-  options.handouts_max = 50;
-  options.chunks_max = 2;
-  options.queue_window = 3;
-  options.expansions_max = 1;
-  options.events_max = 40;
   options.walks_max = 1;
   options.ids_block = 5;
-  return options;
 }
 
 void RunbookSide::start() {
@@ -81,6 +73,14 @@ runbook::DataRow RunbookSide::member_data(const std::string& key) {
   return {key, std::nullopt, Json{data + "}"}};
 }
 
+void RunbookSide::write_data(const std::string& table, const runbook::DataRow& row) {
+  const auto done = rows().write_data({.table = table,
+                                       .columns = {"Key", "TargetId", "Aliases", "Kind", "Maybe"},
+                                       .rows = {row},
+                                       .seen_at = now()});
+  ENSURE(done.has_value());
+}
+
 std::shared_ptr<const runbook::Definition> RunbookSide::parsed(std::string_view text) {
   auto& known = parsed_[text];
   if (!known) known = runbook::parse(text).definition;
@@ -96,7 +96,7 @@ const Batch* RunbookSide::any_batch(bool ended) {
 }
 
 bool RunbookSide::at_rest() const {
-  const support::MemoryRunbooks& db = world_.database_.runbooks;
+  const store::memory::RunbookTables& db = world_.database_.runbooks;
   const auto over = [](const auto& table) {
     return std::ranges::all_of(table, [](const auto& entry) { return is_terminal(entry.second.status); });
   };

@@ -7,35 +7,39 @@
 #include <vector>
 
 #include "tests/simulation/runbook_watch.hpp"
+#include "tests/simulation/workload.hpp"
 #include "tests/simulation/world.hpp"
 
 namespace baton::simulation {
 
-class RunbookSide {
+class RunbookSide final : public Workload {
  public:
   explicit RunbookSide(World& world);
-  ~RunbookSide();
+  ~RunbookSide() override;
 
-  void start();
-  void tidy_up();  // when the faults are over: whatever waits for a person gets one
-  [[nodiscard]] bool at_rest() const;
-  void check_all() { watch_.check_all(); }
-  [[nodiscard]] engine::WriterOptions options() const;
+  void set_options(engine::WriterOptions& options) override;
+  [[nodiscard]] Duration storm_lasts() const override { return std::chrono::hours{40}; }
+  [[nodiscard]] Duration calm_lasts() const override { return std::chrono::hours{240}; }
+  void start() override;
+  void tidy_up() override;
+  [[nodiscard]] bool at_rest() const override;
+  void arrived(const Command& command) override { watch_.arrived(command); }
+  void answered(const Command& command, const Reply& reply) override { watch_.answered(command, reply); }
+  void given_back(const TaskLease& task) override { watch_.given_back(task.task_id, task.lease); }
+  void before_commit(const WriteSet& writes) override;
+  [[nodiscard]] bool may_collide() const override { return meddled_; }
+  void committed(const WriteSet& writes) override { watch_.committed(writes.runbooks); }
+  void check_touched() override { watch_.check_touched(); }
+  void check_all() override { watch_.check_all(); }
 
-  // what the world sees
-  void before_commit(const WriteSet& writes);
-  void committed(const WriteSet& writes) { watch_.committed(writes.runbooks); }
-  // Another program has changed a row after it was loaded: the commit may collide.
-  [[nodiscard]] bool collision_expected() const { return meddled_; }
-  void check_touched() { watch_.check_touched(); }
   RunbookWatch& watch() { return watch_; }
 
   // what actors use
   [[nodiscard]] Random& random() { return world_.random_; }
-  [[nodiscard]] Time now() const { return world_.clock_.time; }
+  [[nodiscard]] Time now() const { return world_.clock_.now(); }
   [[nodiscard]] bool calm() const { return world_.calm_; }
   [[nodiscard]] const Faults& faults() const { return world_.faults_; }
-  [[nodiscard]] support::MemoryRunbooks& rows() { return world_.database_.runbooks; }
+  [[nodiscard]] store::memory::RunbookTables& rows() { return world_.database_.runbooks; }
   void at(Duration after, std::function<void()> what) { world_.at(after, std::move(what)); }
   void send(Command command, std::function<void(Reply)> on_reply = [](const Reply&) {}) {
     world_.send(std::move(command), std::move(on_reply));
@@ -47,6 +51,8 @@ class RunbookSide {
     return Duration{random().between(low.count(), high.count())};
   }
   [[nodiscard]] runbook::DataRow member_data(const std::string& key);
+  // As another scheduler does, beside the engine.
+  void write_data(const std::string& table, const runbook::DataRow& row);
   [[nodiscard]] std::shared_ptr<const runbook::Definition> parsed(std::string_view text);
   // A batch that has not ended, if there is one.
   [[nodiscard]] const runbook::Batch* any_batch(bool ended = false);

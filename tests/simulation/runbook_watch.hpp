@@ -11,14 +11,14 @@
 
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
-#include "tests/support/memory_runbooks.hpp"
+#include "store/memory/runbook_tables.hpp"
 
 namespace baton::simulation {
 
 class RunbookWatch {
  public:
   // `scheduler`: phases and polls are fired by the engine itself.
-  RunbookWatch(const support::MemoryRunbooks& rows, const Clock& clock, bool scheduler)
+  RunbookWatch(const store::memory::RunbookTables& rows, const Clock& clock, bool scheduler)
       : rows_(rows), clock_(clock), scheduler_(scheduler) {}
 
   void arrived(const Command& command);
@@ -93,7 +93,7 @@ class RunbookWatch {
   }
   [[nodiscard]] std::string about(const runbook::Execution& row, runbook::Kind kind) const;
 
-  const support::MemoryRunbooks& rows_;
+  const store::memory::RunbookTables& rows_;
   const Clock& clock_;
   const bool scheduler_;
 

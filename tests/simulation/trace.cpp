@@ -59,7 +59,7 @@ std::string of(const Row& row) {
 
 template <class Row>
 void lines(std::string& out, std::string_view what, const std::vector<Row>& fresh,
-           const std::vector<Changed<Row>>& changed, const std::map<std::int64_t, Row>& before) {
+           const std::vector<Changed<Row>>& changed, const auto& before) {
   for (const Row& row : fresh) out += "    new " + std::string(what) + " " + number(row.id) + of(row) + ": " + state(row) + "\n";
   for (const auto& [loaded, row] : changed) {
     const auto it = before.find(row.id);
@@ -116,7 +116,7 @@ std::string describe(const Reply& reply) {
                     reply);
 }
 
-std::string describe(const Writes& writes, const support::MemoryRunbooks& before) {
+std::string describe(const Writes& writes, const store::memory::RunbookTables& before) {
   std::string out;
   lines(out, "runbook", writes.runbooks_new, writes.runbooks_changed, before.runbooks);
   lines(out, "batch", writes.batches_new, writes.batches_changed, before.batches);

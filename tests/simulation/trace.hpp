@@ -4,13 +4,13 @@
 #include <string>
 
 #include "ports/commands.hpp"
-#include "tests/support/memory_store.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::simulation {
 
 [[nodiscard]] std::string describe(const Command& command);
 [[nodiscard]] std::string describe(const Reply& reply);
 // The rows that a commit is about to change; one per line.
-[[nodiscard]] std::string describe(const runbook::Writes& writes, const support::MemoryRunbooks& before);
+[[nodiscard]] std::string describe(const runbook::Writes& writes, const store::memory::RunbookTables& before);
 
 }  // namespace baton::simulation

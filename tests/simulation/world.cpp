@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tests/simulation/actors.hpp"
-#include "tests/simulation/definitions.hpp"
+#include "tests/simulation/call_load.hpp"
 #include "tests/simulation/runbook_side.hpp"
 #include "tests/simulation/trace.hpp"
+#include "tests/simulation/workflow_load.hpp"
 
 namespace baton::simulation {
 
@@ -71,17 +71,18 @@ class World::FaultyStore final : public Store {
     if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
-    if (world_.runbooks_) world_.runbooks_->before_commit(writes);
-    world_.check_overtaken(writes);
+    for (const auto& load : world_.loads_) load->before_commit(writes);
+    if (world_.has_.workflows) world_.check_overtaken(writes);
     if (world_.trace_)
       world_.tell("commit " + std::to_string(number) + "\n" + describe(writes.runbooks, world_.database_.runbooks));
     const auto done = store_.commit(writes, number);
-    const bool may_collide = world_.runbooks_ && world_.runbooks_->collision_expected();
+    const bool may_collide =
+        std::ranges::any_of(world_.loads_, [](const auto& load) { return load->may_collide(); });
     world_.expect(done || done.error().code != Code::conflict || may_collide,
                   "a commit never collides with what is stored", done ? "" : done.error().message);
-    if (done) note(writes);
     if (done) world_.feed_->durable(writes, number);
-    if (done && world_.runbooks_) world_.runbooks_->committed(writes);
+    if (done)
+      for (const auto& load : world_.loads_) load->committed(writes);
     world_.maybe_die();
     if (unknown) return fail(Code::unknown, "lost on the way back from the store");
     return done;
@@ -96,16 +97,8 @@ class World::FaultyStore final : public Store {
     });
   }
 
-  void note(const WriteSet& writes) {
-    for (const Job& job : writes.jobs_new) world_.touched_.insert(job.job_id);
-    for (const Job& job : writes.jobs_changed) world_.touched_.insert(job.job_id);
-    for (const NodeState& node : writes.nodes_new) world_.touched_.insert(node.job_id);
-    for (const NodeState& node : writes.nodes_changed) world_.touched_.insert(node.job_id);
-    for (const Event& event : writes.events_new) world_.touched_.insert(event.job_id);
-  }
-
   World& world_;
-  support::MemoryStore store_;
+  store::MemoryStore store_;
 };
 
 namespace {
@@ -128,14 +121,7 @@ engine::WriterOptions small_options() {
 }  // namespace
 
 struct World::Engine {
-  explicit Engine(World& world)
-      : store(world),
-        writer(store, world.clock_, options(world)) {}
-  static engine::WriterOptions options(World& world) {
-    engine::WriterOptions chosen = world.runbooks_ ? world.runbooks_->options() : small_options();
-    chosen.feed = &world.feed_->feed();
-    return chosen;
-  }
+  explicit Engine(World& world) : store(world), writer(store, world.clock_, world.engine_options()) {}
   FaultyStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
@@ -144,12 +130,14 @@ struct World::Engine {
 // Answers travel back over the network. The engine may die before each of them leaves.
 class World::ReplyTo final : public Waiter {
  public:
-  ReplyTo(World& world, Command command, std::function<void(Reply)> on_reply)
+  enum class Way { network, within };
+  ReplyTo(World& world, Command command, std::function<void(Reply)> on_reply, Way way = Way::network)
       : world_(world),
         command_(std::move(command)),
         on_reply_(std::move(on_reply)),
+        way_(way),
         generation_(world.generation_) {
-    if (std::holds_alternative<ReportResult>(command_)) world_.undecided_.emplace(this, world_.clock_.time);
+    if (std::holds_alternative<ReportResult>(command_)) world_.undecided_.emplace(this, world_.clock_.now());
   }
   ~ReplyTo() override { world_.undecided_.erase(this); }
   [[nodiscard]] const ReportResult& report() const { return std::get<ReportResult>(command_); }
@@ -161,9 +149,11 @@ class World::ReplyTo final : public Waiter {
     if (generation_ != world_.generation_) return;
     world_.maybe_die();
     if (world_.trace_) world_.tell("  " + describe(command_) + " => " + describe(reply));
-    world_.on_deliver(reply, command_);
-    if (!world_.calm_ && world_.random_.chance(world_.faults_.message_lost)) return lost(reply);
-    world_.at(world_.network_delay(), [on_reply = on_reply_, reply] { on_reply(reply); });
+    for (const auto& load : world_.loads_) load->answered(command_, reply);
+    const bool within = way_ == Way::within;
+    if (!within && !world_.calm_ && world_.random_.chance(world_.faults_.message_lost)) return lost(reply);
+    const Duration delay = within ? Duration{world_.random_.between(0, 8)} : world_.network_delay();
+    world_.at(delay, [on_reply = on_reply_, reply] { on_reply(reply); });
   }
 
  private:
@@ -174,8 +164,7 @@ class World::ReplyTo final : public Waiter {
     ReturnTasks back;
     for (const Handout& task : poll->jobs) {
       back.tasks.push_back({task.task_id, task.lease});
-      world_.lease_promised_.erase({task.task_id, task.lease});
-      if (world_.runbooks_) world_.runbooks_->watch().given_back(task.task_id, task.lease);
+      for (const auto& load : world_.loads_) load->given_back({task.task_id, task.lease});
     }
     world_.send(back, [](const Reply&) {});
   }
@@ -183,6 +172,7 @@ class World::ReplyTo final : public Waiter {
   World& world_;
   const Command command_;
   const std::function<void(Reply)> on_reply_;
+  const Way way_;
   const std::uint64_t generation_;
   bool answered_ = false;
 };
@@ -194,7 +184,11 @@ void World::check_overtaken(const WriteSet& writes) const {
     if (given_back ||
         (event.event_type != EventType::node_timeout && event.event_type != EventType::node_lease_expired))
       continue;
-    const NodeState& node = stored_node(event.job_id, *event.node_id);
+    const auto name = parse_item_name(*event.node_id);
+    auto stored = database_.nodes.find({event.job_id, no_item, *event.node_id});
+    if (stored == database_.nodes.end() && name) stored = database_.nodes.find({event.job_id, name->item, *event.node_id});
+    expect(stored != database_.nodes.end(), "a node is stored", *event.node_id);
+    const NodeState& node = stored->second;
     for (const auto& [waiter, received] : undecided_) {
       const ReportResult& said = waiter->report();
       expect(node.task_id != said.task_id || !said.lease || *said.lease != lease_token(node) ||
@@ -204,7 +198,20 @@ void World::check_overtaken(const WriteSet& writes) const {
   }
 }
 
-World::World(std::uint64_t seed) : random_(seed) {
+Loads loads_of(std::uint64_t seed) {
+  switch (seed % 10) {
+    case 0: return {.workflows = true, .runbooks = true, .calls = true};
+    case 1:
+    case 7: return {.workflows = true};
+    case 3: return {.workflows = true, .calls = true};
+    case 5:
+    case 9: return {.calls = true};
+    case 8: return {.runbooks = true, .calls = true};
+    default: return {.runbooks = true};
+  }
+}
+
+World::World(std::uint64_t seed) : random_(seed), has_(loads_of(seed)) {
   // Some seeds are kind, some are cruel in one way, some in all.
   const auto draw = [&](double most) {
     return random_.chance(0.5) ? 0.0 : most * static_cast<double>(random_.below(1'000)) / 1'000.0;
@@ -220,24 +227,9 @@ World::World(std::uint64_t seed) : random_(seed) {
              .worker_stalls = draw(0.2),
              .delay_max = Duration{random_.between(1, 400)},
              .refuses_rows = random_.chance(0.2)};
-  if (seed % 2 == 1 || seed % 10 == 0) add_workflows();
-  if (seed % 2 == 0) runbooks_ = std::make_unique<RunbookSide>(*this);
-}
-
-void World::add_workflows() {
-  for (const std::string_view text : definitions) {
-    const auto parsed = parse(text);
-    ENSURE(parsed.definition);
-    definitions_[parsed.definition->workflow_id] = parsed.definition;
-  }
-  const auto clients = random_.between(1, 5);
-  for (int i = 0; i < clients; ++i)
-    clients_.push_back(std::make_unique<Client>(*this, i, static_cast<int>(random_.between(1, 8))));
-  workers_.push_back(std::make_unique<Worker>(*this, 100, std::string(builtin_queue), true));
-  const auto workers = random_.between(2, 6);
-  for (int i = 0; i < workers; ++i)
-    workers_.push_back(
-        std::make_unique<Worker>(*this, i, i % 2 == 0 ? "q1" : "q2", i < 2 || random_.chance(0.7)));
+  if (has_.workflows) loads_.push_back(std::make_unique<WorkflowLoad>(*this));
+  if (has_.runbooks) loads_.push_back(std::make_unique<RunbookSide>(*this));
+  if (has_.calls) loads_.push_back(std::make_unique<CallLoad>(*this));
 }
 
 World::~World() = default;
@@ -252,7 +244,7 @@ void World::at(Duration after, std::function<void()> what) {
 
 // Of a worker. Where days go by, not every second of them is looked at.
 Duration World::poll_patience() {
-  const bool long_poll = runbooks_ && (calm_ || random_.chance(0.5));
+  const bool long_poll = has_.runbooks && (calm_ || random_.chance(0.5));
   return Duration{long_poll ? random_.between(0, 20'000'000) : random_.between(0, 20'000)};
 }
 
@@ -273,10 +265,33 @@ void World::arrive(const Command& command, const std::function<void(Reply)>& on_
   // The edge makes the id of a job, for every request anew: a repeated request is not a repeated id.
   if (auto* submit = std::get_if<SubmitJob>(&received))
     submit->job_id.value = uuid7(clock_.now(), random_.next(), random_.next());
-  if (runbooks_) runbooks_->watch().arrived(received);
+  for (const auto& load : loads_) load->arrived(received);
   if (trace_) tell(describe(received));
-  engine_->inbox.push_back({received, std::make_shared<ReplyTo>(*this, received, on_reply), clock_.time});
+  engine_->inbox.push_back({received, std::make_shared<ReplyTo>(*this, received, on_reply), clock_.now()});
   schedule_engine();
+}
+
+void World::tell_engine(Command command, std::function<void(Reply)> on_reply) {
+  if (!engine_) return;
+  if (trace_) tell(describe(command));
+  auto waiter = std::make_shared<ReplyTo>(*this, command, std::move(on_reply), ReplyTo::Way::within);
+  engine_->inbox.push_back({std::move(command), std::move(waiter)});
+  schedule_engine();
+}
+
+// What is counted in days is not checked to the second, so nobody sets the clock there.
+void World::set_clock(Duration by) {
+  if (calm_ || has_.runbooks) return;
+  clock_.set_by += by;
+  scheduled_.reset();  // the engine looks at the new time
+  schedule_engine();
+}
+
+engine::WriterOptions World::engine_options() {
+  engine::WriterOptions options = small_options();
+  for (const auto& load : loads_) load->set_options(options);
+  options.feed = &feed_->feed();
+  return options;
 }
 
 void World::start_engine() {
@@ -291,23 +306,16 @@ void World::start_engine() {
   } catch (const EngineDies&) {
     return kill_engine();
   }
-  publish_workflows();
+  for (const auto& load : loads_) load->engine_started();
   scheduled_.reset();
   schedule_engine();
-}
-
-void World::publish_workflows() {
-  if (clients_.empty() || !engine_) return;
-  for (const std::string_view text : definitions)
-    engine_->inbox.push_back({PublishWorkflow{{"default"}, parse(text).definition, std::string(text)},
-                              std::make_shared<ReplyTo>(*this, Poll{}, [](const Reply&) {})});
 }
 
 void World::kill_engine() {
   if (trace_) tell("the engine dies");
   check_touched();
   engine_.reset();
-  for (auto& worker : workers_) worker->engine_died();
+  for (const auto& load : loads_) load->engine_died();
   ++restarts_;
   ++generation_;
   scheduled_.reset();
@@ -328,7 +336,7 @@ void World::schedule_engine() {
   if (!engine_->inbox.empty() || engine_->writer.away())
     when = clock_.time + Duration{random_.between(0, 5)};
   else if (const auto wake = engine_->writer.next_wake())
-    when = std::max(*wake, clock_.time);
+    when = std::max(*wake - clock_.set_by, clock_.time);
   if (!when || (scheduled_ && *scheduled_ <= *when)) return;
   scheduled_ = when;
   agenda_.emplace(*when, [this, generation = generation_, t = *when] {
@@ -356,45 +364,49 @@ void World::engine_step() {
   schedule_engine();
 }
 
-// When the faults are over, somebody resumes what was left paused.
 void World::tidy_up() {
-  if (calm_)
-    for (const auto& [id, job] : database_.jobs)
-      if (job.paused_at && !is_terminal(job.status))
-        send(ChangeJob{{"default"}, id, ChangeJob::What::resume, "janitor", ""}, [](const Reply&) {});
-  if (runbooks_) {
-    runbooks_->tidy_up();
-    publish_workflows();  // it may have been refused when the engine started
-    schedule_engine();
-  }
-  at(runbooks_ ? Duration{20min} : Duration{30s}, [this] { tidy_up(); });
+  for (const auto& load : loads_) load->tidy_up();
+  at(has_.runbooks ? Duration{20min} : Duration{30s}, [this] { tidy_up(); });
 }
 
 bool World::at_rest() const {
-  if (runbooks_ && !runbooks_->at_rest()) return false;
-  return database_.timers.empty() && std::ranges::all_of(database_.jobs, [](const auto& entry) {
-           return is_terminal(entry.second.status);
-         });
+  return std::ranges::all_of(loads_, [](const auto& load) { return load->at_rest(); });
+}
+
+void World::check_touched() {
+  for (const auto& load : loads_) load->check_touched();
+}
+
+void World::check_all() {
+  for (const auto& load : loads_) load->check_all();
+}
+
+void World::expect(bool truth, const std::string& what, const std::string& about) {
+  if (!truth) throw Violation{what + (about.empty() ? "" : " (" + about + ")")};
 }
 
 void World::run() {
   start_engine();
   tidy_up();
-  for (auto& client : clients_) client->start();
-  for (auto& worker : workers_) worker->start();
-  if (runbooks_) runbooks_->start();
-  const Time storm_ends = clock_.time + (runbooks_ ? Duration{40h} : Duration{4min});
-  const Time all_ends = storm_ends + (runbooks_ ? Duration{240h} : Duration{12h});
+  Duration storm{}, calm{};
+  for (const auto& load : loads_) {
+    load->start();
+    storm = std::max(storm, load->storm_lasts());
+    calm = std::max(calm, load->calm_lasts());
+  }
+  storm_ends_ = clock_.time + storm;
+  const Time all_ends = storm_ends_ + calm;
   while (!agenda_.empty() && clock_.time < all_ends) {
     const auto next = agenda_.begin();
     clock_.time = std::max(clock_.time, next->first);
     const auto what = std::move(next->second);
     agenda_.erase(next);
-    if (clock_.time >= storm_ends) calm_ = true;
+    if (clock_.time >= storm_ends_) calm_ = true;
+    if (has_.calls && !calm_ && random_.chance(0.003)) set_clock(Duration{random_.between(-20'000, 60'000)});
     what();
     expect(++steps_ < 400'000, "the world comes to rest", "");
-    const bool look = runbooks_ ? steps_ % 64 == 0 : steps_ % 512 == 0;
-    if (calm_ && look && at_rest() && clock_.time > storm_ends + 2min) break;
+    const bool look = has_.runbooks ? steps_ % 64 == 0 : steps_ % 512 == 0;
+    if (calm_ && look && at_rest() && clock_.time > storm_ends_ + 2min) break;
   }
   check_all();
 }

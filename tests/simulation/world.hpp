@@ -1,7 +1,7 @@
 // A whole system on virtual time: the real engine and core on an in-memory store, clients and workers that
-// behave as real ones do, a network that loses, repeats, delays and reorders, and an engine that dies between
-// any two effects. Odd seeds are about workflows and last minutes, even ones about runbooks and last days,
-// every tenth has both.
+// behave as real ones do, a network that loses, repeats, delays and reorders, a clock that is set, and an
+// engine that dies between any two effects. The seed says which kinds of load there are (loads_of): workflows
+// and service calls last minutes, runbooks days.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 #include "ports/clock.hpp"
 #include "tests/simulation/feed_watch.hpp"
 #include "tests/simulation/random.hpp"
-#include "tests/support/memory_store.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::simulation {
 
@@ -29,9 +29,17 @@ struct Violation {
 struct EngineDies {};
 
 struct VirtualClock final : Clock {
-  Time time = from_millis(1'800'000'000'000);
-  [[nodiscard]] Time now() const override { return time; }
+  Time time = from_millis(1'800'000'000'000);  // of the world
+  Duration set_by{};                           // the clock on the wall may be set
+  [[nodiscard]] Time now() const override { return time + set_by; }
 };
+
+// Which kinds of load the world of a seed has: one or two of them, so that each is met in many ways within few
+// seeds; every tenth has all.
+struct Loads {
+  bool workflows = false, runbooks = false, calls = false;
+};
+[[nodiscard]] Loads loads_of(std::uint64_t seed);
 
 // How bad the world is; drawn from the seed.
 struct Faults {
@@ -55,12 +63,15 @@ class World {
   [[nodiscard]] std::size_t steps() const { return steps_; }
   [[nodiscard]] std::size_t jobs() const { return database_.jobs.size(); }
   [[nodiscard]] std::size_t batches() const { return database_.runbooks.batches.size(); }
+  [[nodiscard]] std::size_t calls() const { return database_.calls.size(); }
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
 
  private:
   friend class Client;
   friend class Worker;
+  friend class WorkflowLoad;
   friend class RunbookSide;
+  friend class CallLoad;
   class FaultyStore;
   class ReplyTo;
   struct Engine;
@@ -71,10 +82,14 @@ class World {
   void at(Duration after, std::function<void()> what);
   void send(Command command, std::function<void(Reply)> on_reply);  // over the network, both ways
   void arrive(const Command& command, const std::function<void(Reply)>& on_reply);
+  // Within the server, where nothing is lost, unless the server dies.
+  void tell_engine(Command command, std::function<void(Reply)> on_reply);
+  void set_clock(Duration by);
   Duration network_delay();
   Duration poll_patience();
 
   // the engine
+  [[nodiscard]] engine::WriterOptions engine_options();
   void start_engine();
   void kill_engine();
   void tidy_up();
@@ -82,33 +97,12 @@ class World {
   void schedule_engine();
   void engine_step();
   void maybe_die();
-  void add_workflows();
-  void publish_workflows();
   [[nodiscard]] bool at_rest() const;
 
-  // what is promised
-  void on_deliver(const Reply& reply, const std::optional<Command>& command);
-  void on_changed(const ChangeJob& change, const workflow::JobId& job_id) const;
-  void on_handed_out(const Handout& task);
-  [[nodiscard]] const workflow::NodeState& stored_node(const workflow::JobId& job_id,
-                                                       const std::string& node_id) const;
   void check_overtaken(const WriteSet& writes) const;
   void check_touched();
-  void check_job(const workflow::Job& job);
-  void check_nodes(const workflow::Job& job, const workflow::Definition& definition);
-  void check_node(const workflow::Definition& definition, workflow::NodeIndex index,
-                  const workflow::NodeState& node);
-  void check_timers(const workflow::Job& job, const workflow::Node& def, const workflow::NodeState& node,
-                    const workflow::NodeState* parent) const;
-  void check_task(const workflow::NodeState& node) const;
-  void check_fan_out(const workflow::Job& job, const workflow::Node& def,
-                     const workflow::NodeState& node) const;
-  void check_fan_in(const workflow::Definition& definition, const workflow::Node& def,
-                    const workflow::NodeState& node) const;
-  void check_events(const workflow::Job& job, const workflow::Definition& definition);
-  void check_final(const workflow::Job& job);
   void check_all();
-  void expect(bool truth, const std::string& what, const std::string& about) const;
+  static void expect(bool truth, const std::string& what, const std::string& about);
 
   Random random_;
   Faults faults_;
@@ -119,26 +113,15 @@ class World {
   std::size_t restarts_ = 0;
   bool trace_ = false;
   bool calm_ = false;  // the faults are over: everything must come to its end
+  Time storm_ends_{};  // when that is
 
-  support::MemoryDatabase database_;
+  store::MemoryDatabase database_;
   std::unique_ptr<FeedWatch> feed_;  // of this life of the engine
   std::unique_ptr<Engine> engine_;
   std::uint64_t generation_ = 0;  // of the engine
   std::optional<Time> scheduled_;
-  std::set<workflow::JobId> touched_;
-
-  std::map<std::string, std::shared_ptr<const workflow::Definition>> definitions_;
-  std::vector<std::unique_ptr<class Client>> clients_;
-  std::vector<std::unique_ptr<class Worker>> workers_;
-  std::unique_ptr<class RunbookSide> runbooks_;  // null: a world without
-
-  std::set<std::pair<std::string, std::string>> handed_out_;            // (task, lease): each at most once
-  std::map<std::pair<std::string, std::string>, Time> lease_promised_;  // until when
-  std::map<std::string, int> accepted_;                                 // results, by task id
-  std::map<std::string, std::string> job_of_key_;                       // by idempotency key, as acknowledged
-  std::map<workflow::JobId, int> retried_;                              // how often, by its timeline
-  std::map<std::pair<workflow::JobId, int>, std::string>
-      final_;  // terminal jobs, as first seen since the last retry
+  const Loads has_;
+  std::vector<std::unique_ptr<class Workload>> loads_;
 };
 
 }  // namespace baton::simulation

@@ -1,9 +1,9 @@
-// A world of service calls: clients, an engine on a store that fails, the Dispatch that makes the calls and
-// dies, a network, and a sink that counts. The same seed gives the same run.
+// The service calls of a simulated world: the very Dispatch of the server, beside the engine and dying with
+// it; a network that loses requests and answers; clients that submit, cancel, reschedule and repeat; and
+// destinations that remember what they have received.
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,40 +11,40 @@
 #include <string>
 #include <vector>
 
+#include "base/metrics.hpp"
 #include "caller/dispatch.hpp"
-#include "engine/writer.hpp"
-#include "ports/feed.hpp"
-#include "tests/simulation/random.hpp"
+#include "store/memory/reads.hpp"
+#include "tests/simulation/workload.hpp"
 #include "tests/simulation/world.hpp"
-#include "tests/support/memory_store.hpp"
 
 namespace baton::simulation {
 
-class CallWorld final : caller::Outside {
+class CallLoad final : public Workload, caller::Outside {
  public:
-  explicit CallWorld(std::uint64_t seed);
-  ~CallWorld() override;
-  void run();  // to the end; throws Violation
-  [[nodiscard]] std::size_t calls() const { return database_.calls.size(); }
-  [[nodiscard]] std::size_t restarts() const { return restarts_; }
+  explicit CallLoad(World& world);
+  ~CallLoad() override;
+
+  void set_options(engine::WriterOptions& options) override;
+  [[nodiscard]] Duration storm_lasts() const override;
+  [[nodiscard]] Duration calm_lasts() const override;
+  void start() override;
+  void engine_started() override;
+  void engine_died() override;
+  [[nodiscard]] bool at_rest() const override;
+  void check_touched() override;
+  void check_all() override;
 
  private:
-  class WallClock final : public Clock {
-   public:
-    [[nodiscard]] Time now() const override { return at; }
-    Time at{};
-  };
   class StoredCalls;
   using Then = std::function<void(Reply)>;
 
-  void after(Duration delay, std::function<void()> act);     // whatever happens
+  void after(Duration delay, std::function<void()> act) { world_.at(delay, std::move(act)); }
   void if_alive(Duration delay, std::function<void()> act);  // unless the server dies before
   void tell_engine(Command command, Then then = [](const Reply&) {});
-  void die();
   void stop();
-  void start();
   void damage_rows();
   void step();
+  void step_after(Duration delay);
 
   // clients
   void client();
@@ -53,6 +53,7 @@ class CallWorld final : caller::Outside {
   void change(const call::CallKey& key);
   void damage(const call::CallKey& key);
   void meddle();  // says again what was said before, or what must be refused
+  void submit_again(const NewCall& chosen);
 
   // what the Dispatch wants
   void ask(caller::Ticket ticket, Command command) override;
@@ -68,34 +69,25 @@ class CallWorld final : caller::Outside {
   void check_places() const;
   void check_wire(const call::Lane& lane) const;
   void check_nothing_waits() const;
-  void check_feed();
-  void check_all() const;
   void check_ended(const call::Call& row) const;
-  [[nodiscard]] bool is_repeated(const call::CallKey& key) const;
-  [[nodiscard]] bool all_over() const;
   [[nodiscard]] std::vector<std::pair<call::CallKey, call::Status>> statuses() const;
+  [[nodiscard]] bool rows_are_right() const;
+  [[nodiscard]] bool is_repeated(const call::CallKey& key) const;
   static void expect(bool holds, const std::string& what, const call::CallKey& key);
 
-  Random random_;
-  WallClock clock_;
-  bool calm_ = false;
-  std::multimap<std::pair<Time, std::uint64_t>, std::function<void()>> future_;
-  Time time_{};  // of the world; the clock on the wall may be set
+  World& world_;
+  Random& random_;
+  const bool& calm_;
+  store::MemoryDatabase& database_;
+  const Time began_;
   std::optional<Time> wake_at_;
-  std::uint64_t next_event_ = 0, next_id_ = 0, life_ = 0;
-  std::size_t restarts_ = 0;
+  std::uint64_t next_id_ = 0, life_ = 0;
+  int clients_left_ = 30;
 
-  support::MemoryDatabase database_;
   metrics::Registry metrics_;
-  std::unique_ptr<Feed> feed_;                       // of this life of the server
-  std::int64_t feed_read_ = 0;                       // up to this commit
-  std::map<call::CallKey, std::int64_t> before_;     // versions when it began
-  std::map<call::CallKey, std::pair<std::int64_t, std::string>> told_by_feed_;  // version and status
-  std::unique_ptr<support::MemoryStore> store_;
-  std::unique_ptr<engine::Writer> writer_;
   std::unique_ptr<StoredCalls> stored_;
   std::shared_ptr<caller::Places> places_;
-  std::unique_ptr<caller::Dispatch> dispatch_;
+  std::unique_ptr<caller::Dispatch> dispatch_;  // null: the server is dead
   std::deque<DueCall> told_;
 
   std::map<caller::Ticket, call::Lane> on_the_wire_;
@@ -103,7 +95,7 @@ class CallWorld final : caller::Outside {
 
   std::vector<NewCall> submitted_;
   std::map<std::pair<Tenant, std::string>, call::CallId> acknowledged_;  // by idempotency key
-  std::map<call::CallKey, int> seen_;                                    // by the sink
+  std::map<call::CallKey, int> seen_;                                    // by the destination
   std::set<call::CallKey> in_doubt_;                                     // those that ran when a server died
   std::set<call::CallKey> probed_in_vain_;
 };

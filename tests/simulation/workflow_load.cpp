@@ -1,0 +1,71 @@
+#include "tests/simulation/workflow_load.hpp"
+
+#include <algorithm>
+
+#include "tests/simulation/actors.hpp"
+#include "tests/simulation/definitions.hpp"
+
+namespace baton::simulation {
+
+using namespace workflow;
+
+WorkflowLoad::WorkflowLoad(World& world)
+    : world_(world), random_(world.random_), calm_(world.calm_), database_(world.database_) {
+  for (const std::string_view text : definitions) {
+    const auto parsed = parse(text);
+    ENSURE(parsed.definition);
+    definitions_[parsed.definition->workflow_id] = parsed.definition;
+  }
+  const auto clients = random_.between(1, 5);
+  for (int i = 0; i < clients; ++i)
+    clients_.push_back(std::make_unique<Client>(world, i, static_cast<int>(random_.between(1, 8))));
+  workers_.push_back(std::make_unique<Worker>(world, 100, std::string(builtin_queue), true));
+  const auto workers = random_.between(2, 6);
+  for (int i = 0; i < workers; ++i)
+    workers_.push_back(
+        std::make_unique<Worker>(world, i, i % 2 == 0 ? "q1" : "q2", i < 2 || random_.chance(0.7)));
+}
+
+WorkflowLoad::~WorkflowLoad() = default;
+
+void WorkflowLoad::start() {
+  for (auto& client : clients_) client->start();
+  for (auto& worker : workers_) worker->start();
+}
+
+void WorkflowLoad::engine_started() { publish(); }
+
+void WorkflowLoad::publish() {
+  for (const std::string_view text : definitions)
+    world_.tell_engine(PublishWorkflow{{"default"}, parse(text).definition, std::string(text)},
+                       [](const Reply&) {});
+}
+
+void WorkflowLoad::engine_died() {
+  for (auto& worker : workers_) worker->engine_died();
+}
+
+// When the faults are over, somebody resumes what was left paused.
+void WorkflowLoad::tidy_up() {
+  if (world_.has_.runbooks) publish();  // it may have been refused when the engine started
+  if (!calm_) return;
+  for (const auto& [id, job] : database_.jobs)
+    if (job.paused_at && !is_terminal(job.status))
+      world_.send(ChangeJob{{"default"}, id, ChangeJob::What::resume, "janitor", ""}, [](const Reply&) {});
+}
+
+bool WorkflowLoad::at_rest() const {
+  return database_.timers.empty() && std::ranges::all_of(database_.jobs, [](const auto& entry) {
+           return is_terminal(entry.second.status);
+         });
+}
+
+void WorkflowLoad::committed(const WriteSet& writes) {
+  for (const Job& job : writes.jobs_new) touched_.insert(job.job_id);
+  for (const Job& job : writes.jobs_changed) touched_.insert(job.job_id);
+  for (const NodeState& node : writes.nodes_new) touched_.insert(node.job_id);
+  for (const NodeState& node : writes.nodes_changed) touched_.insert(node.job_id);
+  for (const Event& event : writes.events_new) touched_.insert(event.job_id);
+}
+
+}  // namespace baton::simulation
