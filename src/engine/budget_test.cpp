@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/writer.hpp"
-#include "tests/support/memory_store.hpp"
+#include "store/memory/store.hpp"
 
 namespace baton::engine {
 namespace {
@@ -96,8 +96,8 @@ class TurnTest : public testing::Test {
   }
 
   FakeClock clock_;
-  support::MemoryDatabase database_;
-  support::MemoryStore store_{database_};
+  store::MemoryDatabase database_;
+  store::MemoryStore store_{database_};
   Writer writer_{store_, clock_, options()};
 };
 

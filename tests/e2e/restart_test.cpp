@@ -178,7 +178,9 @@ TEST_F(Restart, AStreamResumesAfterAThousandCommits) {
     ASSERT_TRUE(event && *event) << told.size();
     ASSERT_NE((*event)->event, "gap");
     const json::value data = json::parse((*event)->data);
-    if (data.at("what") == "job_created") EXPECT_TRUE(told.insert(std::string(data.at("id").as_string())).second);
+    if (data.at("what") == "job_created") {
+      EXPECT_TRUE(told.insert(std::string(data.at("id").as_string())).second);
+    }
   }
   EXPECT_EQ(told, made);
 }

@@ -303,13 +303,14 @@ class ServerTest : public ::testing::Test {
 
   // As if a commit had changed this.
   void publish(const std::vector<baton::Change>& changes) {
-    CommitRecord record{.number = ++commits_, .at = clock_.now()};
+    CommitRecord record{.number = ++told_, .at = clock_.now()};
     for (const baton::Change& each : changes) record.changes.add(each);
     feed_.publish(std::move(record));
   }
 
   Feed feed_{"s1"};
-  std::int64_t commits_ = 0;
+  std::int64_t commits_ = 0;  // of the store
+  std::int64_t told_ = 0;     // by the feed
   Options options_;
   ScriptedInbox inbox_;
   ScriptedSources sources_;
@@ -323,7 +324,6 @@ class ServerTest : public ::testing::Test {
   std::uint16_t port_ = 0;
 
  private:
-  std::int64_t commits_ = 0;
   std::unique_ptr<ReadPool> pool_;
   std::unique_ptr<Server> server_;
   std::thread thread_;

@@ -24,18 +24,23 @@ class Jobs : public testing::Test {
     machine_.settle();
     step_ = machine_.queued().at(0);
   }
-  StepExecution& row() { return machine_.rows.steps.at(step_.id); }
+  const StepExecution& row() const { return machine_.rows.steps.at(step_.id); }
+  template <class Change>
+  void change(Change&& change) {
+    machine_.rows.steps.change(step_.id, std::forward<Change>(change));
+  }
   // As another orchestrator leaves it.
   void leave(StepStatus status) {
-    StepExecution& at = row();
     machine_.rows.timers.clear();
-    at.status = status;
-    at.job_id = "guid";
-    at.job_state = JobState::none;
-    at.timer_due.reset(), at.queued_at.reset(), at.timeout_sec.reset(), at.max_retries.reset();
-    at.retry_interval_sec.reset(), at.poll_timeout_sec.reset(), at.poll_interval_sec.reset();
-    at.counted_as.reset();
     machine_.rows.counts.clear();
+    change([&](StepExecution& at) {
+      at.status = status;
+      at.job_id = "guid";
+      at.job_state = JobState::none;
+      at.timer_due.reset(), at.queued_at.reset(), at.timeout_sec.reset(), at.max_retries.reset();
+      at.retry_interval_sec.reset(), at.poll_timeout_sec.reset(), at.poll_interval_sec.reset();
+      at.counted_as.reset();
+    });
   }
   void adopt() {
     machine_.decide([&](Context c) { return adopt_jobs({step_}, c), 0; });
@@ -68,7 +73,7 @@ TEST_F(Jobs, that_ten_workers_were_silent_about_are_dead_and_can_be_replayed) {
 
 TEST_F(Jobs, of_another_orchestrator_time_out_and_are_retried) {
   leave(StepStatus::dispatched);
-  row().dispatched_at = machine_.now - 4min;
+  change([&](StepExecution& at) { at.dispatched_at = machine_.now - 4min; });
   adopt();
   EXPECT_EQ(row().lease_until, machine_.now + 6min) << "the timeout began when it was given out";
   machine_.wait(6min - 1s);
@@ -82,18 +87,19 @@ TEST_F(Jobs, of_another_orchestrator_time_out_and_are_retried) {
 
 TEST_F(Jobs, of_another_orchestrator_that_are_overdue_have_a_moment_to_report) {
   leave(StepStatus::dispatched);
-  row().dispatched_at = machine_.now - 24h;
+  change([&](StepExecution& at) { at.dispatched_at = machine_.now - 24h; });
   adopt();
   EXPECT_EQ(row().lease_until, machine_.now + machine_.policy.short_lease);
-  EXPECT_EQ(machine_.tell({.job_id = "any", .correlated = step_, .success = true, .result = {}}).verdict, Verdict::accepted);
+  EXPECT_EQ(machine_.tell({.job_id = "any", .correlated = step_, .success = true, .result = {}}).verdict,
+            Verdict::accepted);
   EXPECT_EQ(row().status, StepStatus::succeeded);
 }
 
 TEST_F(Jobs, of_another_orchestrator_that_poll_time_out) {
   leave(StepStatus::polling);
-  row().is_poll_step = true;
-  row().poll_timeout_sec = 3600;
-  row().last_polled_at = machine_.now - 30min;
+  change([&](StepExecution& at) { at.is_poll_step = true; });
+  change([&](StepExecution& at) { at.poll_timeout_sec = 3600; });
+  change([&](StepExecution& at) { at.last_polled_at = machine_.now - 30min; });
   machine_.policy.scheduler = false;
   adopt();
   EXPECT_EQ(row().poll_started_at, machine_.now - 30min);
@@ -103,8 +109,8 @@ TEST_F(Jobs, of_another_orchestrator_that_poll_time_out) {
 
 TEST_F(Jobs, of_another_orchestrator_that_wait_for_a_retry_run_again) {
   leave(StepStatus::pending);
-  row().retry_count = 1;
-  row().retry_after = machine_.now + 5min;
+  change([&](StepExecution& at) { at.retry_count = 1; });
+  change([&](StepExecution& at) { at.retry_after = machine_.now + 5min; });
   adopt();
   machine_.wait(5min);
   EXPECT_EQ(row().status, StepStatus::dispatched);

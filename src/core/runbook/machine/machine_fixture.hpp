@@ -7,13 +7,14 @@
 #include <stdexcept>
 
 #include "core/runbook/machine/machine.hpp"
-#include "tests/support/memory_runbooks.hpp"
+#include "store/memory/database.hpp"
 
 namespace baton::runbook {
 
 class MachineOnRows {
  public:
-  support::MemoryRunbooks rows;
+  store::memory::Database database;
+  store::memory::RunbookTables& rows = database.runbooks;
   Policy policy;
   Time now = from_millis(1'800'000'000'000);
 
@@ -137,12 +138,12 @@ class MachineOnRows {
     return known;
   }
   void write(Ledger& ledger, Journal& journal) {
-    Writes writes = ledger.take_writes();
-    writes.events_new = std::move(journal.events);
-    for (BatchEvent& event : writes.events_new) event.event_id = ++last_event_;
-    const auto checked = rows.check(writes);
-    ASSERT_TRUE(checked) << checked.error().message;
-    rows.apply(writes);
+    WriteSet writes;
+    writes.runbooks = ledger.take_writes();
+    writes.runbooks.events_new = std::move(journal.events);
+    for (BatchEvent& event : writes.runbooks.events_new) event.event_id = ++last_event_;
+    const auto written = store::memory::write(database, writes);
+    ASSERT_TRUE(written) << written.error().message;
   }
   std::optional<Time> due_of(const Timer& timer) const {
     if (timer.kind == Kind::phase) return rows.phases.at(timer.id).timer_due;

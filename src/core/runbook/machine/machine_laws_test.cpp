@@ -81,7 +81,7 @@ class World {
   }
 
   void check_counts() const {
-    std::map<support::MemoryRunbooks::CountKey, std::int64_t> expected;
+    std::map<store::memory::CountKey, std::int64_t> expected;
     const auto add = [&](std::int64_t phase, std::string_view lane, std::int32_t index, std::string_view status) {
       ++expected[{batch, phase, std::string(lane), index, std::string(status)}];
     };
@@ -95,7 +95,7 @@ class World {
       add(0, name(row.kind), 0, name(row.status));
       if (row.phase_execution_id) add(*row.phase_execution_id, name(row.kind), 0, name(row.status));
     }
-    std::map<support::MemoryRunbooks::CountKey, std::int64_t> counted;
+    std::map<store::memory::CountKey, std::int64_t> counted;
     for (const auto& [key, count] : machine.rows.counts)
       if (count.n != 0) counted[key] = count.n;
     RC_ASSERT(counted == expected);

@@ -28,8 +28,8 @@ class NewVersion : public testing::Test {
     machine_.work();
     ASSERT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=pending");
   }
-  Runbook& version(std::int32_t n) {
-    for (auto& [id, row] : machine_.rows.runbooks)
+  const Runbook& version(std::int32_t n) {
+    for (const auto& [id, row] : machine_.rows.runbooks)
       if (row.version == n) return row;
     throw std::runtime_error("there is no such version");
   }
@@ -72,7 +72,7 @@ TEST_F(NewVersion, leaves_out_what_is_overdue_when_told_to_ignore_it) {
 TEST_F(NewVersion, ignores_what_is_overdue_once) {
   given(book());
   machine_.publish(book("", "description: second"), "ignore");
-  version(2).ignore_overdue_applied = true;
+  machine_.rows.runbooks.change(version(2).id, [](Runbook& row) { row.ignore_overdue_applied = true; });
   machine_.settle();
   EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=dispatched late.v2=pending");
 }
