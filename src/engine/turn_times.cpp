@@ -13,12 +13,13 @@ std::string in_ms(TurnTimes::Clock::duration span) {
 
 std::string TurnTimes::described(const Item& item) {
   static constexpr std::array<std::string_view, std::variant_size_v<Command>> names{
-      "SubmitJob",   "AwaitJob",        "ChangeJob",     "DecideApproval", "ReplayTask",   "ExplainJob",
-      "ListWorkers", "PublishWorkflow", "Poll",          "ReportResult",   "Heartbeat",    "TaskNote",
-      "ReturnTasks", "PublishRunbook",  "ChangeRunbook", "NoteSync",       "OpenBatch",    "AddMembers",
-      "StartBatch",  "RefreshMembers",  "RemoveMembers", "SyncData",       "RetryMembers", "ChangeBatch",
-      "ChangeStep",  "RunbookEvent",    "AdoptPhases",   "SubmitCalls",    "RepeatCall",   "ChangeCall",
-      "StartCalls",  "EndCalls"};
+      "SubmitJob",    "AwaitJob",        "ChangeJob",     "DecideApproval", "ReplayTask",   "ExplainJob",
+      "ListWorkers",  "PublishWorkflow", "Poll",          "ReportResult",   "Heartbeat",    "TaskNote",
+      "ReturnTasks",  "PublishRunbook",  "ChangeRunbook", "NoteSync",       "OpenBatch",    "AddMembers",
+      "StartBatch",   "RefreshMembers",  "RemoveMembers", "SyncData",       "RetryMembers", "ChangeBatch",
+      "ChangeStep",   "RunbookEvent",    "AdoptPhases",   "AdoptJobs",      "SubmitCalls",  "RepeatCall",
+      "ChangeCall",   "StartCalls",      "EndCalls",      "RebuildCalls"};
+  static_assert(!names.back().empty());
   std::string text(names[item.command.index()]);
   std::visit(
       [&](const auto& c) {

@@ -25,7 +25,7 @@ class FeedWatch {
   struct Commit {
     std::set<std::string> subjects;               // "job 7": those that changed
     std::map<std::string, std::string> statuses;  // of those whose row was written
-    std::size_t events = 0;                       // of jobs
+    std::size_t events = 0;                       // of jobs and calls
   };
   static Commit read(const CommitRecord& record);
   void check(const CommitRecord& record, std::int64_t durable_then);

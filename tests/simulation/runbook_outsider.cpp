@@ -189,6 +189,7 @@ void Outsider::leave_out(StepExecution& row) {
   const bool polling = row.is_poll_step && side_.random().chance(0.5);
   row.status = polling ? StepStatus::polling : StepStatus::dispatched;
   row.job_id = "theirs-" + std::to_string(row.id);
+  side_.watch().given_out_by_another(row.id);
   row.dispatched_at = side_.now() - side_.within(0min, 2h);
   if (polling && side_.random().chance(0.5)) row.poll_started_at = row.last_polled_at = row.dispatched_at;
   if (!row.params_json) row.params_json = Json{"{}"};
@@ -202,8 +203,9 @@ void Outsider::leave_out(StepExecution& row) {
 // Steps of a phase that it has resolved itself; some of them, for the others are for the orchestrator.
 void Outsider::new_steps(const PhaseExecution& phase) {
   auto& db = side_.rows();
-  const bool left = side_.random().chance(0.5);
   const Batch& batch = db.batches.at(phase.batch_id);
+  // The other orchestrator keeps the rules: nothing runs before the batch is active, and who is late is not hurried.
+  const bool left = side_.random().chance(0.5) && batch.status == BatchStatus::active;
   for (const auto& [id, book] : db.runbooks) {
     if (book.name != db.runbooks.at(batch.runbook_id).name || book.version != phase.runbook_version) continue;
     const Phase* of = side_.parsed(book.yaml_content)->phase(phase.phase_name);
@@ -227,7 +229,7 @@ void Outsider::new_steps(const PhaseExecution& phase) {
           row.function_name = step.function.contains('{') ? "Work" : step.function;
           row.params_json = Json{"{\"Key\":" + quoted(member.member_key) + "}"};
         }
-        if (i == 0 && left) leave_out(row);
+        if (i == 0 && left && !member.catching_up) leave_out(row);
         db.steps.insert(row);
       }
     }

@@ -26,6 +26,8 @@ class RunbookWatch {
   void given_back(const std::string& job_id, const std::string& lease);
   // Another program has written rows of this batch: what it made of them is not ours to answer for.
   void interfered(std::int64_t batch_id) { interfered_.insert(batch_id); }
+  // Another orchestrator has given this step out.
+  void given_out_by_another(std::int64_t step_id) { given_out_by_another_.insert(step_id); }
 
   void before_commit(const runbook::Writes& writes);
   void committed(const runbook::Writes& writes);
@@ -112,6 +114,7 @@ class RunbookWatch {
   std::set<std::int64_t> handled_;     // … or to skip or cancel a step
   std::set<std::int64_t> advanced_;    // … or to begin a phase
   std::set<std::int64_t> interfered_;  // see interfered()
+  std::set<std::int64_t> given_out_by_another_;
   std::set<std::pair<std::string, std::string>> handed_out_;
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;
   std::map<std::string, int> accepted_;  // by job id

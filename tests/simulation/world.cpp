@@ -283,6 +283,7 @@ void World::tell_engine(Command command, std::function<void(Reply)> on_reply) {
 void World::set_clock(Duration by) {
   if (calm_ || has_.runbooks) return;
   clock_.set_by += by;
+  clock_.was_set = true;
   scheduled_.reset();  // the engine looks at the new time
   schedule_engine();
 }

@@ -31,6 +31,7 @@ struct EngineDies {};
 struct VirtualClock final : Clock {
   Time time = from_millis(1'800'000'000'000);  // of the world
   Duration set_by{};                           // the clock on the wall may be set
+  bool was_set = false;                        // … and has been, at least once
   [[nodiscard]] Time now() const override { return time + set_by; }
 };
 

@@ -21,7 +21,7 @@ std::unexpected<Error> unreadable(const Workflow& row) {
 
 Result<> WorkflowTransaction::load(std::span<const Item> items, std::span<const engine::Timer> timers) {
   TRY(load_named(items, timers));
-  find_others(items, timers);
+  find_least_debt(items, timers);
   TRY(load_neighbours(items, timers));
   return load_explained(items);
 }
@@ -263,16 +263,18 @@ void WorkflowTransaction::choose_chunks(std::span<const engine::Timer> timers) {
     }
 }
 
-// Whether anybody who is not in debt has something to do in this batch.
-void WorkflowTransaction::find_others(std::span<const Item> items, std::span<const engine::Timer> timers) {
+// Whoever has something to do in this batch and the smallest debt, mostly none, goes first.
+void WorkflowTransaction::find_least_debt(std::span<const Item> items, std::span<const engine::Timer> timers) {
   if (!kind_.shares_.has_debts()) return;
-  const auto owes = [&](const Tenant& tenant) { return kind_.shares_.debt(tenant) > 0; };
-  rows_.others =
-      !std::ranges::all_of(items, [&](const Item& item) { return owes(tenant_of(item)); }) ||
-      !std::ranges::all_of(timers, [&](const engine::Timer& timer) {
-        const auto* mine = std::get_if<workflow::Timer>(&timer);
-        return mine && owes(tenant_of(*mine));
-      });
+  std::optional<std::int64_t> least;
+  const auto look = [&](const Tenant& tenant) {
+    const std::int64_t debt = kind_.shares_.debt(tenant);
+    least = std::min(least.value_or(debt), debt);
+  };
+  for (const Item& item : items) look(tenant_of(item));
+  for (const engine::Timer& timer : timers)
+    if (const auto* mine = std::get_if<workflow::Timer>(&timer)) look(tenant_of(*mine));
+  rows_.least_debt = least.value_or(0);
 }
 
 // Whoever asks why a fan-out does not go on is told of some of its children.

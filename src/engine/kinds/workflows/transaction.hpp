@@ -77,7 +77,7 @@ class WorkflowTransaction final : public Transaction {
   void want_items(LoadRequest& request, workflow::Run& run, workflow::NodeIndex fan_out,
                   workflow::NodeIndex walker, std::int32_t from) const;
   void choose_chunks(std::span<const Timer> timers);
-  void find_others(std::span<const Item> items, std::span<const Timer> timers);
+  void find_least_debt(std::span<const Item> items, std::span<const Timer> timers);
   [[nodiscard]] static bool is_chunk(const workflow::Run& run, workflow::NodeRef ref);
 
   // ---- decide
@@ -106,8 +106,8 @@ class WorkflowTransaction final : public Transaction {
       rows_.missing.insert(not_loaded.job_id);
     }
   }
-  // A tenant pays for what its messages and timers cost. In debt, it evaluates nothing while others have something
-  // to do: what it would is put off.
+  // A tenant pays for what its messages and timers cost. In debt, it evaluates nothing while others with a smaller
+  // one have something to do: what it would is put off.
   template <class Decide>
   void charged(const Tenant& tenant, Decide&& decide) {
     std::int64_t& left = rows_.journal.steps_left;
@@ -120,7 +120,7 @@ class WorkflowTransaction final : public Transaction {
     kind_.shares_.charge(tenant, spent);
   }
   [[nodiscard]] bool has_to_wait(const Tenant& tenant) const {
-    return rows_.others && kind_.shares_.debt(tenant) > 0;
+    return kind_.shares_.debt(tenant) > rows_.least_debt;
   }
   [[nodiscard]] Tenant tenant_of(const Item& item);
   [[nodiscard]] Tenant tenant_of(const workflow::Timer& timer);
@@ -152,7 +152,7 @@ class WorkflowTransaction final : public Transaction {
     std::set<workflow::JobId> missing;
     std::set<workflow::Timer> chunks;  // the steps of large fan-outs that have their turn
     std::vector<workflow::Timer> timers;  // that were fired
-    bool others = false;                  // somebody who is not in debt has something to do
+    std::int64_t least_debt = 0;          // of those who have something to do
     std::size_t input_bytes = 0;          // of jobs that were submitted
     std::vector<workflow::Timer> timers_stray;
     std::vector<JobAnswer> answers;
