@@ -53,6 +53,7 @@ class TurnTest : public testing::Test {
     WriterOptions all;
     all.steps_max = 2'000;
     all.steps_share = 200;
+    all.policy.short_lease = 5s;
     return all;
   }
   void SetUp() override {
@@ -122,16 +123,16 @@ TEST_F(TurnTest, AResultThatCameAfterTheTimeoutDoesNot) {
   EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed);
 }
 
-// The timer was set for the first lease, and fires in the middle of the second.
+// The timer was set for the first lease, and fires in the middle of the second; meanwhile the timeout has passed.
 TEST_F(TurnTest, ARenewedLeaseIsJudgedAsOfTheOldestMessageToo) {
   run({job(1, "small", "plain", 3)});
   Poll asks = poll("small");
   asks.heartbeats = true;
   const auto given = run({asks});
   const Handout task = std::get<PollReply>(given.front()->reply.value()).jobs.at(0);
-  clock_.time += 15s;
+  clock_.time += 4s;
   run({Heartbeat{.tenant = workflow::Tenant{"small"}, .worker = "w", .tasks = {{task.task_id, task.lease}}}});
-  const Time received = clock_.time + 4s;  // of the 20 of the timeout
+  const Time received = clock_.time + 4s;  // the second lease ends a second later
   clock_.time += 60s;
   const auto answer = run({result(task, "small")}, received);
   EXPECT_TRUE(std::holds_alternative<ResultReply>(answer.front()->reply.value()));
