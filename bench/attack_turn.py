@@ -125,7 +125,7 @@ def main() -> None:
         print(f"requests: {len(times)}, p50 {percentile(times, .5)}, p99 {percentile(times, .99)}, max {percentile(times, 1)}")
         print(f"jobs: {len(jobs)}, p50 {percentile(jobs, .5)}, p99 {percentile(jobs, .99)}, max {percentile(jobs, 1)}")
         print(f"results: {counts['accepted']} accepted, {counts['refused']} refused")
-        _, failed = small.ask("GET", "/api/v1/jobs?status=FAILED")
+        _, failed = Tenant(server.url, tokens["small"]).ask("GET", "/api/v1/jobs?status=FAILED")
         print(f"failed jobs: {len(failed.get('jobs', failed.get('items', [])))}")
         boss = Tenant(server.url, tokens["greedy"])
         _, node = boss.ask("GET", f"/api/v1/jobs/{job_id}/nodes/split")
