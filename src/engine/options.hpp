@@ -10,10 +10,12 @@
 #include "core/workflow/machine/machine.hpp"
 #include "ports/call_commands.hpp"
 #include "ports/feed.hpp"
+#include "ports/subject.hpp"
 
 namespace baton::engine {
 
 struct WriterOptions {
+  Partition partition;
   workflow::Policy policy;
   runbook::Policy runbooks;
   std::size_t timers_max = 1'000;     // due timers taken into one batch

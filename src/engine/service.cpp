@@ -98,6 +98,7 @@ std::size_t size_of(const Command& command) {
 
 WriterOptions writer_options(const Options& o, const Hooks& hooks) {
   WriterOptions options;
+  options.partition = o.partition;
   options.feed = o.feed;
   options.policy.builtin = o.builtin;
   options.policy.short_lease = o.short_lease;

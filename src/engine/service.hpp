@@ -22,6 +22,7 @@
 namespace baton::engine {
 
 struct Options {
+  Partition partition;
   Feed* feed = nullptr;  // is told what each commit changed; must outlive the service
   std::size_t inbox_max = 16'384;                        // commands waiting; one more is refused
   std::size_t inbox_bytes_max = std::size_t{256} << 20;  // and what they carry

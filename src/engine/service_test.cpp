@@ -44,7 +44,7 @@ class GatedStore final : public Store {
   explicit GatedStore(store::MemoryDatabase& database, std::shared_future<void> gate)
       : store_(database), gate_(std::move(gate)) {}
   std::promise<void> at_gate;
-  Result<WriterState> open() override { return store_.open(); }
+  Result<WriterState> open(Partition partition) override { return store_.open(partition); }
   Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return store_.load(needs); }
   Result<call::Loaded> load(const call::LoadRequest& request) override { return store_.load(request); }

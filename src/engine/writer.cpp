@@ -36,7 +36,7 @@ Writer::~Writer() = default;
 // ---- opening
 
 Result<> Writer::open() {
-  auto state = store_.open();
+  auto state = store_.open(options_.partition);
   if (!state) {
     if (state.error().code == Code::fenced) fatal_ = state.error();
     return std::unexpected(state.error());

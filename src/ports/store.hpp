@@ -2,6 +2,7 @@
 //
 // The contract (tests/contract/store runs it on every adapter):
 //  * commit applies a whole write set or nothing, and answers only after it is durable;
+//  * a writer has one partition, which has its own term and its own commit numbers;
 //  * each commit carries the next commit number and checks the writer's term in the same transaction: a
 //  writer whose term was taken by
 //    another gets Code::fenced and has changed nothing;
@@ -21,6 +22,7 @@
 #include "core/call/rows.hpp"
 #include "core/runbook/machine/store_needs.hpp"
 #include "core/workflow/machine/rows.hpp"
+#include "ports/subject.hpp"
 
 namespace baton {
 
@@ -106,10 +108,11 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // (Re)connects, migrates the schema, takes the writer's term. Every call takes a new term, so a former
-  // writer is fenced. While another writer is alive it is refused with Code::conflict; one that has been open
-  // before and finds that another writer came in between gets Code::fenced.
-  [[nodiscard]] virtual Result<WriterState> open() = 0;
+  // (Re)connects, migrates the schema, takes the term of the partition, the same in each call. Every call takes
+  // a new term, so a former writer is fenced. While another writer of the partition is alive it is refused with
+  // Code::conflict; one that has been open before and finds that another writer came in between gets
+  // Code::fenced.
+  [[nodiscard]] virtual Result<WriterState> open(Partition partition) = 0;
 
   [[nodiscard]] virtual Result<Loaded> load(const LoadRequest& request) = 0;
 

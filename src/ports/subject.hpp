@@ -1,5 +1,5 @@
 // What something is about: the key under which commands are routed, waits are kept and changes are told. A
-// subject belongs to one partition, and a partition has one writer.
+// subject belongs to one partition, and a partition has one writer, with its own term and commit numbers.
 #pragma once
 
 #include <compare>
@@ -14,6 +14,12 @@ struct Subject {
   Type type = Type::none;
   std::string id;
   friend auto operator<=>(const Subject&, const Subject&) = default;
+};
+
+// Which one it is, whoever wires the parts together says.
+struct Partition {
+  std::int32_t number = 0;
+  friend auto operator<=>(const Partition&, const Partition&) = default;
 };
 
 struct HashSubject {

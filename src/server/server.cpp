@@ -22,6 +22,7 @@
 #include "scheduler/scheduler.hpp"
 #include "server/data_sources.hpp"
 #include "server/definition_files.hpp"
+#include "server/partition.hpp"
 #include "server/system_clock.hpp"
 #include "store/open.hpp"
 #include "worker/builtin.hpp"
@@ -120,6 +121,7 @@ Result<> Server::State::start_engine() {
   TRY(make_directory_of(config.store));
   TRY_ASSIGN(auto store, store::make_store(config.store));
   engine::Options options;
+  options.partition = only_partition;
   options.feed = &feed;
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;

@@ -25,7 +25,6 @@ CREATE TABLE writer_state (
   last_commit {bigint} NOT NULL,
   owner {text} NOT NULL
 ) {clustered};
-INSERT INTO writer_state(partition, term, last_commit, owner) VALUES (0, 0, 0, '');
 
 CREATE TABLE dag_workflows (
   tenant {text} NOT NULL,

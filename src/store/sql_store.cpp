@@ -52,12 +52,15 @@ struct Statements {
                " FROM dag_timers WHERE due<=?1 ORDER BY due,job_id,node_id LIMIT ?2",
            {Type::integer, Type::integer}};
     next_due = {"SELECT due FROM dag_timers ORDER BY due,job_id,node_id LIMIT 1", {}};
+    make_partition = {
+        "INSERT INTO writer_state(partition,term,last_commit,owner) VALUES(?1,0,0,'') ON CONFLICT DO NOTHING",
+        {Type::integer}};
     take_term = {
-        "UPDATE writer_state SET term=term+1,owner=?1 WHERE partition=0 AND (owner=?1 OR ?2=1) RETURNING "
+        "UPDATE writer_state SET term=term+1,owner=?2 WHERE partition=?1 AND (owner=?2 OR ?3=1) RETURNING "
         "term,last_commit",
-        {Type::text, Type::integer}};
-    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?1 WHERE partition=0 AND term=?2", "1"),
-                    {Type::integer, Type::integer},
+        {Type::integer, Type::text, Type::integer}};
+    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2 WHERE partition=?1 AND term=?3", "1"),
+                    {Type::integer, Type::integer, Type::integer},
                     false,
                     true};
   }
@@ -69,7 +72,7 @@ struct Statements {
   Statement workflow_insert, workflow_select;
   Statement key_insert, key_select;
   Statement tag_insert, log_insert;
-  Statement latest_workflow, waiting, running_builtin, due, next_due, take_term, count_commit;
+  Statement latest_workflow, waiting, running_builtin, due, next_due, make_partition, take_term, count_commit;
 };
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
@@ -154,22 +157,22 @@ class SqlStore final : public Store {
   SqlStore(Dialect dialect, Connect connect)
       : dialect_(dialect), connect_(std::move(connect)), sql_(dialect), runbooks_(dialect), calls_(dialect) {}
 
-  Result<WriterState> open() override {
+  Result<WriterState> open(Partition partition) override {
     connection_.reset();
+    partition_ = partition.number;
     TRY_ASSIGN(auto connection, connect_());
     if (dialect_ == Dialect::postgres) TRY(lock(*connection));
     TRY(migrate(*connection, dialect_));
     WriterState state;
     const bool first = term_ == 0;
-    const Call call{&sql_.take_term,
-                    1,
-                    constant({encode(owner_), std::int64_t{first}}),
-                    [&](const RowView& row) -> Result<> {
-                      state = {row.integer(0), row.integer(1)};
-                      return {};
-                    },
-                    {}};
-    if (auto taken = connection->run({&call, 1}, Mode::write); !taken) {
+    const auto take = [&](const RowView& row) -> Result<> {
+      state = {row.integer(0), row.integer(1)};
+      return {};
+    };
+    std::vector<Call> calls;
+    if (first) calls.push_back({&sql_.make_partition, 1, constant({partition_}), {}, {}});
+    calls.push_back({&sql_.take_term, 1, constant({partition_, encode(owner_), std::int64_t{first}}), take, {}});
+    if (auto taken = connection->run(calls, Mode::write); !taken) {
       // Whether the term was taken does not matter to a caller who does not have it; a row that is locked for
       // the moment is no other writer.
       const bool passing = taken.error().code == Code::unknown || taken.error().code == Code::conflict;
@@ -177,8 +180,7 @@ class SqlStore final : public Store {
     }
     // Who has written before and finds another's name must not go on with what he believed: the other may
     // have changed it.
-    if (state.term == 0 && !first) return fail(Code::fenced, "another writer has taken over");
-    if (state.term == 0) return fail(Code::invalid, "table writer_state has lost its row");
+    if (state.term == 0) return fail(Code::fenced, "another writer has taken over");
     // While a commit waits for a row that another program has locked, nothing else is committed.
     if (dialect_ == Dialect::postgres) TRY(connection->script("SET lock_timeout = '2s'"));
     term_ = state.term;
@@ -363,7 +365,7 @@ class SqlStore final : public Store {
     std::vector<Call> calls;
     calls.push_back({&sql_.count_commit,
                      1,
-                     constant({commit_number, term_}),
+                     constant({partition_, commit_number, term_}),
                      {},
                      {Code::fenced, "another writer has taken over"}});
     add_write(calls, sql_.job_insert, writes.jobs_new, Columns::all);
@@ -387,12 +389,13 @@ class SqlStore final : public Store {
   // PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
   // time between the death of a connection and its owner's noticing.
   Result<> lock(Connection& connection) {
-    const Statement try_lock{"SELECT pg_try_advisory_lock(7021952)::int", {}};  // the number is ours alone
-    const Statement whose{"SELECT owner FROM writer_state WHERE partition=0", {}};
+    // This number and those behind it, one for each partition, are ours alone.
+    const Statement try_lock{"SELECT pg_try_advisory_lock(7021952+?1)::int", {Type::integer}};
+    const Statement whose{"SELECT owner FROM writer_state WHERE partition=?1", {Type::integer}};
     bool taken = false;
     const Call call{&try_lock,
                     1,
-                    {},
+                    constant({partition_}),
                     [&](const RowView& row) -> Result<> { return taken = row.integer(0) == 1, Result<>{}; },
                     {}};
     // The backend of a server that was killed may still be busy, and lets go when it notices.
@@ -406,7 +409,7 @@ class SqlStore final : public Store {
     // One's own old connection may hold it for a while yet; another's name says that it is over.
     std::string owner;
     const Call ask{
-        &whose, 1, {}, [&](const RowView& row) -> Result<> { return owner = row.text(0), Result<>{}; }, {}};
+        &whose, 1, constant({partition_}), [&](const RowView& row) -> Result<> { return owner = row.text(0), Result<>{}; }, {}};
     if (term_ != 0) TRY(connection.run({&ask, 1}, Mode::read));
     if (term_ != 0 && owner != owner_) return fail(Code::fenced, "another writer has taken over");
     return fail(Code::conflict, "another baton server is writing to this PostgreSQL database");
@@ -447,6 +450,7 @@ class SqlStore final : public Store {
   SqlCalls calls_;
   std::unique_ptr<Connection> connection_;  // none: open() is needed
   const std::string owner_ = random_name();
+  std::int64_t partition_ = 0;
   std::int64_t term_ = 0;
 };
 

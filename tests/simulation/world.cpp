@@ -19,7 +19,7 @@ class World::FaultyStore final : public Store {
  public:
   explicit FaultyStore(World& world) : world_(world), store_(world.database_) {}
 
-  Result<WriterState> open() override { return store_.open(); }
+  Result<WriterState> open(Partition partition) override { return store_.open(partition); }
   Result<Loaded> load(const LoadRequest& request) override {
     if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
       return fail(Code::unavailable, "the store is away");

@@ -7,6 +7,7 @@
 #include "cli/bench/wire.hpp"
 #include "core/workflow/machine/machine.hpp"
 #include "ports/store.hpp"
+#include "server/partition.hpp"
 #include "server/system_clock.hpp"
 #include "store/open.hpp"
 
@@ -48,7 +49,7 @@ class Writer {
       : store_(std::move(store)), definition_(std::move(definition)) {}
 
   Result<> open() {
-    TRY_ASSIGN(const WriterState state, store_->open());
+    TRY_ASSIGN(const WriterState state, store_->open(server::only_partition));
     commit_ = state.last_commit;
     return {};
   }

@@ -9,6 +9,7 @@
 #include "core/call/call.hpp"
 #include "ports/reads.hpp"
 #include "server/config.hpp"
+#include "server/partition.hpp"
 #include "store/open.hpp"
 
 namespace baton::cli {
@@ -70,7 +71,7 @@ class Rebuilder {
  public:
   [[nodiscard]] Result<> open(const std::string& url) {
     TRY_ASSIGN(store_, store::make_store(url));
-    TRY_ASSIGN(const auto state, store_->open());
+    TRY_ASSIGN(const auto state, store_->open(server::only_partition));
     last_commit_ = state.last_commit;
     return {};
   }

@@ -18,6 +18,7 @@
 #include "engine/service.hpp"
 #include "ports/ask.hpp"
 #include "server/definition_files.hpp"
+#include "server/partition.hpp"
 #include "server/system_clock.hpp"
 #include "store/memory/reads.hpp"
 #include "store/memory/store.hpp"
@@ -87,7 +88,7 @@ class Session {
 
 Result<> Session::open() {
   engine_ = std::make_unique<engine::Service>(std::make_unique<store::MemoryStore>(database_), clock_,
-                                              engine::Options{}, metrics_);
+                                              engine::Options{.partition = server::only_partition}, metrics_);
   TRY(engine_->start());
   builtin_ = std::make_unique<worker::Builtin>(*engine_, clock_);
   builtin_->start();

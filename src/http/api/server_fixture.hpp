@@ -157,7 +157,7 @@ class ServerTest : public ::testing::Test {
   ServerTest() {
     options_.access = Access::open;
     options_.data_sources = &sources_;
-    EXPECT_TRUE(store_.open());
+    EXPECT_TRUE(store_.open({}));
     options_.feed = &feed_;
   }
   ~ServerTest() override { stop(); }

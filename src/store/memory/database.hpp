@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <shared_mutex>
 
 #include "store/memory/call_tables.hpp"
@@ -17,10 +18,13 @@ struct Database : WorkflowTables, CallTables {
   RunbookTables runbooks;
 
   // As writer_state has it.
-  std::int64_t term = 0;
-  std::int64_t last_commit = 0;
-  int owner = 0;   // the store that took the term
-  int holder = 0;  // the store that has the writer's lock, as long as it lives; 0: none
+  struct WriterRow {
+    std::int64_t term = 0;
+    std::int64_t last_commit = 0;
+    int owner = 0;   // the store that took the term
+    int holder = 0;  // the store that has the writer's lock, as long as it lives; 0: none
+  };
+  std::map<Partition, WriterRow> writers;
   int stores = 0;  // that there ever were
 
   mutable std::shared_mutex mutex;

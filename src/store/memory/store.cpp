@@ -45,21 +45,22 @@ MemoryStore::MemoryStore(MemoryDatabase& database)
 
 MemoryStore::~MemoryStore() {
   const Writing lock(database_.mutex);
-  if (database_.holder == name_) database_.holder = 0;
+  if (row_ != nullptr && row_->holder == name_) row_->holder = 0;
 }
 
-Result<WriterState> MemoryStore::open() {
+Result<WriterState> MemoryStore::open(Partition partition) {
   const Writing lock(database_.mutex);
   open_ = false;
-  if (database_.holder != 0 && database_.holder != name_)
+  row_ = &database_.writers[partition];
+  if (row_->holder != 0 && row_->holder != name_)
     return fail(Code::conflict, "another baton server is writing to this database");
-  database_.holder = name_;
+  row_->holder = name_;
   // A writer that was open before and finds another's name must not go on with what it believed.
-  if (term_ != 0 && database_.owner != name_) return fail(Code::fenced, "another writer has taken over");
-  database_.owner = name_;
-  term_ = ++database_.term;
+  if (term_ != 0 && row_->owner != name_) return fail(Code::fenced, "another writer has taken over");
+  row_->owner = name_;
+  term_ = ++row_->term;
   open_ = true;
-  return WriterState{term_, database_.last_commit};
+  return WriterState{term_, row_->last_commit};
 }
 
 Result<Loaded> MemoryStore::load(const LoadRequest& request) {
@@ -180,12 +181,12 @@ Result<std::optional<Time>> MemoryStore::next_timer() {
 Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number) {
   if (!open_) return not_open();
   const Writing lock(database_.mutex);
-  if (term_ != database_.term) {
+  if (term_ != row_->term) {
     open_ = false;
     return fail(Code::fenced, "another writer has taken over");
   }
   TRY(memory::write(database_, writes));
-  database_.last_commit = commit_number;
+  row_->last_commit = commit_number;
   return {};
 }
 

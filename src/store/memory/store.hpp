@@ -13,7 +13,7 @@ class MemoryStore : public Store {
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
-  Result<WriterState> open() override;
+  Result<WriterState> open(Partition partition) override;
   Result<Loaded> load(const LoadRequest& request) override;
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override;
   Result<call::Loaded> load(const call::LoadRequest& request) override;
@@ -31,6 +31,7 @@ class MemoryStore : public Store {
  private:
   MemoryDatabase& database_;
   const int name_;
+  memory::Database::WriterRow* row_ = nullptr;  // of its partition
   std::int64_t term_ = 0;
   bool open_ = false;
 };

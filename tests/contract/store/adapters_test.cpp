@@ -24,7 +24,7 @@ TEST(Urls, ThatNobodyUnderstandsAreRefusedWithoutTheirSecrets) {
   EXPECT_FALSE(refused.error().message.contains("secret"));
   EXPECT_FALSE(store::make_store("sqlite:"));
   EXPECT_FALSE(store::make_store("sqlite::memory:"));
-  const auto away = store::make_store("postgres://u:secret@127.0.0.1:1/db").value()->open();
+  const auto away = store::make_store("postgres://u:secret@127.0.0.1:1/db").value()->open(partition);
   ASSERT_FALSE(away);
   EXPECT_EQ(away.error().code, Code::unavailable);
   EXPECT_TRUE(away.error().message.starts_with("cannot open the PostgreSQL database"))
@@ -36,7 +36,7 @@ TEST(Sqlite, MakesItsDirectoryAndKeepsTheFilePrivate) {
   Database database(Kind::sqlite);
   const std::string path = std::filesystem::path(database.path()).parent_path() / "a" / "b" / "c.db";
   auto store = store::make_store("sqlite:" + path).value();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   ASSERT_TRUE(store->commit({}, 1));
   for (const std::string& file : {path, path + "-wal", path + ".lock"}) {
     struct stat status{};
@@ -49,7 +49,7 @@ TEST(Sqlite, SaysWhichFileItCannotOpen) {
   Database database(Kind::sqlite);
   std::ofstream(database.path())
       << "This is no database, and is long enough to be seen as none, whatever comes next.";
-  const auto opened = database.store()->open();
+  const auto opened = database.store()->open(partition);
   ASSERT_FALSE(opened);
   EXPECT_TRUE(opened.error().message.starts_with("cannot open the SQLite database " + database.path()))
       << opened.error().message;
@@ -60,7 +60,7 @@ TEST(Sqlite, SaysWhichFileItCannotOpen) {
 
 TEST(Sqlite, AFullDiskChangesNothingAndTheWriterGoesOn) {
   Database database(Kind::sqlite);
-  ASSERT_TRUE(database.store()->open());
+  ASSERT_TRUE(database.store()->open(partition));
   store::Connection* inside = nullptr;
   auto store =
       store::make_sql_store(store::Dialect::sqlite, [&]() -> Result<std::unique_ptr<store::Connection>> {
@@ -68,7 +68,7 @@ TEST(Sqlite, AFullDiskChangesNothingAndTheWriterGoesOn) {
         inside = connection->get();
         return connection;
       });
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   ASSERT_TRUE(inside->script("PRAGMA max_page_count=100"));
   WriteSet w;
   w.jobs_new = {job(1), job(2)};
@@ -84,7 +84,7 @@ TEST(Sqlite, AFullDiskChangesNothingAndTheWriterGoesOn) {
 TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
   Database database(Kind::sqlite);
   auto store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
   ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
   const auto done = store->commit({}, 1);
@@ -96,7 +96,7 @@ TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
 
 TEST(Sqlite, ReadersCannotWrite) {
   Database database(Kind::sqlite);
-  ASSERT_TRUE(database.store()->open());
+  ASSERT_TRUE(database.store()->open(partition));
   auto reader = store::sqlite::connect(database.path(), store::sqlite::Access::reader).value();
   EXPECT_FALSE(reader->script("UPDATE writer_state SET term=0"));
 }
@@ -120,7 +120,7 @@ std::string plan(const std::string& path, const store::Statement& statement) {
 
 TEST(Sqlite, ListsUseAnIndexAndNeverSort) {
   Database database(Kind::sqlite);
-  ASSERT_TRUE(database.store()->open());
+  ASSERT_TRUE(database.store()->open(partition));
   for (int mask = 0; mask < 16; ++mask) {
     JobFilter filter{.tenant = {"default"},
                      .status = JobStatus::failed,
@@ -142,7 +142,7 @@ TEST(Sqlite, ListsUseAnIndexAndNeverSort) {
 
 TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
   Database database(Kind::sqlite);
-  ASSERT_TRUE(database.store()->open());
+  ASSERT_TRUE(database.store()->open(partition));
   for (const char* sql :
        {"SELECT job_id,item_index,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant='t' AND "
         "queue='q'"
@@ -168,7 +168,7 @@ TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
 
 TEST(Postgres, ListsUseAnIndexAndNeverSort) {
   Database database(Kind::postgres);
-  ASSERT_TRUE(database.store()->open());
+  ASSERT_TRUE(database.store()->open(partition));
   auto connection = store::postgres::connect(database.url()).value();
   const store::Statement explain{
       "EXPLAIN SELECT job_id FROM dag_jobs WHERE tenant='t' AND status='FAILED' AND job_id<'x' ORDER BY "
@@ -195,7 +195,7 @@ class PostgresAway : public ::testing::Test {
 
 TEST_F(PostgresAway, ALostConnectionIsUnknownInACommitAndUnavailableElsewhere) {
   auto store = store::make_store(url).value();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   ASSERT_TRUE(store->commit({}, 1));
   auto reads = store::make_reads(url).value();
   server.crash();
@@ -203,10 +203,10 @@ TEST_F(PostgresAway, ALostConnectionIsUnknownInACommitAndUnavailableElsewhere) {
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, Code::unknown) << lost.error().message;
   EXPECT_EQ(store->commit({}, 2).error().code, Code::unavailable);
-  EXPECT_EQ(store->open().error().code, Code::unavailable);
+  EXPECT_EQ(store->open(partition).error().code, Code::unavailable);
   EXPECT_EQ(reads->tokens().error().code, Code::unavailable);
   server.start();
-  const auto state = store->open();
+  const auto state = store->open(partition);
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->last_commit, 1);
   EXPECT_TRUE(store->commit({}, 2));
@@ -214,7 +214,7 @@ TEST_F(PostgresAway, ALostConnectionIsUnknownInACommitAndUnavailableElsewhere) {
   server.restart();
   EXPECT_TRUE(reads->tokens());  // a reader finds its way back by itself
   EXPECT_EQ(store->load(for_jobs({job_id(1)})).error().code, Code::unavailable);
-  EXPECT_EQ(store->open()->last_commit, 2);
+  EXPECT_EQ(store->open(partition)->last_commit, 2);
   EXPECT_TRUE(store::make_reads(server.socket_url("away")));
 }
 
@@ -233,13 +233,13 @@ TEST(Postgres, ManyWhoMigrateAtOnceAllSucceed) {
     }
   }
   for (const auto& outcome : outcomes) EXPECT_TRUE(outcome) << outcome.error().message;
-  EXPECT_TRUE(database.store()->open());
+  EXPECT_TRUE(database.store()->open(partition));
 }
 
 TEST(Postgres, AStatementThatFailedOnceIsStillUsable) {
   Database database(Kind::postgres);
   auto store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   WriteSet w;
   w.jobs_changed = {job(1)};  // fails, before the statements behind it were prepared
   w.task_results_new = {task_result(1)};

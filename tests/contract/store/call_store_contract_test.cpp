@@ -10,7 +10,7 @@ using namespace call;
 
 class CallStoreContract : public testing::TestWithParam<Kind> {
  protected:
-  void SetUp() override { last_commit_ = store->open().value().last_commit; }
+  void SetUp() override { last_commit_ = store->open(partition).value().last_commit; }
 
   static CallKey key(int n, const std::string& tenant = "acme") {
     return {Tenant{tenant}, CallId{"0192f0c0-0000-7000-8000-" + std::to_string(100'000'000'000 + n)}};

@@ -65,7 +65,7 @@ void Database::execute(const std::string& sql) const {
 
 void Database::take_term() {
   if (kind_ == Kind::memory)
-    ++memory_.term, memory_.owner = -1;
+    ++memory_.writers.at(partition).term, memory_.writers.at(partition).owner = -1;
   else
     execute("UPDATE writer_state SET term=term+1, owner='another'");
 }

@@ -18,6 +18,8 @@ enum class Kind { memory, sqlite, postgres };
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info);
 
+inline constexpr Partition partition{0};
+
 // Each test has a database of its own.
 class Database {
  public:

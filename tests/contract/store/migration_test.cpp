@@ -32,7 +32,7 @@ class Migration : public ::testing::TestWithParam<std::tuple<Kind, int>> {
 
   void open() {
     store = database.store();
-    const auto state = store->open();
+    const auto state = store->open(partition);
     ASSERT_TRUE(state) << state.error().message;
     EXPECT_EQ(state->last_commit, 41);
     EXPECT_EQ(state->term, 4);
@@ -181,7 +181,7 @@ TEST_P(Migration, IsDoneOnceAndANewDatabaseEndsWithTheSameTables) {
   open();
   store.reset();
   store = database.store();
-  EXPECT_EQ(store->open()->last_commit, 41);
+  EXPECT_EQ(store->open(partition)->last_commit, 41);
   WriteSet w;
   w.jobs_new = {job(1)};
   w.nodes_new = {node(1, "a"), child(1, "split", 3)};
@@ -252,7 +252,7 @@ INSERT INTO runbook_waves_v1(_member_key, "A", _is_current) VALUES ('a', '1', {t
 )sql";
     database.execute(store::in_dialect(sql, dialect));
     store = database.store();
-    const auto state = store->open();
+    const auto state = store->open(partition);
     ASSERT_TRUE(state) << state.error().message;
   }
 

@@ -37,7 +37,7 @@ std::vector<std::string> lines(store::Connection& connection, const store::State
 
 TEST(SqlitePlans, NothingIsReadFromEndToEnd) {
   Database database(Kind::sqlite);
-  ASSERT_TRUE(database.store()->open());
+  ASSERT_TRUE(database.store()->open(partition));
   auto connection = store::sqlite::connect(database.path(), store::sqlite::Access::reader).value();
   // Indexes that hold only what is looked for, the first timer, and lists that were made before.
   const char* const whole[] = {"USING INDEX phase_executions_untimed",
@@ -62,7 +62,7 @@ TEST(SqlitePlans, NothingIsReadFromEndToEnd) {
 // PostgreSQL shows the plan that it keeps for all parameters only for a statement that is prepared.
 TEST(PostgresPlans, NothingIsReadFromEndToEndEvenBeforeThereAreStatistics) {
   Database database(Kind::postgres);
-  ASSERT_TRUE(database.store()->open());
+  ASSERT_TRUE(database.store()->open(partition));
   auto connection = store::postgres::connect(database.url()).value();
   for (const store::Statement& statement : statements(store::Dialect::postgres)) {
     std::string types, values, sql = statement.sql;

@@ -13,7 +13,7 @@ class ReadsContract : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     store = database.store();
-    ASSERT_TRUE(store->open());
+    ASSERT_TRUE(store->open(partition));
     auto made = database.reads();
     ASSERT_TRUE(made) << made.error().message;
     reads = std::move(*made);
@@ -379,14 +379,14 @@ TEST_P(SchemaContract, TokenAdministrationMigratesAFreshDatabaseAndReadersRefuse
   ASSERT_TRUE(admin) << admin.error().message;
   EXPECT_TRUE((*admin)->add({"t", "hash", "", Role::viewer, {}, at(1), {}}));
   EXPECT_TRUE(store::make_reads(fresh.url()));
-  EXPECT_TRUE(fresh.store()->open());
+  EXPECT_TRUE(fresh.store()->open(partition));
 }
 
 TEST_P(SchemaContract, ANewerDatabaseIsRefusedByAll) {
   store.reset();
   database.execute(
       "INSERT INTO schema_migrations(version, applied_at) VALUES (9999, '2026-01-01T00:00:00.000Z')");
-  const auto opened = database.store()->open();
+  const auto opened = database.store()->open(partition);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::invalid);
   EXPECT_TRUE(opened.error().message.contains("9999")) << opened.error().message;

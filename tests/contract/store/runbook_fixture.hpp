@@ -9,7 +9,7 @@ class RunbookStoreContract : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     store = database.store();
-    const auto state = store->open();
+    const auto state = store->open(partition);
     ASSERT_TRUE(state) << state.error().message;
   }
 

@@ -337,7 +337,7 @@ TEST_P(RunbookOthers, IdsAreReservedAtOnceByManyPrograms) {
 TEST(PostgresRunbooks, ARowThatAnotherProgramHoldsIsAConflictInAShortWhileAndTheStoreGoesOn) {
   Database database(Kind::postgres);
   auto store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   WriteSet w;
   w.runbooks.members_new = {member_row(1), member_row(2)};
   ASSERT_TRUE(store->commit(w, 1));
@@ -362,7 +362,7 @@ TEST(PostgresRunbooks, ARowThatAnotherProgramHoldsIsAConflictInAShortWhileAndThe
 TEST(PostgresRunbooks, ADeadlockWithAnotherProgramIsAConflictOrTheOthersProblem) {
   Database database(Kind::postgres);
   auto store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   WriteSet w;
   w.runbooks.batches_new = {batch_row(1)};
   w.runbooks.members_new = {member_row(1)};
@@ -388,7 +388,7 @@ TEST(PostgresRunbooks, ADeadlockWithAnotherProgramIsAConflictOrTheOthersProblem)
 TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {
   Database database(Kind::sqlite);
   auto store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   database.execute("INSERT INTO batches(id,runbook_id) VALUES (70,1); DELETE FROM sqlite_sequence");
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).value(), (Ids{71, 72}));
 }
@@ -396,7 +396,7 @@ TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {
 TEST(SqliteRunbooks, WhileAnotherProgramWritesIdsAndDataAreUnavailableAndNothingIsLost) {
   Database database(Kind::sqlite);
   auto store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
   ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).error().code, Code::unavailable);

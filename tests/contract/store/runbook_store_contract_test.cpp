@@ -335,7 +335,7 @@ TEST_P(RunbookStoreContract, ReservedIdsGrowAndAreGivenOnceAlsoOverARestart) {
   reserve(runbook::Table::step_executions, 1);
   store.reset();
   store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   reserve(runbook::Table::step_executions, 3);
   EXPECT_TRUE(std::ranges::is_sorted(all));
   EXPECT_EQ(std::ranges::adjacent_find(all), all.end());

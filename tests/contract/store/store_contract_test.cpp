@@ -15,7 +15,7 @@ class StoreContract : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     store = database.store();
-    const auto state = store->open();
+    const auto state = store->open(partition);
     ASSERT_TRUE(state) << state.error().message;
     first = *state;
   }
@@ -344,14 +344,14 @@ TEST_P(StoreContract, ACommitThatFailsChangesNothing) {
   w = {};
   w.jobs_new = {job(2)};
   commit(w);  // the writer goes on with the same number
-  EXPECT_EQ(store->open()->last_commit, number);
+  EXPECT_EQ(store->open(partition)->last_commit, number);
 }
 
 TEST_P(StoreContract, AnEmptyWriteSetOnlyCountsTheCommit) {
   ASSERT_TRUE(WriteSet{}.empty());
   commit({});
   commit({});
-  EXPECT_EQ(store->open()->last_commit, 2);
+  EXPECT_EQ(store->open(partition)->last_commit, 2);
 }
 
 TEST_P(StoreContract, ReopeningTakesANewTermAndTellsTheLastCommit) {
@@ -359,7 +359,7 @@ TEST_P(StoreContract, ReopeningTakesANewTermAndTellsTheLastCommit) {
   w.jobs_new = {job(1)};
   EXPECT_FALSE(w.empty());
   commit(w);
-  const auto again = store->open();
+  const auto again = store->open(partition);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_GT(again->term, first.term);
   EXPECT_EQ(again->last_commit, 1);
@@ -367,7 +367,7 @@ TEST_P(StoreContract, ReopeningTakesANewTermAndTellsTheLastCommit) {
   commit({});
   store.reset();
   store = database.store();
-  EXPECT_EQ(store->open()->last_commit, 2);
+  EXPECT_EQ(store->open(partition)->last_commit, 2);
   EXPECT_EQ(load(for_jobs({job_id(1)})).jobs.size(), 1u);
 }
 
@@ -378,16 +378,16 @@ TEST_P(StoreContract, AWriterWhoseTermWasTakenIsFencedAndHasChangedNothing) {
   const auto done = store->commit(w, 1);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::fenced);
-  EXPECT_EQ(store->open().error().code, Code::fenced);  // for good: what it believes may be wrong by now
+  EXPECT_EQ(store->open(partition).error().code, Code::fenced);  // for good: what it believes may be wrong by now
   store.reset();
   store = database.store();
-  ASSERT_TRUE(store->open());
+  ASSERT_TRUE(store->open(partition));
   EXPECT_TRUE(load(for_jobs({job_id(1)})).jobs.empty());
 }
 
 TEST_P(StoreContract, ASecondWriterIsRefusedWhileTheFirstIsAlive) {
   auto second = database.store();
-  const auto opened = second->open();
+  const auto opened = second->open(partition);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::conflict);
   const std::string who =
@@ -395,7 +395,41 @@ TEST_P(StoreContract, ASecondWriterIsRefusedWhileTheFirstIsAlive) {
   EXPECT_TRUE(opened.error().message.contains(who)) << opened.error().message;
   commit({});
   store.reset();
-  EXPECT_TRUE(second->open());
+  EXPECT_TRUE(second->open(partition));
+}
+
+TEST_P(StoreContract, APartitionHasItsOwnTermAndCommitNumbers) {
+  constexpr Partition other{1};
+  commit({});
+  commit({});
+  store.reset();
+  store = database.store();
+  const auto fresh = store->open(other);
+  ASSERT_TRUE(fresh) << fresh.error().message;
+  EXPECT_EQ(fresh->term, 1);
+  EXPECT_EQ(fresh->last_commit, 0);
+  EXPECT_TRUE(store->commit({}, 1));
+  store.reset();
+  store = database.store();
+  const auto first_again = store->open(partition);
+  ASSERT_TRUE(first_again) << first_again.error().message;
+  EXPECT_EQ(first_again->term, first.term + 1);
+  EXPECT_EQ(first_again->last_commit, 2);
+  store.reset();
+  store = database.store();
+  EXPECT_EQ(store->open(other)->last_commit, 1);
+}
+
+// A file has one writer, whatever its partition.
+TEST_P(StoreContract, WritersOfTwoPartitionsDoNotFenceEachOther) {
+  if (GetParam() == Kind::sqlite) GTEST_SKIP();
+  auto second = database.store();
+  const auto opened = second->open({1});
+  ASSERT_TRUE(opened) << opened.error().message;
+  commit({});
+  EXPECT_TRUE(second->commit({}, 1));
+  EXPECT_EQ(database.store()->open({1}).error().code, Code::conflict);
+  EXPECT_EQ(store->open(partition)->last_commit, 1);
 }
 
 TEST_P(StoreContract, AnUpdateOfANodeMovesItToAnotherQueueOfAnotherTenant) {
