@@ -15,17 +15,27 @@ Batch::Batch(BatchServices& services, Time now, std::optional<Time> until, std::
 
 Batch::~Batch() = default;
 
-template <class Thing>
-Transaction* Batch::part_of(const Thing& thing) const {
+template <class Is>
+Transaction* Batch::part_where(Is&& is) const {
   for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (services_.kinds[i]->takes(thing)) return parts_[i].get();
+    if (is(*services_.kinds[i])) return parts_[i].get();
   return nullptr;
 }
 
+Transaction* Batch::part_of(Subject::Type type) const {
+  return part_where([&](const Kind& kind) { return kind.owns(type); });
+}
+
+Transaction* Batch::part_of(const Timer& timer) const {
+  return part_where([&](const Kind& kind) { return kind.takes(timer); });
+}
+
+Transaction* Batch::part_of(const WaitingTask& task) const {
+  return part_where([&](const Kind& kind) { return kind.takes(task); });
+}
+
 Transaction* Batch::part_of_task(std::string_view task_id) const {
-  for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (services_.kinds[i]->takes_task(task_id)) return parts_[i].get();
-  return nullptr;
+  return part_where([&](const Kind& kind) { return kind.takes_task(task_id); });
 }
 
 bool Batch::is_incomplete() const {
@@ -150,7 +160,7 @@ void Batch::decide_item(std::size_t place) {
   }
   if (const auto* list = std::get_if<ListWorkers>(&item.command))
     return answer(item.waiter, WorkersReply{services_.matching.list_workers(list->tenant, now_)});
-  Transaction* part = part_of(item.command);
+  Transaction* part = part_of(subject_type(item.command));
   ENSURE(part);
   const auto began = TurnTimes::Clock::now();
   part->decide(place, item);

@@ -90,9 +90,12 @@ class Batch final : public TaskSource {
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
   [[nodiscard]] std::optional<Handout> hand_out(const WaitingTask& task, const Poll& poll) override;
 
-  // The part of the kind that takes this; null: none does.
-  template <class Thing>
-  [[nodiscard]] Transaction* part_of(const Thing& thing) const;
+  // The part of the kind that this belongs to; null: it belongs to none.
+  template <class Is>
+  [[nodiscard]] Transaction* part_where(Is&& is) const;
+  [[nodiscard]] Transaction* part_of(Subject::Type type) const;
+  [[nodiscard]] Transaction* part_of(const Timer& timer) const;
+  [[nodiscard]] Transaction* part_of(const WaitingTask& task) const;
   [[nodiscard]] Transaction* part_of_task(std::string_view task_id) const;
   [[nodiscard]] bool is_incomplete() const;
   [[nodiscard]] bool is_full() const;

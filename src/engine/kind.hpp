@@ -87,7 +87,8 @@ class Kind {
  public:
   virtual ~Kind() = default;
 
-  [[nodiscard]] virtual bool takes(const Command& command) const = 0;
+  // Commands about these are of this kind.
+  [[nodiscard]] virtual bool owns(Subject::Type type) const = 0;
   [[nodiscard]] virtual bool takes(const Timer&) const { return false; }
   [[nodiscard]] virtual bool takes(const WaitingTask&) const { return false; }
   [[nodiscard]] virtual bool takes_task(std::string_view /*task_id*/) const { return false; }

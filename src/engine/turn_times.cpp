@@ -27,15 +27,10 @@ std::string TurnTimes::described(const Item& item) {
           text += " of tenant '" + c.tenant.value + "'";
         else if constexpr (requires { c.tenant->value; })
           text += c.tenant ? " of tenant '" + c.tenant->value + "'" : "";
-        if constexpr (requires { c.task_id; })
-          text += ", task " + c.task_id;
-        else if constexpr (requires { c.job_id.value; })
-          text += ", job " + c.job_id.value;
-        else if constexpr (requires { c.batch_id; })
-          text += ", batch " + std::to_string(c.batch_id);
       },
       item.command);
-  return text;
+  const Subject subject = subject_of(item.command);
+  return text + ", " + std::string(name(subject.type)) + " " + subject.id;
 }
 
 std::string TurnTimes::described(const Timer& timer) {

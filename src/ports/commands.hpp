@@ -18,6 +18,7 @@
 #include "ports/call_commands.hpp"
 #include "ports/refusal.hpp"
 #include "ports/runbook_commands.hpp"
+#include "ports/subject.hpp"
 
 namespace baton {
 
@@ -155,6 +156,12 @@ using Command =
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
                  SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, AdoptJobs, SubmitCalls, RepeatCall,
                  ChangeCall, StartCalls, EndCalls, RebuildCalls>;
+
+// What a command is about. One about several things of its kind names the first: whoever distributes commands
+// to partitions has divided them before.
+[[nodiscard]] Subject subject_of(const Command& command);
+[[nodiscard]] Subject::Type subject_type(const Command& command);  // without looking for the id
+[[nodiscard]] inline Subject subject_of(const workflow::JobId& id) { return {Subject::Type::job, id.value}; }
 
 // ---- replies ----
 

@@ -1,14 +1,9 @@
 #include "ports/feed.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace baton {
 namespace {
-
-constexpr std::array<std::string_view, 8> subjects = {"none",  "workflow",  "job",  "runbook",
-                                                      "batch", "execution", "call", "queue"};
-static_assert(subjects.size() == static_cast<std::size_t>(Subject::Type::queue) + 1);
 
 // A change is: its flags; subject, tenant and id unless they are those of the change before; what; then what the
 // flags say is there. Texts and numbers have a variable length.
@@ -47,8 +42,6 @@ std::string_view take_text(std::string_view& rest) {
 }
 
 }  // namespace
-
-std::string_view name(Subject::Type subject) { return subjects[static_cast<std::size_t>(subject)]; }
 
 Changes::Range Changes::put(std::string_view text) {
   put_number(data_, text.size());

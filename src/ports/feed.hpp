@@ -24,8 +24,6 @@
 
 namespace baton {
 
-[[nodiscard]] std::string_view name(Subject::Type subject);
-
 // One thing that changed: the few fields that tell a reader whether to look, and what at. Views into the record
 // that holds it.
 struct Change {

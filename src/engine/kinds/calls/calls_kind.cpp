@@ -66,14 +66,6 @@ class CallTransaction final : public Transaction {
 
 }  // namespace
 
-bool CallsKind::takes(const Command& command) const {
-  return std::visit(overloaded{
-                        [](const about_calls auto&) { return true; },
-                        [](const auto&) { return false; },
-                    },
-                    command);
-}
-
 std::unique_ptr<Transaction> CallsKind::begin(Turn turn) {
   return std::make_unique<CallTransaction>(turn);
 }

@@ -7,7 +7,7 @@ namespace baton::engine {
 
 class CallsKind final : public Kind {
  public:
-  [[nodiscard]] bool takes(const Command& command) const override;
+  [[nodiscard]] bool owns(Subject::Type type) const override { return type == Subject::Type::call; }
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
 };
 

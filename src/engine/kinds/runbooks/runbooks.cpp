@@ -15,29 +15,9 @@ Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
       steps_ended_(metrics.steps_ended),
       batches_ended_(metrics.batches_ended) {}
 
-bool Runbooks::takes(const Command& command) const {
-  return std::visit(overloaded{
-                        [](const PublishRunbook&) { return true; },
-                        [](const ChangeRunbook&) { return true; },
-                        [](const NoteSync&) { return true; },
-                        [](const OpenBatch&) { return true; },
-                        [](const AddMembers&) { return true; },
-                        [](const StartBatch&) { return true; },
-                        [](const RefreshMembers&) { return true; },
-                        [](const RemoveMembers&) { return true; },
-                        [](const SyncData&) { return true; },
-                        [](const RetryMembers&) { return true; },
-                        [](const ChangeBatch&) { return true; },
-                        [](const ChangeStep&) { return true; },
-                        [](const RunbookEvent&) { return true; },
-                        [](const AdoptPhases&) { return true; },
-                        [this](const ReplayTask& c) { return takes_task(c.task_id); },
-                        [](const AdoptJobs&) { return true; },
-                        [this](const ReportResult& c) { return c.correlated || takes_task(c.task_id); },
-                        [this](const TaskNote& c) { return takes_task(c.task_id); },
-                        [](const auto&) { return false; },
-                    },
-                    command);
+bool Runbooks::owns(Subject::Type type) const {
+  using enum Subject::Type;
+  return type == runbook || type == version || type == batch || type == phase || type == member || type == execution;
 }
 
 bool Runbooks::takes_task(std::string_view task_id) const { return runbook::parse_job_id(task_id).has_value(); }

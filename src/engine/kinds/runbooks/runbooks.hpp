@@ -14,7 +14,7 @@ class Runbooks final : public Kind {
  public:
   Runbooks(const WriterOptions& options, const WriterMetrics& metrics);
 
-  [[nodiscard]] bool takes(const Command& command) const override;
+  [[nodiscard]] bool owns(Subject::Type type) const override;
   [[nodiscard]] bool takes(const Timer& timer) const override {
     return std::holds_alternative<runbook::Timer>(timer);
   }

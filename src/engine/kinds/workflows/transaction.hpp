@@ -16,10 +16,6 @@
 
 namespace baton::engine {
 
-[[nodiscard]] inline Subject subject_of(const workflow::JobId& job_id) {
-  return {Subject::Type::job, job_id.value};
-}
-
 class WorkflowTransaction final : public Transaction {
  public:
   WorkflowTransaction(Workflows& kind, Turn turn) : kind_(kind), turn_(turn), rows_(kind.steps_max_) {}

@@ -15,23 +15,6 @@ Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
       progressions_(options.expansions_max),
       shares_(options.steps_share) {}
 
-bool Workflows::takes(const Command& command) const {
-  return std::visit(overloaded{
-                        [](const SubmitJob&) { return true; },
-                        [](const AwaitJob&) { return true; },
-                        [](const ChangeJob&) { return true; },
-                        [](const DecideApproval&) { return true; },
-                        [](const ExplainJob&) { return true; },
-                        [](const PublishWorkflow&) { return true; },
-                        // A task that is nobody's is refused here.
-                        [](const ReplayTask& c) { return !runbook::parse_job_id(c.task_id); },
-                        [](const ReportResult& c) { return !c.correlated && !runbook::parse_job_id(c.task_id); },
-                        [](const TaskNote& c) { return !runbook::parse_job_id(c.task_id); },
-                        [](const auto&) { return false; },
-                    },
-                    command);
-}
-
 bool Workflows::takes_task(std::string_view task_id) const {
   return workflow::parse_task_id(task_id).has_value();
 }

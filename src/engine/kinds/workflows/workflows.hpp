@@ -14,7 +14,9 @@ class Workflows final : public Kind {
  public:
   Workflows(const WriterOptions& options, const WriterMetrics& metrics);
 
-  [[nodiscard]] bool takes(const Command& command) const override;
+  [[nodiscard]] bool owns(Subject::Type type) const override {
+    return type == Subject::Type::job || type == Subject::Type::workflow;
+  }
   [[nodiscard]] bool takes(const Timer& timer) const override {
     return std::holds_alternative<workflow::Timer>(timer);
   }

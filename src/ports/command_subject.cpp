@@ -1,0 +1,102 @@
+#include <concepts>
+
+#include "ports/commands.hpp"
+
+namespace baton {
+namespace {
+
+template <class T, class... Others>
+concept one_of = (std::same_as<T, Others> || ...);
+
+// A task that is nobody's is taken for one of a workflow, which refuses it.
+Subject::Type type_of_task(std::string_view task_id) {
+  return runbook::parse_job_id(task_id) ? Subject::Type::execution : Subject::Type::job;
+}
+
+std::string id_of_task(std::string_view task_id) {
+  if (const auto named = runbook::parse_job_id(task_id)) return runbook::log_name(named->ref);
+  const auto named = workflow::parse_task_id(task_id);
+  return named ? named->job_id.value : "";
+}
+
+template <class Id>
+std::string first_of(const std::vector<Id>& all, auto&& id_of) {
+  return all.empty() ? "" : id_of(all.front());
+}
+std::string id_of_key(const call::CallKey& key) { return key.id.value; }
+
+}  // namespace
+
+Subject::Type subject_type(const Command& command) {
+  using enum Subject::Type;
+  return std::visit(
+      overloaded{
+          [](const one_of<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ExplainJob> auto&) { return job; },
+          [](const one_of<ReplayTask, TaskNote> auto& c) { return type_of_task(c.task_id); },
+          [](const ReportResult& c) { return c.correlated ? execution : type_of_task(c.task_id); },
+          [](const ReturnTasks& c) { return c.tasks.empty() ? job : type_of_task(c.tasks.front().task_id); },
+          [](const PublishWorkflow&) { return workflow; },
+          [](const Poll&) { return queue; },
+          [](const one_of<Heartbeat, ListWorkers> auto&) { return worker; },
+          [](const one_of<PublishRunbook, ChangeRunbook, OpenBatch> auto&) { return runbook; },
+          [](const one_of<NoteSync, SyncData> auto&) { return version; },
+          [](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch, RunbookEvent> auto&) {
+            return batch;
+          },
+          [](const RefreshMembers&) { return member; },
+          [](const AdoptPhases&) { return phase; },
+          [](const one_of<ChangeStep, AdoptJobs> auto&) { return execution; },
+          [](const one_of<SubmitCalls, RepeatCall, ChangeCall, StartCalls, EndCalls, RebuildCalls> auto&) {
+            return call;
+          },
+      },
+      command);
+}
+
+Subject subject_of(const Command& command) {
+  const auto number = [](std::int64_t id) { return std::to_string(id); };
+  std::string id = std::visit(
+      overloaded{
+          [](const one_of<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ExplainJob> auto& c) {
+            return c.job_id.value;
+          },
+          [](const one_of<ReplayTask, TaskNote> auto& c) { return id_of_task(c.task_id); },
+          [](const ReportResult& c) {
+            return c.correlated ? runbook::log_name(*c.correlated) : id_of_task(c.task_id);
+          },
+          [](const ReturnTasks& c) {
+            return first_of(c.tasks, [](const TaskLease& task) { return id_of_task(task.task_id); });
+          },
+          [](const PublishWorkflow& c) { return c.definition->workflow_id; },
+          [](const Poll& c) { return c.queue; },
+          [](const Heartbeat& c) { return c.worker; },
+          [](const ListWorkers&) { return std::string(); },  // all that this node has seen
+          [](const PublishRunbook& c) { return c.definition->name; },
+          [](const ChangeRunbook& c) { return c.name; },
+          [](const OpenBatch& c) { return c.runbook_name; },
+          [&](const one_of<NoteSync, SyncData> auto& c) { return number(c.runbook_id); },
+          [&](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch> auto& c) {
+            return number(c.batch_id);
+          },
+          [&](const RunbookEvent& c) { return number(c.message.batch_id); },
+          [&](const RefreshMembers& c) {
+            return first_of(c.members, [&](const RefreshMembers::One& one) { return number(one.member_id); });
+          },
+          [&](const AdoptPhases& c) { return first_of(c.phase_ids, number); },
+          [](const ChangeStep& c) { return runbook::log_name(c.ref); },
+          [](const AdoptJobs& c) { return first_of(c.jobs, runbook::log_name); },
+          [](const SubmitCalls& c) {
+            return first_of(c.calls, [](const NewCall& one) { return id_of_key(one.key); });
+          },
+          [](const RepeatCall& c) { return c.new_id.value; },
+          [](const ChangeCall& c) { return id_of_key(c.key); },
+          [](const one_of<StartCalls, RebuildCalls> auto& c) { return first_of(c.keys, id_of_key); },
+          [](const EndCalls& c) {
+            return first_of(c.outcomes, [](const CallOutcome& one) { return id_of_key(one.key); });
+          },
+      },
+      command);
+  return {subject_type(command), std::move(id)};
+}
+
+}  // namespace baton

@@ -1,0 +1,134 @@
+// Every command names its subject.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "ports/commands.hpp"
+
+namespace baton {
+namespace {
+
+const workflow::JobId job_id{"019c1b7c-4000-7000-8000-000000000001"};
+const std::string task = job_id.value + "_a_0";
+const runbook::Ref step{runbook::Kind::step, 7}, cleanup{runbook::Kind::cleanup, 9};
+const call::CallKey key{{"acme"}, {"c-1"}};
+
+template <class Made>
+Made about_job() {
+  Made command;
+  command.job_id = job_id;
+  return command;
+}
+template <class Made>
+Made about_batch() {
+  Made command;
+  command.batch_id = 5;
+  return command;
+}
+template <class Made>
+Made about_task(std::string task_id) {
+  Made command;
+  command.task_id = std::move(task_id);
+  return command;
+}
+ReportResult correlated_result() {
+  auto command = about_task<ReportResult>(task);
+  command.correlated = cleanup;
+  return command;
+}
+PublishWorkflow new_workflow() {
+  auto definition = std::make_shared<workflow::Definition>();
+  definition->workflow_id = "order-flow";
+  return {{"acme"}, definition, ""};
+}
+PublishRunbook new_runbook() {
+  auto definition = std::make_shared<runbook::Definition>();
+  definition->name = "waves";
+  return {.definition = definition, .text = ""};
+}
+NewCall new_call() {
+  NewCall one;
+  one.key = key;
+  return one;
+}
+
+struct Sample {
+  Command command;
+  Subject subject;
+};
+
+std::vector<Sample> samples() {
+  using enum Subject::Type;
+  const Subject a_job{job, job_id.value}, a_step{execution, "step-7"}, a_call{call, "c-1"}, a_batch{batch, "5"};
+  std::vector<Sample> all{
+      {about_job<SubmitJob>(), a_job},
+      {about_job<AwaitJob>(), a_job},
+      {about_job<ChangeJob>(), a_job},
+      {about_job<DecideApproval>(), a_job},
+      {about_job<ExplainJob>(), a_job},
+      {about_task<ReplayTask>(task), a_job},
+      {about_task<ReplayTask>("step-7"), a_step},
+      {about_task<ReportResult>(task), a_job},
+      {about_task<ReportResult>("step-7-retry-1-poll-2"), a_step},
+      {correlated_result(), {execution, "cleanup-9"}},
+      {about_task<ReportResult>("nobody's"), {job, ""}},
+      {about_task<TaskNote>(task), a_job},
+      {about_task<TaskNote>("removal-9"), {execution, "cleanup-9"}},
+      {ListWorkers{}, {worker, ""}},
+      {new_workflow(), {workflow, "order-flow"}},
+      {Poll{.tenant = {"acme"}, .queue = "gpu", .worker = "w"}, {queue, "gpu"}},
+      {Heartbeat{.tenant = {}, .worker = "w", .tasks = {}}, {worker, "w"}},
+      {ReturnTasks{.tasks = {{task, "0.1"}, {"step-7", "0.1"}}}, a_job},
+      {ReturnTasks{.tasks = {{"step-7", "0.1"}}}, a_step},
+      {new_runbook(), {runbook, "waves"}},
+      {ChangeRunbook{.name = "waves"}, {runbook, "waves"}},
+      {NoteSync{.runbook_id = 3}, {version, "3"}},
+      {OpenBatch{.runbook_name = "waves"}, {runbook, "waves"}},
+      {about_batch<AddMembers>(), a_batch},
+      {about_batch<StartBatch>(), a_batch},
+      {RefreshMembers{.members = {{8, {}}, {9, {}}}}, {member, "8"}},
+      {about_batch<RemoveMembers>(), a_batch},
+      {SyncData{.runbook_id = 3}, {version, "3"}},
+      {about_batch<RetryMembers>(), a_batch},
+      {about_batch<ChangeBatch>(), a_batch},
+      {ChangeStep{.ref = step}, a_step},
+      {RunbookEvent{{.batch_id = 5}}, a_batch},
+      {AdoptPhases{{4, 5}}, {phase, "4"}},
+      {AdoptJobs{{step, cleanup}}, a_step},
+      {SubmitCalls{{new_call()}}, a_call},
+      {RepeatCall{.origin = {{"acme"}, {"c-0"}}, .new_id = key.id}, a_call},
+      {ChangeCall{.key = key}, a_call},
+      {StartCalls{"us", {key}}, a_call},
+      {EndCalls{{{.key = key}}}, a_call},
+      {RebuildCalls{{key}}, a_call},
+  };
+  return all;
+}
+
+TEST(SubjectOf, EveryCommandNamesIts) {
+  std::set<std::size_t> seen;
+  for (const Sample& sample : samples()) {
+    seen.insert(sample.command.index());
+    EXPECT_EQ(subject_of(sample.command), sample.subject) << sample.command.index() << " " << sample.subject.id;
+  }
+  EXPECT_EQ(seen.size(), std::variant_size_v<Command>) << "a command without a sample";
+}
+
+TEST(SubjectOf, ListsThatAreEmptyNameNothing) {
+  using enum Subject::Type;
+  EXPECT_EQ(subject_of(Command{StartCalls{}}), (Subject{call, ""}));
+  EXPECT_EQ(subject_of(Command{AdoptPhases{}}), (Subject{phase, ""}));
+  EXPECT_EQ(subject_of(Command{ReturnTasks{}}), (Subject{job, ""}));
+}
+
+TEST(SubjectType, HasANameThatIsReadBack) {
+  for (int i = 0; i <= static_cast<int>(Subject::Type::worker); ++i) {
+    const auto type = static_cast<Subject::Type>(i);
+    EXPECT_EQ(subject_type(name(type)), type);
+  }
+  EXPECT_EQ(subject_type("jobs"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace baton
