@@ -26,10 +26,6 @@ Transaction* Batch::part_of(Subject::Type type) const {
   return part_where([&](const Kind& kind) { return kind.owns(type); });
 }
 
-Transaction* Batch::part_of(const Timer& timer) const {
-  return part_where([&](const Kind& kind) { return kind.takes(timer); });
-}
-
 Transaction* Batch::part_of(const WaitingTask& task) const {
   return part_where([&](const Kind& kind) { return kind.takes(task); });
 }
@@ -80,12 +76,9 @@ Result<> Batch::take_due() {
     took_timers_ = true;
   } else if (timers_wanted_.which == TimerChoice::Which::due && until_) {
     const std::size_t limit = services_.limits.timers_max;
-    TRY_ASSIGN(const auto nodes, services_.store.timers_due(*until_, limit));
-    TRY_ASSIGN(const auto runbooks, services_.store.runbook_timers_due(*until_, limit));
-    timers_.assign(nodes.begin(), nodes.end());
-    timers_.insert(timers_.end(), runbooks.begin(), runbooks.end());
+    TRY_ASSIGN(timers_, services_.store.timers_due(*until_, limit));
     took_timers_ = true;
-    more_timers_ = nodes.size() == limit || runbooks.size() == limit;
+    more_timers_ = timers_.size() == limit;
   }
   return {};
 }
@@ -112,7 +105,10 @@ Result<> Batch::decide_once() {
     services_.matching.forget_waiting();  // what was taken from the windows was not handed out
     return {};
   }
-  for (const auto& part : parts_) TRY(part->complete());
+  for (const auto& part : parts_) {
+    if (more_timers_) part->timers_go_behind();
+    TRY(part->complete());
+  }
   return {};
 }
 
@@ -130,7 +126,7 @@ void Batch::decide_heartbeats() {
 
 void Batch::decide_timers() {
   for (const Timer& timer : timers_) {
-    Transaction* part = part_of(timer);
+    Transaction* part = part_of(timer.subject.type);
     ENSURE(part);
     const auto began = TurnTimes::Clock::now();
     if (timers_wanted_.which == TimerChoice::Which::put_off)

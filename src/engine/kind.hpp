@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "engine/effects.hpp"
@@ -16,8 +15,6 @@
 #include "ports/store.hpp"
 
 namespace baton::engine {
-
-using Timer = std::variant<workflow::Timer, runbook::Timer>;
 
 // How far a timer is moved that cannot be obeyed.
 constexpr Duration put_off_for = std::chrono::minutes{10};
@@ -61,6 +58,9 @@ class Transaction {
   virtual void fire(const Timer& timer) = 0;
   // The timer cannot be obeyed: it is tried again at another time.
   virtual void put_off(const Timer& timer, Time until) = 0;
+  // More timers are due than a batch takes. Those that are due still, because others had their turn, go behind
+  // the rest, of whatever kind, so that they do not keep it from being seen.
+  virtual void timers_go_behind() {}
   // The commit cannot take more; what is left of the batch waits for the next one.
   [[nodiscard]] virtual bool is_full() const { return false; }
 
@@ -87,9 +87,8 @@ class Kind {
  public:
   virtual ~Kind() = default;
 
-  // Commands about these are of this kind.
+  // Commands and timers about these are of this kind.
   [[nodiscard]] virtual bool owns(Subject::Type type) const = 0;
-  [[nodiscard]] virtual bool takes(const Timer&) const { return false; }
   [[nodiscard]] virtual bool takes(const WaitingTask&) const { return false; }
   [[nodiscard]] virtual bool takes_task(std::string_view /*task_id*/) const { return false; }
 

@@ -58,16 +58,13 @@ class GatedStore final : public Store {
   Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override {
     return store_.jobs_without_timer(after, limit);
   }
-  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override {
-    return store_.runbook_timers_due(until, limit);
-  }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
   }
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
     return store_.running_builtin(limit);
   }
-  Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) override {
+  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
     return store_.timers_due(until, limit);
   }
   Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }

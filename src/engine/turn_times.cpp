@@ -29,20 +29,17 @@ std::string TurnTimes::described(const Item& item) {
           text += c.tenant ? " of tenant '" + c.tenant->value + "'" : "";
       },
       item.command);
-  const Subject subject = subject_of(item.command);
-  return text + ", " + std::string(name(subject.type)) + " " + subject.id;
+  return text + ", " + described(subject_of(item.command));
 }
 
 std::string TurnTimes::described(const Timer& timer) {
-  return std::visit(overloaded{
-                        [](const workflow::Timer& t) {
-                          return "timer of job " + t.job_id.value + ", node '" + t.node_id + "'";
-                        },
-                        [](const runbook::Timer& t) {
-                          return "timer of " + std::string(name(t.kind)) + " " + std::to_string(t.id);
-                        },
-                    },
-                    timer);
+  std::string text = "timer of " + described(timer.subject);
+  if (!timer.what.empty()) text += ", '" + timer.what + "'";
+  return text;
+}
+
+std::string TurnTimes::described(const Subject& subject) {
+  return std::string(name(subject.type)) + " " + subject.id;
 }
 
 std::string TurnTimes::text() const {

@@ -24,6 +24,7 @@ class TurnTimes {
  private:
   [[nodiscard]] static std::string described(const Item& item);
   [[nodiscard]] static std::string described(const Timer& timer);
+  [[nodiscard]] static std::string described(const Subject& subject);
   template <class Describe>
   void note(Clock::time_point began, Describe&& describe) {
     constexpr std::chrono::milliseconds worth_telling{100};

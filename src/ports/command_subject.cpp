@@ -10,11 +10,12 @@ concept one_of = (std::same_as<T, Others> || ...);
 
 // A task that is nobody's is taken for one of a workflow, which refuses it.
 Subject::Type type_of_task(std::string_view task_id) {
-  return runbook::parse_job_id(task_id) ? Subject::Type::execution : Subject::Type::job;
+  const auto named = runbook::parse_job_id(task_id);
+  return named ? subject_type(named->ref.kind) : Subject::Type::job;
 }
 
 std::string id_of_task(std::string_view task_id) {
-  if (const auto named = runbook::parse_job_id(task_id)) return runbook::log_name(named->ref);
+  if (const auto named = runbook::parse_job_id(task_id)) return std::to_string(named->ref.id);
   const auto named = workflow::parse_task_id(task_id);
   return named ? named->job_id.value : "";
 }
@@ -33,19 +34,21 @@ Subject::Type subject_type(const Command& command) {
       overloaded{
           [](const one_of<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ExplainJob> auto&) { return job; },
           [](const one_of<ReplayTask, TaskNote> auto& c) { return type_of_task(c.task_id); },
-          [](const ReportResult& c) { return c.correlated ? execution : type_of_task(c.task_id); },
+          [](const ReportResult& c) {
+            return c.correlated ? subject_type(c.correlated->kind) : type_of_task(c.task_id);
+          },
           [](const ReturnTasks& c) { return c.tasks.empty() ? job : type_of_task(c.tasks.front().task_id); },
           [](const PublishWorkflow&) { return workflow; },
           [](const Poll&) { return queue; },
           [](const one_of<Heartbeat, ListWorkers> auto&) { return worker; },
           [](const one_of<PublishRunbook, ChangeRunbook, OpenBatch> auto&) { return runbook; },
           [](const one_of<NoteSync, SyncData> auto&) { return version; },
-          [](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch, RunbookEvent> auto&) {
-            return batch;
-          },
+          [](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch,
+                          RunbookEvent> auto&) { return batch; },
           [](const RefreshMembers&) { return member; },
           [](const AdoptPhases&) { return phase; },
-          [](const one_of<ChangeStep, AdoptJobs> auto&) { return execution; },
+          [](const ChangeStep& c) { return subject_type(c.ref.kind); },
+          [](const AdoptJobs& c) { return c.jobs.empty() ? step : subject_type(c.jobs.front().kind); },
           [](const one_of<SubmitCalls, RepeatCall, ChangeCall, StartCalls, EndCalls, RebuildCalls> auto&) {
             return call;
           },
@@ -62,7 +65,7 @@ Subject subject_of(const Command& command) {
           },
           [](const one_of<ReplayTask, TaskNote> auto& c) { return id_of_task(c.task_id); },
           [](const ReportResult& c) {
-            return c.correlated ? runbook::log_name(*c.correlated) : id_of_task(c.task_id);
+            return c.correlated ? std::to_string(c.correlated->id) : id_of_task(c.task_id);
           },
           [](const ReturnTasks& c) {
             return first_of(c.tasks, [](const TaskLease& task) { return id_of_task(task.task_id); });
@@ -83,8 +86,10 @@ Subject subject_of(const Command& command) {
             return first_of(c.members, [&](const RefreshMembers::One& one) { return number(one.member_id); });
           },
           [&](const AdoptPhases& c) { return first_of(c.phase_ids, number); },
-          [](const ChangeStep& c) { return runbook::log_name(c.ref); },
-          [](const AdoptJobs& c) { return first_of(c.jobs, runbook::log_name); },
+          [&](const ChangeStep& c) { return number(c.ref.id); },
+          [&](const AdoptJobs& c) {
+            return first_of(c.jobs, [&](const runbook::Ref& ref) { return number(ref.id); });
+          },
           [](const SubmitCalls& c) {
             return first_of(c.calls, [](const NewCall& one) { return id_of_key(one.key); });
           },

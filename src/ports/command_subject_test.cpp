@@ -11,7 +11,7 @@ namespace {
 
 const workflow::JobId job_id{"019c1b7c-4000-7000-8000-000000000001"};
 const std::string task = job_id.value + "_a_0";
-const runbook::Ref step{runbook::Kind::step, 7}, cleanup{runbook::Kind::cleanup, 9};
+const runbook::Ref step_7{runbook::Kind::step, 7}, cleanup_9{runbook::Kind::cleanup, 9};
 const call::CallKey key{{"acme"}, {"c-1"}};
 
 template <class Made>
@@ -34,7 +34,7 @@ Made about_task(std::string task_id) {
 }
 ReportResult correlated_result() {
   auto command = about_task<ReportResult>(task);
-  command.correlated = cleanup;
+  command.correlated = cleanup_9;
   return command;
 }
 PublishWorkflow new_workflow() {
@@ -60,7 +60,7 @@ struct Sample {
 
 std::vector<Sample> samples() {
   using enum Subject::Type;
-  const Subject a_job{job, job_id.value}, a_step{execution, "step-7"}, a_call{call, "c-1"}, a_batch{batch, "5"};
+  const Subject a_job{job, job_id.value}, a_step{step, "7"}, a_call{call, "c-1"}, a_batch{batch, "5"};
   std::vector<Sample> all{
       {about_job<SubmitJob>(), a_job},
       {about_job<AwaitJob>(), a_job},
@@ -71,10 +71,10 @@ std::vector<Sample> samples() {
       {about_task<ReplayTask>("step-7"), a_step},
       {about_task<ReportResult>(task), a_job},
       {about_task<ReportResult>("step-7-retry-1-poll-2"), a_step},
-      {correlated_result(), {execution, "cleanup-9"}},
+      {correlated_result(), {cleanup, "9"}},
       {about_task<ReportResult>("nobody's"), {job, ""}},
       {about_task<TaskNote>(task), a_job},
-      {about_task<TaskNote>("removal-9"), {execution, "cleanup-9"}},
+      {about_task<TaskNote>("removal-9"), {cleanup, "9"}},
       {ListWorkers{}, {worker, ""}},
       {new_workflow(), {workflow, "order-flow"}},
       {Poll{.tenant = {"acme"}, .queue = "gpu", .worker = "w"}, {queue, "gpu"}},
@@ -92,10 +92,10 @@ std::vector<Sample> samples() {
       {SyncData{.runbook_id = 3}, {version, "3"}},
       {about_batch<RetryMembers>(), a_batch},
       {about_batch<ChangeBatch>(), a_batch},
-      {ChangeStep{.ref = step}, a_step},
+      {ChangeStep{.ref = step_7}, a_step},
       {RunbookEvent{{.batch_id = 5}}, a_batch},
       {AdoptPhases{{4, 5}}, {phase, "4"}},
-      {AdoptJobs{{step, cleanup}}, a_step},
+      {AdoptJobs{{step_7, cleanup_9}}, a_step},
       {SubmitCalls{{new_call()}}, a_call},
       {RepeatCall{.origin = {{"acme"}, {"c-0"}}, .new_id = key.id}, a_call},
       {ChangeCall{.key = key}, a_call},
@@ -110,7 +110,8 @@ TEST(SubjectOf, EveryCommandNamesIts) {
   std::set<std::size_t> seen;
   for (const Sample& sample : samples()) {
     seen.insert(sample.command.index());
-    EXPECT_EQ(subject_of(sample.command), sample.subject) << sample.command.index() << " " << sample.subject.id;
+    EXPECT_EQ(subject_of(sample.command), sample.subject)
+        << sample.command.index() << " " << sample.subject.id;
   }
   EXPECT_EQ(seen.size(), std::variant_size_v<Command>) << "a command without a sample";
 }
@@ -120,6 +121,13 @@ TEST(SubjectOf, ListsThatAreEmptyNameNothing) {
   EXPECT_EQ(subject_of(Command{StartCalls{}}), (Subject{call, ""}));
   EXPECT_EQ(subject_of(Command{AdoptPhases{}}), (Subject{phase, ""}));
   EXPECT_EQ(subject_of(Command{ReturnTasks{}}), (Subject{job, ""}));
+}
+
+TEST(SubjectOf, ARowOfARunbookIsReadBack) {
+  using enum runbook::Kind;
+  for (const runbook::Kind kind : {step, init, cleanup, phase, batch, runbook})
+    EXPECT_EQ(ref_of(subject_of(runbook::Ref{kind, 12})), (runbook::Ref{kind, 12}));
+  EXPECT_EQ(ref_of(subject_of(job_id)), runbook::Ref{});
 }
 
 TEST(SubjectType, HasANameThatIsReadBack) {

@@ -161,7 +161,6 @@ using Command =
 // to partitions has divided them before.
 [[nodiscard]] Subject subject_of(const Command& command);
 [[nodiscard]] Subject::Type subject_type(const Command& command);  // without looking for the id
-[[nodiscard]] inline Subject subject_of(const workflow::JobId& id) { return {Subject::Type::job, id.value}; }
 
 // ---- replies ----
 

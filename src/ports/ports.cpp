@@ -39,11 +39,7 @@ bool WriteSet::empty() const {
 
 std::optional<Time> WriteSet::earliest_timer() const {
   std::optional<Time> earliest;
-  const auto look = [&](const auto& timers) {
-    for (const auto& timer : timers) earliest = earliest ? std::min(*earliest, timer.due) : timer.due;
-  };
-  look(timers_new);
-  look(runbooks.timers_new);
+  for (const Timer& timer : timers_new) earliest = earliest ? std::min(*earliest, timer.due) : timer.due;
   return earliest;
 }
 
@@ -51,8 +47,7 @@ bool runbook::Writes::empty() const {
   return runbooks_new.empty() && runbooks_changed.empty() && batches_new.empty() && batches_changed.empty() &&
          members_new.empty() && members_changed.empty() && phases_new.empty() && phases_changed.empty() &&
          steps_new.empty() && steps_changed.empty() && inits_new.empty() && inits_changed.empty() &&
-         cleanups_new.empty() && cleanups_changed.empty() && counts.empty() && timers_new.empty() &&
-         timers_gone.empty() && events_new.empty();
+         cleanups_new.empty() && cleanups_changed.empty() && counts.empty() && events_new.empty();
 }
 
 }  // namespace baton

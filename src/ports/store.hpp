@@ -64,6 +64,15 @@ struct QueueKey {
   friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
 };
 
+// Something must be looked at again at its time. `what` says which part of the subject, in the words of its kind:
+// of a job, the node. Each is there once.
+struct Timer {
+  Time due{};
+  Subject subject;
+  std::string what;
+  friend auto operator<=>(const Timer&, const Timer&) = default;
+};
+
 // What a batch needs to see. Keys that do not exist are absent from the answer; duplicates are allowed.
 struct LoadRequest {
   std::vector<workflow::JobId> jobs;        // without their documents, which may be large
@@ -92,8 +101,8 @@ struct WriteSet {
   std::vector<workflow::NodeState> nodes_changed;
   std::vector<workflow::TaskResult> task_results_new;
   std::vector<workflow::Event> events_new;
-  std::vector<workflow::Timer> timers_new;
-  std::vector<workflow::Timer> timers_gone;
+  std::vector<Timer> timers_new;
+  std::vector<Timer> timers_gone;  // before the new ones; those that are not there are not missed
   std::vector<workflow::JobTag> tags_new;
   std::vector<workflow::LogLine> logs_new;
   std::vector<workflow::Workflow> workflows_new;
@@ -145,10 +154,7 @@ class Store {
   [[nodiscard]] virtual Result<std::vector<NodeKey>> running_builtin(std::size_t limit) = 0;
 
   // Timers due at or before `until`, earliest first.
-  [[nodiscard]] virtual Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) = 0;
-  [[nodiscard]] virtual Result<std::vector<runbook::Timer>> runbook_timers_due(Time until,
-                                                                               std::size_t limit) = 0;
-  // Of both kinds.
+  [[nodiscard]] virtual Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<Time>> next_timer() = 0;
 
   // commit_number is that of the commit before plus one.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace baton {
 namespace {
 
-constexpr std::array<std::string_view, 12> subject_types = {
-    "none", "workflow", "job", "runbook", "batch", "execution", "call", "queue", "version", "phase", "member", "worker"};
+constexpr std::array<std::string_view, 14> subject_types = {
+    "none",   "workflow", "job",  "runbook", "version", "batch", "phase",
+    "member", "step",     "init", "cleanup", "call",    "queue", "worker"};
 static_assert(subject_types.size() == static_cast<std::size_t>(Subject::Type::worker) + 1);
 
 }  // namespace
@@ -18,6 +20,30 @@ std::optional<Subject::Type> subject_type(std::string_view name) {
   const auto found = std::ranges::find(subject_types, name);
   if (found == subject_types.end()) return std::nullopt;
   return static_cast<Subject::Type>(found - subject_types.begin());
+}
+
+Subject::Type subject_type(runbook::Kind kind) {
+  switch (kind) {
+    case runbook::Kind::none: break;
+    case runbook::Kind::step: return Subject::Type::step;
+    case runbook::Kind::init: return Subject::Type::init;
+    case runbook::Kind::cleanup: return Subject::Type::cleanup;
+    case runbook::Kind::phase: return Subject::Type::phase;
+    case runbook::Kind::batch: return Subject::Type::batch;
+    case runbook::Kind::runbook: return Subject::Type::version;
+  }
+  return Subject::Type::none;
+}
+
+runbook::Ref ref_of(const Subject& subject) {
+  using enum runbook::Kind;
+  for (const runbook::Kind kind : {step, init, cleanup, phase, batch, runbook}) {
+    if (subject_type(kind) != subject.type) continue;
+    runbook::Ref ref{.kind = kind};
+    std::from_chars(subject.id.data(), subject.id.data() + subject.id.size(), ref.id);
+    return ref;
+  }
+  return {};
 }
 
 }  // namespace baton

@@ -9,13 +9,16 @@
 #include <string>
 #include <string_view>
 
+#include "core/runbook/machine/rows.hpp"
+#include "core/workflow/machine/rows.hpp"
+
 namespace baton {
 
 struct Subject {
-  // A workflow, runbook, queue or worker goes by its name; a version is one of a runbook, by the id of its row;
-  // an execution is a step, an init step or a cleanup: step-7.
+  // A workflow, runbook, queue or worker goes by its name, everything else by its id. A version is one of a
+  // runbook, a row of the table runbooks.
   enum class Type : std::uint8_t {
-    none, workflow, job, runbook, batch, execution, call, queue, version, phase, member, worker
+    none, workflow, job, runbook, version, batch, phase, member, step, init, cleanup, call, queue, worker
   };
   Type type = Type::none;
   std::string id;
@@ -24,6 +27,12 @@ struct Subject {
 
 [[nodiscard]] std::string_view name(Subject::Type type);
 [[nodiscard]] std::optional<Subject::Type> subject_type(std::string_view name);
+
+// The subjects of rows, and back.
+[[nodiscard]] inline Subject subject_of(const workflow::JobId& id) { return {Subject::Type::job, id.value}; }
+[[nodiscard]] Subject::Type subject_type(runbook::Kind kind);
+[[nodiscard]] inline Subject subject_of(runbook::Ref ref) { return {subject_type(ref.kind), std::to_string(ref.id)}; }
+[[nodiscard]] runbook::Ref ref_of(const Subject& subject);  // Kind::none: it is not of a runbook
 
 // Which one it is, whoever wires the parts together says.
 struct Partition {

@@ -22,16 +22,11 @@ struct Column {
   std::string_view name;
   Member Row::*member;
   Kind kind;
-  bool millis = false;  // an instant as Unix milliseconds instead of a timestamp
 };
 
 template <class Row, class Member>
 constexpr Column<Row, Member> key(std::string_view name, Member Row::*member) {
   return {name, member, Kind::key};
-}
-template <class Row, class Member>
-constexpr Column<Row, Member> key_millis(std::string_view name, Member Row::*member) {
-  return {name, member, Kind::key, true};
 }
 template <class Row, class Member>
 constexpr Column<Row, Member> fixed(std::string_view name, Member Row::*member) {
@@ -55,7 +50,7 @@ template <class Row, class Base, class... Member>
 constexpr auto inherit(const std::tuple<Column<Base, Member>...>& columns) {
   return std::apply(
       [](const auto&... column) {
-        return std::tuple{Column<Row, Member>{column.name, column.member, column.kind, column.millis}...};
+        return std::tuple{Column<Row, Member>{column.name, column.member, column.kind}...};
       },
       columns);
 }

@@ -41,8 +41,7 @@ std::vector<std::string> data_column_names(const std::vector<std::string>& colum
 
 Result<> check_data_table_name(const std::string& name) {
   const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  if (name.starts_with("runbook_") && name != "runbook_timers" && std::ranges::all_of(name, is_plain))
-    return {};
+  if (name.starts_with("runbook_") && std::ranges::all_of(name, is_plain)) return {};
   return fail(Code::invalid, "a table for members is not named '" + clean_text(name, 100) +
                                  "': expected runbook_NAME_vVERSION of small letters, digits and '_'");
 }

@@ -546,6 +546,21 @@ CREATE INDEX step_executions_failed ON step_executions (phase_execution_id, coal
   WHERE {status}='failed' OR {status}='poll_timeout' OR {status}='rolled_back';
 )sql";
 
+// One table of timers for all kinds of work; sql_timers.hpp says what a subject is.
+constexpr std::string_view version_7 = R"sql(
+CREATE TABLE baton_timers (
+  due {bigint} NOT NULL,
+  subject {text} NOT NULL,
+  what {text} NOT NULL,
+  PRIMARY KEY (due, subject, what)
+) {clustered};
+INSERT INTO baton_timers(due, subject, what) SELECT due, job_id, node_id FROM dag_timers;
+INSERT INTO baton_timers(due, subject, what)
+  SELECT due, CASE kind WHEN 'runbook' THEN 'version' ELSE kind END || ' ' || CAST(id AS text), '' FROM runbook_timers;
+DROP TABLE dag_timers;
+DROP TABLE runbook_timers;
+)sql";
+
 // All flags of a table in one go, because each change of a type writes the table anew. A table of members is not
 // touched if it is another's.
 constexpr std::string_view flags_6 = R"sql(
@@ -573,7 +588,7 @@ END $flags$;
 )sql";
 
 // Version n is at n - 1; append only.
-constexpr std::array all = {version_1, version_2, version_3, version_4, version_5, version_6};
+constexpr std::array all = {version_1, version_2, version_3, version_4, version_5, version_6, version_7};
 
 struct Word {
   std::string_view placeholder, sqlite, postgres;

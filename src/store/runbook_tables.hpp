@@ -210,12 +210,4 @@ struct Table<runbook::BatchEvent> {
   };
 };
 
-template <>
-struct Table<runbook::Timer> {
-  using Row = runbook::Timer;
-  static constexpr std::string_view name = "runbook_timers";
-  static constexpr auto columns =
-      std::tuple{key_millis("due", &Row::due), key("kind", &Row::kind), key("id", &Row::id)};
-};
-
 }  // namespace baton::store

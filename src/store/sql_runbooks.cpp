@@ -91,8 +91,6 @@ struct RunbookStatements {
         inits(d),
         cleanups(d),
         count_upsert(upsert_statement<Count>(d)),
-        timer_insert(insert_statement<runbook::Timer>(d)),
-        timer_delete(delete_statement<runbook::Timer>(d)),
         event_insert(insert_statement<BatchEvent>(d)),
         runbook_version(select_by<Runbook>(d, Columns::deciding, {{"name", text}, {"version", number}})),
         phases_of(select_by<PhaseExecution>(d, Columns::deciding, {{"batch_id", number}}, "", "t.id")),
@@ -136,7 +134,7 @@ struct RunbookStatements {
   WriteStatements<StepExecution> steps;
   WriteStatements<InitExecution> inits;
   WriteStatements<CleanupExecution> cleanups;
-  Statement count_upsert, timer_insert, timer_delete, event_insert;
+  Statement count_upsert, event_insert;
   Statement runbook_version, phases_of, inits_of, members_named, steps_of, steps_ahead, steps_of_member;
   Statement cleanups_of_step, cleanups_of_init, removals_of, open_cleanups_of, counts_of;
 
@@ -177,10 +175,6 @@ struct RunbookStatements {
   Statement waiting_steps = waiting_statement("step_executions");
   Statement waiting_inits = waiting_statement("init_executions");
   Statement waiting_cleanups = waiting_statement("cleanup_executions");
-  Statement due{"SELECT " + names<runbook::Timer>(Columns::all) +
-                    " FROM runbook_timers WHERE due<=?1 ORDER BY due,kind,id LIMIT ?2",
-                {number, number}};
-  Statement next_due{"SELECT due FROM runbook_timers ORDER BY due,kind,id LIMIT 1", {}};
   Statement untimed{
       "SELECT id FROM phase_executions WHERE " + status_word(dialect, "status") +
           "='pending' AND timer_due IS NULL AND due_at IS NOT NULL ORDER BY id LIMIT ?1",
@@ -193,8 +187,6 @@ struct RunbookStatements {
 SqlRunbooks::SqlRunbooks(Dialect dialect) : sql_(std::make_unique<RunbookStatements>(dialect)) {}
 SqlRunbooks::~SqlRunbooks() = default;
 
-const Statement& SqlRunbooks::timers_due() const { return sql_->due; }
-const Statement& SqlRunbooks::next_timer() const { return sql_->next_due; }
 const Statement& SqlRunbooks::phases_without_timer() const { return sql_->untimed; }
 const Statement& SqlRunbooks::jobs_without_timer(runbook::Kind kind) const {
   return kind == runbook::Kind::step ? sql_->untimed_steps : sql_->untimed_inits;
@@ -215,8 +207,6 @@ void SqlRunbooks::add_writes(std::vector<Call>& calls, const Writes& w) {
   sql_->inits.add(calls, w.inits_new, w.inits_changed);
   sql_->cleanups.add(calls, w.cleanups_new, w.cleanups_changed);
   add_write(calls, sql_->count_upsert, w.counts, Columns::all);
-  add_write(calls, sql_->timer_delete, w.timers_gone, Columns::keys);
-  add_write(calls, sql_->timer_insert, w.timers_new, Columns::all);
   add_write(calls, sql_->event_insert, w.events_new, Columns::all);
 }
 
@@ -448,11 +438,8 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.waiting_steps,
           sql.waiting_inits,
           sql.waiting_cleanups,
-          sql.due,
-          sql.next_due,
           sql.untimed,
-          sql.steps.updates.statement(live_columns<StepExecution>()),
-          sql.timer_delete};
+          sql.steps.updates.statement(live_columns<StepExecution>())};
 }
 
 }  // namespace baton::store

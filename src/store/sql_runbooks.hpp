@@ -26,8 +26,6 @@ class SqlRunbooks {
   void add_waiting(std::vector<Call>& calls, const std::string& queue, std::size_t limit,
                    std::vector<WaitingTask>& out) const;
 
-  [[nodiscard]] const Statement& timers_due() const;
-  [[nodiscard]] const Statement& next_timer() const;
   [[nodiscard]] const Statement& phases_without_timer() const;
   [[nodiscard]] const Statement& jobs_without_timer(runbook::Kind kind) const;
   [[nodiscard]] const Statement& reserve_ids(runbook::Table table) const;
@@ -86,7 +84,7 @@ class RunbookLoad {
 // member. They are found through the phases of his batch.
 [[nodiscard]] std::string from_steps_of_members(Dialect dialect);
 
-// The statements of needs, queues and timers, for a test that asks the database for their plans.
+// The statements of needs and queues, for a test that asks the database for their plans.
 [[nodiscard]] std::vector<Statement> runbook_need_statements(Dialect dialect);
 
 }  // namespace baton::store

@@ -8,6 +8,7 @@
 #include "store/schema.hpp"
 #include "store/sql_calls.hpp"
 #include "store/sql_runbooks.hpp"
+#include "store/sql_timers.hpp"
 #include "store/statements.hpp"
 
 namespace baton::store {
@@ -27,8 +28,6 @@ struct Statements {
         result_insert(insert_statement<TaskResult>(d)),
         result_select(select_statement<TaskResult>(d)),
         event_insert(insert_statement<Event>(d)),
-        timer_insert(insert_statement<Timer>(d)),
-        timer_delete(delete_statement<Timer>(d)),
         workflow_insert(insert_statement<Workflow>(d)),
         workflow_select(select_statement<Workflow>(d)),
         key_insert(insert_statement<IdempotencyKey>(d)),
@@ -48,10 +47,6 @@ struct Statements {
         "SELECT job_id,item_index,node_id FROM dag_node_states WHERE status='RUNNING' AND tenant='' ORDER BY "
         "job_id,item_index,node_id LIMIT ?1",
         {Type::integer}};
-    due = {"SELECT " + names<Timer>(Columns::all) +
-               " FROM dag_timers WHERE due<=?1 ORDER BY due,job_id,node_id LIMIT ?2",
-           {Type::integer, Type::integer}};
-    next_due = {"SELECT due FROM dag_timers ORDER BY due,job_id,node_id LIMIT 1", {}};
     make_partition = {
         "INSERT INTO writer_state(partition,term,last_commit,owner) VALUES(?1,0,0,'') ON CONFLICT DO NOTHING",
         {Type::integer}};
@@ -68,11 +63,10 @@ struct Statements {
   Statement node_insert, node_update, node_select;
   Statement result_insert, result_select;
   Statement event_insert;
-  Statement timer_insert, timer_delete;
   Statement workflow_insert, workflow_select;
   Statement key_insert, key_select;
   Statement tag_insert, log_insert;
-  Statement latest_workflow, waiting, running_builtin, due, next_due, make_partition, take_term, count_commit;
+  Statement latest_workflow, waiting, running_builtin, make_partition, take_term, count_commit;
 };
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
@@ -155,7 +149,12 @@ std::string random_name() {
 class SqlStore final : public Store {
  public:
   SqlStore(Dialect dialect, Connect connect)
-      : dialect_(dialect), connect_(std::move(connect)), sql_(dialect), runbooks_(dialect), calls_(dialect) {}
+      : dialect_(dialect),
+        connect_(std::move(connect)),
+        sql_(dialect),
+        timers_(dialect),
+        runbooks_(dialect),
+        calls_(dialect) {}
 
   Result<WriterState> open(Partition partition) override {
     connection_.reset();
@@ -171,7 +170,8 @@ class SqlStore final : public Store {
     };
     std::vector<Call> calls;
     if (first) calls.push_back({&sql_.make_partition, 1, constant({partition_}), {}, {}});
-    calls.push_back({&sql_.take_term, 1, constant({partition_, encode(owner_), std::int64_t{first}}), take, {}});
+    calls.push_back(
+        {&sql_.take_term, 1, constant({partition_, encode(owner_), std::int64_t{first}}), take, {}});
     if (auto taken = connection->run(calls, Mode::write); !taken) {
       // Whether the term was taken does not matter to a caller who does not have it; a row that is locked for
       // the moment is no other writer.
@@ -332,19 +332,12 @@ class SqlStore final : public Store {
 
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
     std::vector<Timer> found;
+    const auto take = [&](const RowView& row) -> Result<> {
+      TRY_ASSIGN(auto timer, SqlTimers::read(row));
+      return found.push_back(std::move(timer)), Result<>{};
+    };
     const Call call{
-        &sql_.due, 1, constant({to_millis(until), static_cast<std::int64_t>(limit)}), collect(found), {}};
-    TRY(run({&call, 1}, Mode::read));
-    return found;
-  }
-
-  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override {
-    std::vector<runbook::Timer> found;
-    const Call call{&runbooks_.timers_due(),
-                    1,
-                    constant({to_millis(until), static_cast<std::int64_t>(limit)}),
-                    collect(found),
-                    {}};
+        &timers_.due, 1, constant({to_millis(until), static_cast<std::int64_t>(limit)}), take, {}};
     TRY(run({&call, 1}, Mode::read));
     return found;
   }
@@ -352,12 +345,10 @@ class SqlStore final : public Store {
   Result<std::optional<Time>> next_timer() override {
     std::optional<Time> next;
     const auto take = [&](const RowView& row) -> Result<> {
-      const Time due = from_millis(row.integer(0));
-      next = std::min(next.value_or(due), due);
-      return {};
+      return next = from_millis(row.integer(0)), Result<>{};
     };
-    const Call calls[] = {{&sql_.next_due, 1, {}, take, {}}, {&runbooks_.next_timer(), 1, {}, take, {}}};
-    TRY(run(calls, Mode::read));
+    const Call call{&timers_.next, 1, {}, take, {}};
+    TRY(run({&call, 1}, Mode::read));
     return next;
   }
 
@@ -374,8 +365,7 @@ class SqlStore final : public Store {
     add_update(calls, sql_.node_update, writes.nodes_changed);
     add_write(calls, sql_.result_insert, writes.task_results_new, Columns::all);
     add_write(calls, sql_.event_insert, writes.events_new, Columns::all);
-    add_write(calls, sql_.timer_delete, writes.timers_gone, Columns::keys);
-    add_write(calls, sql_.timer_insert, writes.timers_new, Columns::all);
+    timers_.add_writes(calls, writes);
     add_write(calls, sql_.workflow_insert, writes.workflows_new, Columns::all);
     add_write(calls, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
     add_write(calls, sql_.tag_insert, writes.tags_new, Columns::all);
@@ -408,8 +398,11 @@ class SqlStore final : public Store {
     }
     // One's own old connection may hold it for a while yet; another's name says that it is over.
     std::string owner;
-    const Call ask{
-        &whose, 1, constant({partition_}), [&](const RowView& row) -> Result<> { return owner = row.text(0), Result<>{}; }, {}};
+    const Call ask{&whose,
+                   1,
+                   constant({partition_}),
+                   [&](const RowView& row) -> Result<> { return owner = row.text(0), Result<>{}; },
+                   {}};
     if (term_ != 0) TRY(connection.run({&ask, 1}, Mode::read));
     if (term_ != 0 && owner != owner_) return fail(Code::fenced, "another writer has taken over");
     return fail(Code::conflict, "another baton server is writing to this PostgreSQL database");
@@ -446,6 +439,7 @@ class SqlStore final : public Store {
   Dialect dialect_;
   Connect connect_;
   Statements sql_;
+  SqlTimers timers_;
   SqlRunbooks runbooks_;
   SqlCalls calls_;
   std::unique_ptr<Connection> connection_;  // none: open() is needed

@@ -99,9 +99,6 @@ inline std::optional<runbook::Walk> parse(std::string_view word, runbook::Walk) 
 inline std::optional<runbook::CleanupKind> parse(std::string_view word, runbook::CleanupKind) {
   return runbook::cleanup_kind(word);
 }
-inline std::optional<runbook::Kind> parse(std::string_view word, runbook::Kind) {
-  return runbook::kind(word);
-}
 
 // False: the cell holds what this version cannot read.
 template <class T>
@@ -187,7 +184,6 @@ constexpr ColumnSet live_columns() {
 
 template <class Row, class Member>
 constexpr Type type_of(const Column<Row, Member>& column) {
-  if (column.millis) return Type::integer;
   if (column.kind == Kind::document || column.kind == Kind::outcome) return Type::text;
   return type_of<Member>();
 }
@@ -214,11 +210,7 @@ template <class Row>
 void fill(const Row& row, auto columns, std::span<Value> out) {
   auto at = out.begin();
   for_columns<Row>(columns, [&]<class Member>(const Column<Row, Member>& column) {
-    if constexpr (std::is_same_v<Member, Time>) {
-      *at++ = column.millis ? Value{to_millis(row.*column.member)} : Value{row.*column.member};
-    } else {
-      *at++ = encode(row.*column.member);
-    }
+    *at++ = encode(row.*column.member);
   });
 }
 
@@ -227,12 +219,6 @@ template <class Row>
 Result<> read_into(Row& row, const RowView& view, Columns columns, int at = 0) {
   bool ok = true;
   for_columns<Row>(columns, [&]<class Member>(const Column<Row, Member>& column) {
-    if constexpr (std::is_same_v<Member, Time>) {
-      if (column.millis) {
-        row.*column.member = from_millis(view.integer(at++));
-        return;
-      }
-    }
     ok = decode(view, at++, row.*column.member) && ok;
   });
   if (!ok)
@@ -363,15 +349,6 @@ Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(),
   s.sql += assignments;
   if (arrays) s.sql += " FROM unnest(" + parameters(parameter) + ") AS k(" + sets + ")";
   s.sql = exactly(dialect, s.sql + " WHERE " + condition, "cardinality(?1)");
-  return s;
-}
-
-template <class Row>
-Statement delete_statement(Dialect dialect) {
-  const auto keys = key_of_table<Row>();
-  Statement s{"DELETE FROM " + table_name<Row>() + " AS t", types<Row>(Columns::keys), true};
-  if (dialect == Dialect::postgres) s.sql += " USING " + key_sets(keys);
-  s.sql += " WHERE " + matches(dialect, keys);
   return s;
 }
 

@@ -102,15 +102,6 @@ struct Table<workflow::Event> {
 };
 
 template <>
-struct Table<workflow::Timer> {
-  using Row = workflow::Timer;
-  static constexpr std::string_view name = "dag_timers";
-  static constexpr auto columns =
-      std::tuple{key_millis("due", &Row::due), key("job_id", &Row::job_id), key("node_id", &Row::node_id),
-                 fixed("item_index", &Row::item_index)};
-};
-
-template <>
 struct Table<workflow::JobTag> {
   using Row = workflow::JobTag;
   static constexpr std::string_view name = "dag_job_tags";

@@ -175,7 +175,7 @@ void audit(Sql& sql, const std::map<std::string, int>& accepted) {
   EXPECT_EQ(sql.text("SELECT status FROM init_executions"), "succeeded");
   EXPECT_EQ(sql.text("SELECT status, count(*) FROM batch_members GROUP BY status ORDER BY status"),
             "active " + std::to_string(members - lost) + ",failed " + std::to_string(lost));
-  EXPECT_EQ(sql.text("SELECT count(*) FROM runbook_timers"), "0");
+  EXPECT_EQ(sql.text("SELECT count(*) FROM baton_timers"), "0");
   EXPECT_EQ(sql.text("SELECT count(*) FROM step_executions WHERE job_state IS NOT NULL"), "0");
   EXPECT_EQ(sql.text("SELECT step_index, status, n FROM batch_counts WHERE lane='step' AND n<>0 ORDER BY step_index, status"),
             sql.text("SELECT step_index, status, count(*) FROM step_executions GROUP BY step_index, status ORDER BY step_index, status"));

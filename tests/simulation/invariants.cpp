@@ -167,7 +167,7 @@ void WorkflowLoad::check_timers(const Job& job, const Node& def, const NodeState
                          const NodeState* parent) const {
   const std::string about = job.workflow_id + "/" + node.node_id + " " + job.job_id.value;
   expect(!node.timer_due ||
-             database_.timers.contains({*node.timer_due, node.job_id, node.node_id, node.item_index}),
+             database_.timers.contains({*node.timer_due, subject_of(node.job_id), node.node_id}),
          "a node's timer is stored", about);
   const bool task = parent || def.type == NodeType::task;
   if (is_terminal(node.status)) {
@@ -411,8 +411,9 @@ void WorkflowLoad::check_all() {
   for (const auto& [key, n] : by_key)
     expect(by_input["{\"who\":" + quoted(key)] == 1, "one key makes one job", key);
   for (const Timer& timer : database_.timers)
-    expect(stored_node(timer.job_id, timer.node_id).timer_due == timer.due, "no timer is left over",
-           timer.node_id);
+    expect(timer.subject.type != Subject::Type::job ||
+               stored_node({timer.subject.id}, timer.what).timer_due == timer.due,
+           "no timer is left over", timer.what);
 }
 
 }  // namespace baton::simulation

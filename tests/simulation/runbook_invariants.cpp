@@ -86,7 +86,7 @@ void RunbookWatch::check_batch(const Whole& all) const {
 }
 
 void RunbookWatch::check_timer(Kind kind, std::int64_t id, std::optional<Time> due) const {
-  expect(!due || rows_.timers.contains({*due, kind, id}), "what a row says of its timer is stored",
+  expect(!due || timers_.contains({*due, subject_of(Ref{kind, id}), ""}), "what a row says of its timer is stored",
          std::string(name(kind)) + " " + std::to_string(id));
 }
 
@@ -308,12 +308,12 @@ void RunbookWatch::check_all() {
     check_batch(all);
     check_end(all);
   }
-  const auto due = [&](const Timer& timer) -> std::optional<Time> {
+  const auto due = [&](Ref ref) -> std::optional<Time> {
     const auto in = [&](const auto& table) -> std::optional<Time> {
-      const auto it = table.find(timer.id);
+      const auto it = table.find(ref.id);
       return it == table.end() ? std::nullopt : it->second.timer_due;
     };
-    switch (timer.kind) {
+    switch (ref.kind) {
       case Kind::step: return in(rows_.steps);
       case Kind::init: return in(rows_.inits);
       case Kind::cleanup: return in(rows_.cleanups);
@@ -324,9 +324,9 @@ void RunbookWatch::check_all() {
     }
     return std::nullopt;
   };
-  for (const Timer& timer : rows_.timers)
-    expect(due(timer) == timer.due, "no timer is left over",
-           std::string(name(timer.kind)) + " " + std::to_string(timer.id));
+  for (const baton::Timer& timer : timers_)
+    expect(timer.subject.type == Subject::Type::job || due(ref_of(timer.subject)) == timer.due,
+           "no timer is left over", std::string(name(timer.subject.type)) + " " + timer.subject.id);
   for (const auto& [id, book] : rows_.runbooks) {
     expect(!book.transition_after && !book.timer_due, "a new version is applied to all batches", book.name);
     if (scheduler_ && book.is_active && book.version > 1 && book.overdue_behavior == "ignore")

@@ -13,7 +13,7 @@ RunbookSide::RunbookSide(World& world)
     : world_(world),
       scheduler_(!world.random_.chance(0.3)),
       chunk_members_(static_cast<std::int32_t>(world.random_.between(2, 3))),
-      watch_(world.database_.runbooks, world.clock_, scheduler_) {
+      watch_(world.database_, world.clock_, scheduler_) {
   const auto workers = random().between(2, 4);
   for (int i = 0; i < workers; ++i)
     workers_.push_back(std::make_unique<PoolWorker>(*this, i, i % 2 == 0 ? "pool-1" : "pool-2",
@@ -100,7 +100,8 @@ bool RunbookSide::at_rest() const {
   const auto over = [](const auto& table) {
     return std::ranges::all_of(table, [](const auto& entry) { return is_terminal(entry.second.status); });
   };
-  return db.timers.empty() && over(db.batches) && over(db.phases) && over(db.steps) && over(db.inits) &&
+  const auto is_ours = [](const baton::Timer& timer) { return timer.subject.type != Subject::Type::job; };
+  return std::ranges::none_of(world_.database_.timers, is_ours) && over(db.batches) && over(db.phases) && over(db.steps) && over(db.inits) &&
          over(db.cleanups);
 }
 

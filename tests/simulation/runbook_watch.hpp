@@ -11,15 +11,15 @@
 
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
-#include "store/memory/runbook_tables.hpp"
+#include "store/memory/database.hpp"
 
 namespace baton::simulation {
 
 class RunbookWatch {
  public:
   // `scheduler`: phases and polls are fired by the engine itself.
-  RunbookWatch(const store::memory::RunbookTables& rows, const Clock& clock, bool scheduler)
-      : rows_(rows), clock_(clock), scheduler_(scheduler) {}
+  RunbookWatch(const store::MemoryDatabase& database, const Clock& clock, bool scheduler)
+      : rows_(database.runbooks), timers_(database.timers), clock_(clock), scheduler_(scheduler) {}
 
   void arrived(const Command& command);
   void answered(const Command& command, const Reply& reply);
@@ -96,6 +96,7 @@ class RunbookWatch {
   [[nodiscard]] std::string about(const runbook::Execution& row, runbook::Kind kind) const;
 
   const store::memory::RunbookTables& rows_;
+  const std::set<Timer>& timers_;
   const Clock& clock_;
   const bool scheduler_;
 

@@ -55,9 +55,10 @@ void WorkflowLoad::tidy_up() {
 }
 
 bool WorkflowLoad::at_rest() const {
-  return database_.timers.empty() && std::ranges::all_of(database_.jobs, [](const auto& entry) {
-           return is_terminal(entry.second.status);
-         });
+  const auto is_ours = [](const Timer& timer) { return timer.subject.type == Subject::Type::job; };
+  return std::ranges::none_of(database_.timers, is_ours) &&
+         std::ranges::all_of(database_.jobs,
+                             [](const auto& entry) { return is_terminal(entry.second.status); });
 }
 
 void WorkflowLoad::committed(const WriteSet& writes) {

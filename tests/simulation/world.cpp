@@ -47,9 +47,6 @@ class World::FaultyStore final : public Store {
   Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override {
     return store_.jobs_without_timer(after, limit);
   }
-  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override {
-    return store_.runbook_timers_due(until, limit);
-  }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
   }

@@ -23,9 +23,9 @@ void add_rows(WriteSet& out, Run& run) {
   for (auto& slot : run.nodes) {
     if (slot->state.timer_due != slot->stored_timer) {
       if (slot->stored_timer)
-        out.timers_gone.push_back({*slot->stored_timer, run.job.job_id, slot->state.node_id, no_item});
+        out.timers_gone.push_back({*slot->stored_timer, subject_of(run.job.job_id), slot->state.node_id});
       if (slot->state.timer_due)
-        out.timers_new.push_back({*slot->state.timer_due, run.job.job_id, slot->state.node_id, no_item});
+        out.timers_new.push_back({*slot->state.timer_due, subject_of(run.job.job_id), slot->state.node_id});
     }
     if (slot->is_new)
       out.nodes_new.push_back(slot->state);

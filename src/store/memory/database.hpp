@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <shared_mutex>
 
 #include "store/memory/call_tables.hpp"
@@ -16,6 +17,7 @@ namespace baton::store::memory {
 
 struct Database : WorkflowTables, CallTables {
   RunbookTables runbooks;
+  std::set<Timer> timers;
 
   // As writer_state has it.
   struct WriterRow {

@@ -185,7 +185,6 @@ struct RunbookTables {
       cleanups;
   IndexedTable<runbook::Count> counts;
   IndexedTable<runbook::BatchEvent> events;
-  std::set<runbook::Timer> timers;
   std::map<std::string, DataTable> data;   // by name
   std::array<std::int64_t, 7> last_ids{};  // that were given out, by runbook::Table
 

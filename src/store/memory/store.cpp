@@ -23,16 +23,6 @@ std::set<Key> unique(const std::vector<Key>& keys) {
   return {keys.begin(), keys.end()};
 }
 
-template <class Timer>
-std::vector<Timer> due(const std::set<Timer>& timers, Time until, std::size_t limit) {
-  std::vector<Timer> found;
-  for (const Timer& timer : timers) {
-    if (timer.due > until || found.size() == limit) break;
-    found.push_back(timer);
-  }
-  return found;
-}
-
 std::unexpected<Error> not_open() { return fail(Code::unavailable, "the store is not open"); }
 
 }  // namespace
@@ -157,25 +147,19 @@ Result<std::vector<NodeKey>> MemoryStore::running_builtin(std::size_t limit) {
 Result<std::vector<Timer>> MemoryStore::timers_due(Time until, std::size_t limit) {
   if (!open_) return not_open();
   const Reading lock(database_.mutex);
-  return due(database_.timers, until, limit);
-}
-
-Result<std::vector<runbook::Timer>> MemoryStore::runbook_timers_due(Time until, std::size_t limit) {
-  if (!open_) return not_open();
-  const Reading lock(database_.mutex);
-  return due(database_.runbooks.timers, until, limit);
+  std::vector<Timer> found;
+  for (const Timer& timer : database_.timers) {
+    if (timer.due > until || found.size() == limit) break;
+    found.push_back(timer);
+  }
+  return found;
 }
 
 Result<std::optional<Time>> MemoryStore::next_timer() {
   if (!open_) return not_open();
   const Reading lock(database_.mutex);
-  std::optional<Time> next;
-  const auto look = [&](const auto& timers) {
-    if (!timers.empty()) next = std::min(next.value_or(timers.begin()->due), timers.begin()->due);
-  };
-  look(database_.timers);
-  look(database_.runbooks.timers);
-  return next;
+  if (database_.timers.empty()) return std::nullopt;
+  return database_.timers.begin()->due;
 }
 
 Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number) {

@@ -23,8 +23,7 @@ class MemoryStore : public Store {
   Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override;
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override;
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
-  Result<std::vector<workflow::Timer>> timers_due(Time until, std::size_t limit) override;
-  Result<std::vector<runbook::Timer>> runbook_timers_due(Time until, std::size_t limit) override;
+  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;
   Result<> commit(const WriteSet& writes, std::int64_t commit_number) override;
 

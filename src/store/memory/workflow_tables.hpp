@@ -110,7 +110,6 @@ struct WorkflowTables {
   IndexedTable<workflow::JobTag> tags;
   IndexedTable<workflow::Workflow> workflows;
   IndexedTable<workflow::IdempotencyKey> idempotency_keys;
-  std::set<workflow::Timer> timers;
   IndexedTable<Token, TokensByHash> tokens;
 
   // The newest version of a workflow; nullptr: there is none.

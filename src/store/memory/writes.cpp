@@ -67,13 +67,12 @@ Result<> check_rows(const auto& table, const std::vector<Row>& rows_new,
 }
 
 // One that goes may come back within the commit.
-template <class Timer>
-Result<> check_timers(const std::set<Timer>& timers, const std::vector<Timer>& timers_new,
-                      const std::vector<Timer>& timers_gone) {
+Result<> check_timers(const std::set<Timer>& timers, const WriteSet& w) {
   std::set<Timer> seen;
-  for (const Timer& timer : timers_new) {
-    const bool is_there = timers.contains(timer) && std::ranges::find(timers_gone, timer) == timers_gone.end();
-    if (is_there || !seen.insert(timer).second) return exists(Table<Timer>::name);
+  for (const Timer& timer : w.timers_new) {
+    const bool is_there =
+        timers.contains(timer) && std::ranges::find(w.timers_gone, timer) == w.timers_gone.end();
+    if (is_there || !seen.insert(timer).second) return exists("baton_timers");
   }
   return {};
 }
@@ -92,7 +91,7 @@ Result<> check(const RunbookTables& db, const runbook::Writes& w) {
     if (!db.runbooks.with<RunbooksByName>(row.name, row.version).empty() ||
         !versions.emplace(row.name, row.version).second)
       return exists(Table<runbook::Runbook>::name);
-  return check_timers(db.timers, w.timers_new, w.timers_gone);
+  return {};
 }
 
 Result<> check(const CallTables& db, const call::Writes& w) {
@@ -110,8 +109,7 @@ Result<> check(const WorkflowTables& db, const WriteSet& w) {
   TRY(check_new(db.workflows, w.workflows_new));
   TRY(check_new(db.idempotency_keys, w.idempotency_keys_new));
   TRY(check_new(db.tags, w.tags_new));
-  TRY(check_new(db.logs, w.logs_new));
-  return check_timers(db.timers, w.timers_new, w.timers_gone);
+  return check_new(db.logs, w.logs_new);
 }
 
 // --- writes that were checked
@@ -136,13 +134,6 @@ void apply(auto& table, const std::vector<Row>& rows_new,
       table.change(PrimaryKey<Row>::of(row), [&](Row& stored) { copy_columns(row, stored, set); });
 }
 
-template <class Timer>
-void apply_timers(std::set<Timer>& timers, const std::vector<Timer>& timers_new,
-                  const std::vector<Timer>& timers_gone) {
-  for (const Timer& timer : timers_gone) timers.erase(timer);
-  timers.insert(timers_new.begin(), timers_new.end());
-}
-
 void apply(RunbookTables& db, const runbook::Writes& w) {
   apply(db.runbooks, w.runbooks_new, w.runbooks_changed);
   apply(db.batches, w.batches_new, w.batches_changed);
@@ -154,7 +145,6 @@ void apply(RunbookTables& db, const runbook::Writes& w) {
   for (const runbook::Count& count : w.counts)
     if (!db.counts.insert(count))
       db.counts.change(PrimaryKey<runbook::Count>::of(count), [&](auto& stored) { stored.n = count.n; });
-  apply_timers(db.timers, w.timers_new, w.timers_gone);
   insert(db.events, w.events_new);
 }
 
@@ -175,7 +165,6 @@ void apply(WorkflowTables& db, const WriteSet& w) {
   apply(db.nodes, w.nodes_new, w.nodes_changed);
   insert(db.task_results, w.task_results_new);
   insert(db.events, w.events_new);
-  apply_timers(db.timers, w.timers_new, w.timers_gone);
   insert(db.workflows, w.workflows_new);
   insert(db.idempotency_keys, w.idempotency_keys_new);
   insert(db.tags, w.tags_new);
@@ -204,9 +193,12 @@ Result<> write(Database& database, const WriteSet& writes) {
   TRY(check(workflows, writes));
   TRY(check(database.runbooks, writes.runbooks));
   TRY(check(calls, writes.calls));
+  TRY(check_timers(database.timers, writes));
   apply(static_cast<WorkflowTables&>(database), writes);
   apply(database.runbooks, writes.runbooks);
   apply(static_cast<CallTables&>(database), writes.calls);
+  for (const Timer& timer : writes.timers_gone) database.timers.erase(timer);
+  database.timers.insert(writes.timers_new.begin(), writes.timers_new.end());
   return {};
 }
 

@@ -81,6 +81,14 @@ Time at(std::int64_t millis) { return from_millis(1'770'000'000'000 + millis); }
 
 workflow::JobId job_id(int n) { return {uuid7(at(n), 0x123, static_cast<std::uint64_t>(n))}; }
 
+Timer node_timer(Time due, int job, const std::string& node_id) {
+  return {due, subject_of(job_id(job)), node_id};
+}
+
+Timer runbook_timer(Time due, runbook::Kind kind, std::int64_t id) {
+  return {due, subject_of(runbook::Ref{kind, id}), ""};
+}
+
 LoadRequest for_jobs(std::vector<workflow::JobId> ids) {
   LoadRequest request;
   request.jobs_whole = std::move(ids);

@@ -53,6 +53,8 @@ workflow::NodeState child(int n, const std::string& fan_out, std::int32_t item);
 workflow::TaskResult task_result(int n);
 workflow::Event event(int n, std::int64_t event_id);
 Time at(std::int64_t millis);                            // after the start of the test's time
+Timer node_timer(Time due, int job, const std::string& node_id);
+Timer runbook_timer(Time due, runbook::Kind kind, std::int64_t id);
 LoadRequest for_jobs(std::vector<workflow::JobId> ids);  // with their documents
 
 // Compares all columns and names the first that differs.

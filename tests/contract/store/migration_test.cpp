@@ -119,8 +119,8 @@ TEST_P(Migration, WhatWaitedStillWaitsAndTimersAndLeasesAreThere) {
   EXPECT_EQ(store->running_builtin(10).value(), (std::vector{NodeKey{running, no_item, "c"}}));
   EXPECT_EQ(store->next_timer().value(), morning + std::chrono::seconds{31});
   EXPECT_EQ(store->timers_due(morning + std::chrono::hours{1}, 10).value(),
-            (std::vector{Timer{morning + std::chrono::seconds{31}, running, "b"},
-                         Timer{morning + std::chrono::minutes{5}, running, "c"}}));
+            (std::vector{Timer{morning + std::chrono::seconds{31}, subject_of(running), "b"},
+                         Timer{morning + std::chrono::minutes{5}, subject_of(running), "c"}}));
 }
 
 TEST_P(Migration, TheJobGoesOnToItsEnd) {
@@ -185,7 +185,7 @@ TEST_P(Migration, IsDoneOnceAndANewDatabaseEndsWithTheSameTables) {
   WriteSet w;
   w.jobs_new = {job(1)};
   w.nodes_new = {node(1, "a"), child(1, "split", 3)};
-  w.timers_new = {{at(1), job_id(1), "split_3", 3}};
+  w.timers_new = {node_timer(at(1), 1, "split_3")};
   w.tags_new = {{{"default"}, "eu", job_id(1)}};
   w.logs_new = {{job_id(1), "a", 1, 0, "stdout", at(1), "x"}};
   const auto committed = store->commit(w, 42);
@@ -221,7 +221,7 @@ TEST_P(Migration, RunbooksBegin) {
   const auto ids = store->reserve_ids(runbook::Table::runbooks, 1);
   ASSERT_TRUE(ids) << ids.error().message;
   w.runbooks.runbooks_new = {runbook::Runbook{.id = ids->at(0), .name = "waves", .version = 1}};
-  w.runbooks.timers_new = {{morning, runbook::Kind::runbook, ids->at(0)}};
+  w.timers_new = {runbook_timer(morning, runbook::Kind::runbook, ids->at(0))};
   const auto committed = store->commit(w, 42);
   ASSERT_TRUE(committed) << committed.error().message;
   EXPECT_EQ(store->next_timer().value(), morning);
@@ -230,16 +230,62 @@ TEST_P(Migration, RunbooksBegin) {
   EXPECT_TRUE(reads->batches({}, 0, 10)->empty());
 }
 
+// The tables of a version, with these rows.
+void make_tables(const Database& database, Kind kind, std::size_t version, const std::string& rows) {
+  const auto dialect = kind == Kind::sqlite ? store::Dialect::sqlite : store::Dialect::postgres;
+  std::string sql = "CREATE TABLE schema_migrations (version {int} PRIMARY KEY, applied_at {time} NOT NULL);";
+  for (std::size_t v = 1; v <= version; ++v)
+    sql += std::string(store::migrations()[v - 1]) + "INSERT INTO schema_migrations VALUES (" +
+           std::to_string(v) + ", {now});";
+  database.execute(store::in_dialect(sql + rows, dialect));
+}
+
+// Up to version 6 each kind of work had its own table of timers.
+class TimersOfVersion : public ::testing::TestWithParam<std::tuple<Kind, int>> {};
+
+INSTANTIATE_TEST_SUITE_P(All, TimersOfVersion,
+                         ::testing::Combine(::testing::Values(Kind::sqlite, Kind::postgres),
+                                            ::testing::Values(1, 2, 3, 4, 5, 6)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param) == Kind::sqlite ? "Sqlite" : "Postgres") +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST_P(TimersOfVersion, AreInOneTable) {
+  const auto [kind, version] = GetParam();
+  Database database(kind);
+  const std::string job = job_id(1).value;
+  std::string rows = "INSERT INTO dag_timers(due,job_id,node_id) VALUES (20,'" + job + "','a');";
+  std::vector expected{node_timer(from_millis(20), 1, "a")};
+  if (version >= 2) {
+    rows += "INSERT INTO dag_timers(due,job_id,node_id,item_index) VALUES (10,'" + job + "','split_7',7);";
+    expected.insert(expected.begin(), node_timer(from_millis(10), 1, "split_7"));
+  }
+  if (version >= 3) {
+    using enum runbook::Kind;
+    std::int64_t due = 30;
+    for (const runbook::Kind of : {step, init, cleanup, phase, batch, runbook}) {
+      rows += "INSERT INTO runbook_timers(due,kind,id) VALUES (" + std::to_string(++due) + ",'" +
+              std::string(name(of)) + "',9000000000);";
+      expected.push_back(runbook_timer(from_millis(due), of, 9'000'000'000));
+    }
+  }
+  make_tables(database, kind, static_cast<std::size_t>(version), rows);
+  auto store = database.store();
+  const auto state = store->open(partition);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(store->timers_due(from_millis(100), 100).value(), expected);
+  WriteSet w;
+  w.timers_gone = expected;
+  ASSERT_TRUE(store->commit(w, 1));
+  EXPECT_EQ(store->next_timer().value(), std::nullopt);
+}
+
 // A database as a version before flags were numbers has left it.
 class FlagsOfVersion4 : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
-    const auto dialect = GetParam() == Kind::sqlite ? store::Dialect::sqlite : store::Dialect::postgres;
-    std::string sql = "CREATE TABLE schema_migrations (version {int} PRIMARY KEY, applied_at {time} NOT NULL);";
-    for (std::size_t version = 1; version <= 4; ++version)
-      sql += std::string(store::migrations()[version - 1]) + "INSERT INTO schema_migrations VALUES (" +
-             std::to_string(version) + ", {now});";
-    sql += R"sql(
+    make_tables(database, GetParam(), 4, R"sql(
 INSERT INTO runbooks(name, version, yaml_content, is_active, rerun_init) VALUES ('waves', 1, '', {true}, {false}), ('waves', 2, '', {false}, {true});
 INSERT INTO batches(runbook_id, importing, status) VALUES (1, {true}, 'active'), (1, {false}, 'ACTIVE');
 INSERT INTO batch_members(batch_id, member_key, catching_up) VALUES (1, 'a', {true}), (1, 'b', NULL);
@@ -249,8 +295,7 @@ CREATE TABLE runbook_waves_v1 (_row_id {id}, _member_key {text} NOT NULL UNIQUE,
   _first_seen_at {time} NOT NULL DEFAULT ({now}), _last_seen_at {time} NOT NULL DEFAULT ({now}),
   _is_current {bool} NOT NULL DEFAULT {true}, "A" {text});
 INSERT INTO runbook_waves_v1(_member_key, "A", _is_current) VALUES ('a', '1', {true}), ('b', '2', {false});
-)sql";
-    database.execute(store::in_dialect(sql, dialect));
+)sql");
     store = database.store();
     const auto state = store->open(partition);
     ASSERT_TRUE(state) << state.error().message;

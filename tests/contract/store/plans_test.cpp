@@ -7,6 +7,7 @@
 #include "store/sql_calls.hpp"
 #include "store/sql_runbook_reads.hpp"
 #include "store/sql_runbooks.hpp"
+#include "store/sql_timers.hpp"
 #include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
@@ -18,6 +19,8 @@ std::vector<store::Statement> statements(store::Dialect dialect) {
   std::ranges::move(store::runbook_list_statements(dialect), std::back_inserter(all));
   std::ranges::move(store::call_read_statements(), std::back_inserter(all));
   all.push_back(store::rows_at_head_statement(dialect));
+  const store::SqlTimers timers(dialect);
+  for (const store::Statement& statement : {timers.due, timers.next, timers.remove}) all.push_back(statement);
   all.push_back(store::update_statement<call::Call>(dialect));
   return all;
 }
@@ -43,7 +46,7 @@ TEST(SqlitePlans, NothingIsReadFromEndToEnd) {
   const char* const whole[] = {"USING INDEX phase_executions_untimed",
                                "USING INDEX runbooks_active",
                                "USING INDEX batches_importing",
-                               "SCAN runbook_timers",
+                               "SCAN baton_timers",
                                "SCAN latest",
                                "SCAN page"};
   for (store::Statement statement : statements(store::Dialect::sqlite)) {

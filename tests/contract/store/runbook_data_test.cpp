@@ -188,7 +188,7 @@ TEST_P(SqlRunbookData, ATableThatAnotherSchedulerMadeIsRead) {
 
 TEST_P(RunbookData, OtherTablesAreNotWritten) {
   for (const char* name :
-       {"batches", "runbook_timers", "runbook_x\"; DROP TABLE batches;--", "runbook_X", "", "runbook_a b"}) {
+       {"batches", "baton_timers", "runbook_x\"; DROP TABLE batches;--", "runbook_X", "", "runbook_a b"}) {
     const auto done = store->write_data({.table = name, .columns = {"A"}, .rows = {}, .seen_at = at(1)});
     ASSERT_FALSE(done) << name;
     EXPECT_EQ(done.error().code, Code::invalid);

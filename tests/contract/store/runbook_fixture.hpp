@@ -13,9 +13,10 @@ class RunbookStoreContract : public ::testing::TestWithParam<Kind> {
     ASSERT_TRUE(state) << state.error().message;
   }
 
-  Result<> try_commit(const runbook::Writes& writes) {
+  Result<> try_commit(const runbook::Writes& writes, std::vector<Timer> timers = {}) {
     WriteSet set;
     set.runbooks = writes;
+    set.timers_new = std::move(timers);
     EXPECT_FALSE(set.empty());
     auto done = store->commit(set, number + 1);
     if (done) ++number;

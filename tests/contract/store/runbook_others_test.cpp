@@ -140,8 +140,7 @@ TEST_P(RunbookOthers, ARowThatAnotherProgramChangedMeanwhileIsAConflictAndNothin
   Writes u;
   const auto succeed = [](auto& row) { row.status = StepStatus::succeeded; };
   for (const StepExecution& step : seen.steps) u.steps_changed.push_back(changed(step, succeed));
-  u.timers_new = {{at(1), runbook::Kind::step, 1}};
-  const auto done = try_commit(u);
+  const auto done = try_commit(u, {runbook_timer(at(1), runbook::Kind::step, 1)});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
   EXPECT_TRUE(done.error().message.contains("step_executions")) << done.error().message;

@@ -8,7 +8,6 @@ namespace {
 
 using namespace runbook;
 using What = Need::What;
-using RunbookTimer = runbook::Timer;
 
 INSTANTIATE_TEST_SUITE_P(All, RunbookStoreContract,
                          ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
@@ -88,15 +87,13 @@ TEST_P(RunbookStoreContract, AnInsertOfAnIdThatIsThereAndAnUpdateOfOneThatIsNotA
   w.runbooks_new = {runbook_row(1)};
   w.steps_new = {step_row(1)};
   w.events_new = {batch_event_row(1, 1)};
-  w.timers_new = {{at(1), runbook::Kind::step, 1}};
   commit(w);
-  std::vector<Writes> attempts(6);
+  std::vector<Writes> attempts(5);
   attempts[0].steps_new = {step_row(1)};
   attempts[1].steps_changed = {changed(step_row(2), [](auto& row) { row.job_id = "x"; })};
   attempts[2].runbooks_changed = {changed(runbook_row(2), [](auto& row) { row.is_active = true; })};
   attempts[3].runbooks_new = {runbook_row(2)};  // the same name and version
   attempts[4].events_new = {batch_event_row(1, 1)};
-  attempts[5].timers_new = {{at(1), runbook::Kind::step, 1}};
   for (const Writes& attempt : attempts) {
     const auto done = try_commit(attempt);
     ASSERT_FALSE(done);
@@ -349,37 +346,6 @@ TEST_P(RunbookStoreContract, ReservedIdsGrowAndAreGivenOnceAlsoOverARestart) {
   }
 }
 
-TEST_P(RunbookStoreContract, TimersComeEarliestFirstUntilTheyAreGone) {
-  const RunbookTimer early{at(10), runbook::Kind::step, 3}, same_due{at(10), runbook::Kind::step, 4},
-      late{at(20), runbook::Kind::batch, 1};
-  Writes w;
-  w.timers_new = {late, same_due, early};
-  commit(w);
-  EXPECT_EQ(store->next_timer().value(), at(10));
-  EXPECT_TRUE(store->runbook_timers_due(at(9), 10)->empty());
-  EXPECT_EQ(store->runbook_timers_due(at(10), 10).value(), (std::vector{early, same_due}));
-  EXPECT_EQ(store->runbook_timers_due(at(20), 10).value(), (std::vector{early, same_due, late}));
-  EXPECT_EQ(store->runbook_timers_due(at(20), 1).value(), std::vector{early});
-  EXPECT_TRUE(store->timers_due(at(20), 10)->empty());
-  Writes gone;
-  gone.timers_gone = {early, same_due, {at(99), runbook::Kind::init, 1}};
-  gone.timers_new = {early};  // moved away and back within a commit
-  commit(gone);
-  EXPECT_EQ(store->runbook_timers_due(at(20), 10).value(), (std::vector{early, late}));
-}
-
-TEST_P(RunbookStoreContract, TheNextTimerIsTheEarlierOfBothKinds) {
-  WriteSet set;
-  set.timers_new = {{at(10), job_id(1), "a"}};
-  set.runbooks.timers_new = {{at(5), runbook::Kind::phase, 1}, {at(20), runbook::Kind::phase, 2}};
-  ASSERT_TRUE(store->commit(set, ++number));
-  EXPECT_EQ(store->next_timer().value(), at(5));
-  set = {};
-  set.runbooks.timers_gone = {{at(5), runbook::Kind::phase, 1}};
-  ASSERT_TRUE(store->commit(set, ++number));
-  EXPECT_EQ(store->next_timer().value(), at(10));
-}
-
 TEST_P(RunbookStoreContract, QueuedJobsAndNodesWaitInOneOrder) {
   WriteSet set;
   set.nodes_new = {node(1, "a"), node(1, "b")};
@@ -452,7 +418,6 @@ TEST_P(RunbookStoreContract, NothingOfRunbooksWorksBeforeOpen) {
   EXPECT_EQ(store->load(std::vector<Need>{{What::step, 1}}).error().code, Code::unavailable);
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 1).error().code, Code::unavailable);
   EXPECT_EQ(store->phases_without_timer(1).error().code, Code::unavailable);
-  EXPECT_EQ(store->runbook_timers_due(at(1), 1).error().code, Code::unavailable);
   EXPECT_EQ(store->write_data({.table = "runbook_a_v1"}).error().code, Code::unavailable);
 }
 

@@ -264,18 +264,6 @@ TEST_P(StoreContract, ChildrenAreKnownByTheirItemAndANodeOfTheSameNameIsAnother)
   EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->size(), 4u);
 }
 
-TEST_P(StoreContract, AChildsTimerKnowsItsItem) {
-  WriteSet w;
-  const Timer timer{at(10), job_id(1), "split_7", 7};
-  w.timers_new = {timer};
-  commit(w);
-  EXPECT_EQ(store->timers_due(at(10), 10).value(), std::vector{timer});
-  WriteSet gone;
-  gone.timers_gone = {timer};
-  commit(gone);
-  EXPECT_TRUE(store->timers_due(at(10), 10)->empty());
-}
-
 TEST_P(StoreContract, TagsAndLogsAreWrittenWithTheRestOrNotAtAll) {
   WriteSet w;
   w.jobs_new = {job(1)};
@@ -328,7 +316,7 @@ TEST_P(StoreContract, ACommitThatFailsChangesNothing) {
   WriteSet twice;
   twice.jobs_new = {job(2)};
   twice.events_new = {event(2, 1)};
-  twice.timers_new = {{at(5), job_id(2), "a"}};
+  twice.timers_new = {node_timer(at(5), 2, "a")};
   twice.idempotency_keys_new = {{{"t"}, "key", job_id(2), "h"}};
   auto done = store->commit(twice, number + 1);
   ASSERT_FALSE(done);
@@ -378,7 +366,8 @@ TEST_P(StoreContract, AWriterWhoseTermWasTakenIsFencedAndHasChangedNothing) {
   const auto done = store->commit(w, 1);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::fenced);
-  EXPECT_EQ(store->open(partition).error().code, Code::fenced);  // for good: what it believes may be wrong by now
+  EXPECT_EQ(store->open(partition).error().code,
+            Code::fenced);  // for good: what it believes may be wrong by now
   store.reset();
   store = database.store();
   ASSERT_TRUE(store->open(partition));
@@ -490,7 +479,8 @@ TEST_P(StoreContract, WaitingNodesComeByPriorityThenOldestFirstAndOnlyFromTheirQ
 }
 
 TEST_P(StoreContract, TimersComeEarliestFirstUntilTheyAreGone) {
-  const Timer early{at(10), job_id(2), "a"}, same_due{at(10), job_id(3), "a"}, late{at(20), job_id(1), "a"};
+  const Timer early = node_timer(at(10), 2, "a"), same_due = node_timer(at(10), 3, "a"),
+              late = node_timer(at(20), 1, "a");
   WriteSet w;
   w.timers_new = {late, same_due, early};
   commit(w);
@@ -500,10 +490,44 @@ TEST_P(StoreContract, TimersComeEarliestFirstUntilTheyAreGone) {
   EXPECT_EQ(store->timers_due(at(20), 10).value(), (std::vector{early, same_due, late}));
   EXPECT_EQ(store->timers_due(at(20), 1).value(), (std::vector{early}));
   WriteSet gone;
-  gone.timers_gone = {early, same_due, {at(99), job_id(1), "never"}};
+  gone.timers_gone = {early, same_due, node_timer(at(99), 1, "never")};
   gone.timers_new = {early};  // moved away and back within a commit
   commit(gone);
   EXPECT_EQ(store->timers_due(at(20), 10).value(), (std::vector{early, late}));
+}
+
+TEST_P(StoreContract, TimersOfAllKindsAreInOneLineAndDifferBySubjectAndWhat) {
+  using runbook::Kind;
+  const std::vector all{
+      node_timer(at(1), 2, "split_7"),
+      node_timer(at(2), 1, "a"),
+      node_timer(at(2), 1, "b"),
+      runbook_timer(at(3), Kind::runbook, 7),
+      runbook_timer(at(4), Kind::batch, 7),
+      runbook_timer(at(5), Kind::phase, 7),
+      runbook_timer(at(6), Kind::step, 7),
+      runbook_timer(at(7), Kind::init, 7),
+      runbook_timer(at(8), Kind::cleanup, 9'000'000'000'000'000'000),
+  };
+  WriteSet w;
+  w.timers_new = all;
+  std::ranges::reverse(w.timers_new);
+  for (const Kind kind : {Kind::step, Kind::init, Kind::cleanup, Kind::phase, Kind::batch, Kind::runbook})
+    w.timers_new.push_back(runbook_timer(at(9), kind, 1));  // at one time, of one id
+  commit(w);
+  EXPECT_EQ(store->next_timer().value(), at(1));
+  EXPECT_EQ(store->timers_due(at(8), 100).value(), all);
+  EXPECT_EQ(store->timers_due(at(9), 100)->size(), all.size() + 6);
+  WriteSet gone;
+  gone.timers_gone = {all.begin(), all.end() - 1};
+  commit(gone);
+  EXPECT_EQ(store->next_timer().value(), at(8));
+  EXPECT_EQ(store->timers_due(at(8), 100).value(), std::vector{all.back()});
+  for (const Timer& there : {all.back(), runbook_timer(at(9), Kind::step, 1)}) {
+    WriteSet again;
+    again.timers_new = {there};
+    EXPECT_EQ(store->commit(again, number + 1).error().code, Code::conflict);
+  }
 }
 
 TEST_P(StoreContract, RowsInsertedAndUpdatedInOneCommitEndUpdated) {

@@ -31,7 +31,7 @@ class Jobs : public testing::Test {
   }
   // As another orchestrator leaves it.
   void leave(StepStatus status) {
-    machine_.rows.timers.clear();
+    machine_.database.timers.clear();
     machine_.rows.counts.clear();
     change([&](StepExecution& at) {
       at.status = status;

@@ -55,13 +55,13 @@ void insert(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>&
 
 template <class Row>
 void move_rows(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>& fresh,
-               std::vector<Changed<Row>>& changed, Kind kind, Writes& writes) {
+               std::vector<Changed<Row>>& changed, Kind kind, TimerWrites& timers) {
   for (auto& [id, slot] : rows) {
     if constexpr (requires { slot.row.timer_due; }) {
       if (slot.row.timer_due != slot.stored_timer) {
         slot.changed = true;
-        if (slot.stored_timer) writes.timers_gone.push_back({*slot.stored_timer, kind, id});
-        if (slot.row.timer_due) writes.timers_new.push_back({*slot.row.timer_due, kind, id});
+        if (slot.stored_timer) timers.timers_gone.push_back({*slot.stored_timer, kind, id});
+        if (slot.row.timer_due) timers.timers_new.push_back({*slot.row.timer_due, kind, id});
       }
     }
     if (slot.is_new)
@@ -471,15 +471,15 @@ bool Ledger::holds(const Timer& timer) const {
   return false;
 }
 
-Writes Ledger::take_writes() {
+Writes Ledger::take_writes(TimerWrites& timers) {
   Writes w;
-  move_rows(runbooks_, w.runbooks_new, w.runbooks_changed, Kind::runbook, w);
-  move_rows(batches_, w.batches_new, w.batches_changed, Kind::batch, w);
-  move_rows(members_, w.members_new, w.members_changed, Kind::none, w);
-  move_rows(phases_, w.phases_new, w.phases_changed, Kind::phase, w);
-  move_rows(steps_, w.steps_new, w.steps_changed, Kind::step, w);
-  move_rows(inits_, w.inits_new, w.inits_changed, Kind::init, w);
-  move_rows(cleanups_, w.cleanups_new, w.cleanups_changed, Kind::cleanup, w);
+  move_rows(runbooks_, w.runbooks_new, w.runbooks_changed, Kind::runbook, timers);
+  move_rows(batches_, w.batches_new, w.batches_changed, Kind::batch, timers);
+  move_rows(members_, w.members_new, w.members_changed, Kind::none, timers);
+  move_rows(phases_, w.phases_new, w.phases_changed, Kind::phase, timers);
+  move_rows(steps_, w.steps_new, w.steps_changed, Kind::step, timers);
+  move_rows(inits_, w.inits_new, w.inits_changed, Kind::init, timers);
+  move_rows(cleanups_, w.cleanups_new, w.cleanups_changed, Kind::cleanup, timers);
   for (const auto& [key, counted] : counts_)
     if (counted.changed)
       w.counts.push_back({key.batch_id, key.phase_id, key.lane, key.step_index, key.status, counted.n});

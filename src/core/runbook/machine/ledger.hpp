@@ -129,7 +129,7 @@ class Ledger {
   // off; otherwise it is a stray one.
   [[nodiscard]] bool holds(const Timer& timer) const;
   // What is to be written; the ledger is spent afterwards.
-  [[nodiscard]] Writes take_writes();
+  [[nodiscard]] Writes take_writes(TimerWrites& timers);
 
   // The ids that new rows were given, by table: how many, and back to the pool because nothing of it was
   // written.

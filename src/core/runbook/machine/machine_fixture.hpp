@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "core/runbook/machine/machine.hpp"
@@ -45,16 +47,17 @@ class MachineOnRows {
 
   // All that is due now, and what becomes due by it.
   void settle() {
-    for (int n = 0; n < 10'000 && !rows.timers.empty() && rows.timers.begin()->due <= now; ++n) {
-      const Timer timer = *rows.timers.begin();
-      decide([&](Context context) { return timer_fired({timer.kind, timer.id}, context), 0; });
-      if (!rows.timers.empty() && *rows.timers.begin() == timer && due_of(timer) != timer.due) rows.timers.erase(timer);
+    auto& timers = database.timers;
+    for (int n = 0; n < 10'000 && !timers.empty() && timers.begin()->due <= now; ++n) {
+      const baton::Timer timer = *timers.begin();
+      decide([&](Context context) { return timer_fired(ref_of(timer.subject), context), 0; });
+      if (!timers.empty() && *timers.begin() == timer && due_of(ref_of(timer.subject)) != timer.due) timers.erase(timer);
     }
   }
   void wait(Duration time) {
     const Time until = now + time;
-    while (!rows.timers.empty() && rows.timers.begin()->due <= until) {
-      now = std::max(now, rows.timers.begin()->due);
+    while (!database.timers.empty() && database.timers.begin()->due <= until) {
+      now = std::max(now, database.timers.begin()->due);
       settle();
     }
     now = until;
@@ -139,17 +142,23 @@ class MachineOnRows {
   }
   void write(Ledger& ledger, Journal& journal) {
     WriteSet writes;
-    writes.runbooks = ledger.take_writes();
+    TimerWrites timers;
+    writes.runbooks = ledger.take_writes(timers);
+    const auto shared = [](const Timer& timer) {
+      return baton::Timer{timer.due, subject_of(Ref{timer.kind, timer.id}), ""};
+    };
+    std::ranges::transform(timers.timers_gone, std::back_inserter(writes.timers_gone), shared);
+    std::ranges::transform(timers.timers_new, std::back_inserter(writes.timers_new), shared);
     writes.runbooks.events_new = std::move(journal.events);
     for (BatchEvent& event : writes.runbooks.events_new) event.event_id = ++last_event_;
     const auto written = store::memory::write(database, writes);
     ASSERT_TRUE(written) << written.error().message;
   }
-  std::optional<Time> due_of(const Timer& timer) const {
-    if (timer.kind == Kind::phase) return rows.phases.at(timer.id).timer_due;
-    if (timer.kind == Kind::batch) return rows.batches.at(timer.id).timer_due;
-    if (timer.kind == Kind::runbook) return rows.runbooks.at(timer.id).timer_due;
-    return row({timer.kind, timer.id}).timer_due;
+  std::optional<Time> due_of(Ref ref) const {
+    if (ref.kind == Kind::phase) return rows.phases.at(ref.id).timer_due;
+    if (ref.kind == Kind::batch) return rows.batches.at(ref.id).timer_due;
+    if (ref.kind == Kind::runbook) return rows.runbooks.at(ref.id).timer_due;
+    return row(ref).timer_due;
   }
 
   IdPool ids_;

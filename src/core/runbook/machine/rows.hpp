@@ -231,7 +231,7 @@ struct Ref {
   friend auto operator<=>(const Ref&, const Ref&) = default;
 };
 
-// runbook_timers, key (due, kind, id). A row's timer_due names its timer; one that was put off is later than that.
+// A row's timer_due names its timer; one that was put off is later than that.
 struct Timer {
   Time due{};
   Kind kind{};

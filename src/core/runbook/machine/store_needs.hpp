@@ -116,9 +116,12 @@ struct Writes {
   std::vector<CleanupExecution> cleanups_new;
   std::vector<Changed<CleanupExecution>> cleanups_changed;
   std::vector<Count> counts;  // inserted or replaced
-  std::vector<Timer> timers_new, timers_gone;
   std::vector<BatchEvent> events_new;
   [[nodiscard]] bool empty() const;
+};
+
+struct TimerWrites {
+  std::vector<Timer> timers_new, timers_gone;
 };
 
 // What the data source said, for the table of that name, which is made, and given the columns that it lacks.

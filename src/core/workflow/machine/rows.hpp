@@ -142,16 +142,6 @@ struct Event {
   Tenant tenant;  // not a column: of the job, for the feed
 };
 
-// dag_timers, key (due, job_id, node_id). One per node at most; the row's timer_due names it. due is Unix
-// milliseconds.
-struct Timer {
-  Time due{};
-  JobId job_id;
-  std::string node_id;
-  std::int32_t item_index = no_item;
-  friend auto operator<=>(const Timer&, const Timer&) = default;
-};
-
 // dag_job_tags, key (tenant, tag, job_id): jobs by tag.
 struct JobTag {
   Tenant tenant;

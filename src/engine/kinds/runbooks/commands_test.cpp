@@ -237,6 +237,42 @@ TEST_F(RunbookCommands, a_person_may_still_open_a_batch_of_an_older_version) {
   EXPECT_EQ(said(OpenBatch{.runbook_name = "waves", .version = 1}), "done");
 }
 
+// ---- turns
+
+// More walks than a turn takes timers, of which one has its turn: the timer of a job is found all the same.
+TEST_F(RunbookCommands, walks_that_wait_for_their_turn_do_not_hide_the_timers_of_jobs) {
+  constexpr int walks = 40;
+  const std::string text = "workflow_id: w\nnodes:\n  start: {type: start, next: end}\n  end: {type: end}\n";
+  (void)get<WorkflowReply>(PublishWorkflow{{"default"}, workflow::parse(text).definition, text});
+  const Time begin = clock_.now() + 1h;
+  for (int i = 0; i < walks; ++i) (void)batch_of({"m"}, begin - std::chrono::minutes{i + 1});
+  const workflow::JobId job{uuid7(begin, 1, 1)};
+  (void)get<JobReply>(SubmitJob{.job_id = job,
+                                .tenant = {"default"},
+                                .workflow_id = "w",
+                                .input_data = {"{}"},
+                                .idempotency_key = {},
+                                .request_hash = {},
+                                .traceparent = {},
+                                .tags = {},
+                                .due_at = begin + 1s,
+                                .delay = {},
+                                .rerun_of = {}});
+  Writer writer(store_, clock_, {.timers_max = 4});
+  ASSERT_TRUE(writer.open());
+  clock_.time = begin;
+  const auto is_walking = [](const auto& entry) { return entry.second.walk != runbook::Walk::none; };
+  for (int i = 0; i < walks / 4; ++i) writer.run({});
+  ASSERT_EQ(std::ranges::count_if(database_.runbooks.phases, is_walking), walks);
+  clock_.time += 2s;
+  int turns = 0;
+  for (; !is_terminal(database_.jobs.at(job).status); ++turns) {
+    ASSERT_LT(turns, 2 * walks);
+    writer.run({});
+  }
+  EXPECT_LT(turns, walks / 2);
+}
+
 // A runbook with more open batches than one chunk takes, whose second version was just published.
 class Transition : public RunbookCommands {
  protected:
@@ -271,8 +307,8 @@ TEST_F(Transition, ends_when_an_older_version_is_activated) {
     EXPECT_EQ(book.transition_after, std::nullopt);
     EXPECT_EQ(book.timer_due, std::nullopt);
   }
-  EXPECT_TRUE(std::ranges::none_of(database_.runbooks.timers,
-                                   [](const auto& timer) { return timer.kind == runbook::Kind::runbook; }));
+  EXPECT_TRUE(std::ranges::none_of(
+      database_.timers, [](const Timer& timer) { return timer.subject.type == Subject::Type::version; }));
 }
 
 TEST_F(Transition, waits_while_its_version_is_inactive) {

@@ -16,8 +16,7 @@ Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
       batches_ended_(metrics.batches_ended) {}
 
 bool Runbooks::owns(Subject::Type type) const {
-  using enum Subject::Type;
-  return type == runbook || type == version || type == batch || type == phase || type == member || type == execution;
+  return type >= Subject::Type::runbook && type <= Subject::Type::cleanup;
 }
 
 bool Runbooks::takes_task(std::string_view task_id) const { return runbook::parse_job_id(task_id).has_value(); }

@@ -15,9 +15,6 @@ class Runbooks final : public Kind {
   Runbooks(const WriterOptions& options, const WriterMetrics& metrics);
 
   [[nodiscard]] bool owns(Subject::Type type) const override;
-  [[nodiscard]] bool takes(const Timer& timer) const override {
-    return std::holds_alternative<runbook::Timer>(timer);
-  }
   [[nodiscard]] bool takes(const WaitingTask& task) const override {
     return task.runbook_job.kind != runbook::Kind::none;
   }

@@ -21,6 +21,12 @@ void unless_unreadable(Foresee&& foresee) {
   }
 }
 
+runbook::Timer own(const Timer& timer) {
+  const Ref ref = ref_of(timer.subject);
+  return {timer.due, ref.kind, ref.id};
+}
+Timer shared(const runbook::Timer& timer) { return {timer.due, subject_of(Ref{timer.kind, timer.id}), ""}; }
+
 }  // namespace
 
 RunbookTransaction::Round::Round(Runbooks& kind)
@@ -136,7 +142,7 @@ void RunbookTransaction::foresee(const Command& command, Needs& needs) {
 
 Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const Timer> timers) {
   for (const Timer& timer : timers)
-    if (kind_.takes(timer)) round_->timers.push_back(std::get<runbook::Timer>(timer));
+    if (kind_.owns(timer.subject.type)) round_->timers.push_back(own(timer));
   TRY(load_needs(learnt_.needs));
   TRY(load_rounds([&](Needs& needs) {
     for (const Item& item : items) unless_unreadable([&] { foresee(item.command, needs); });
@@ -217,7 +223,7 @@ void RunbookTransaction::decide(std::size_t place, const Item& item) {
 }
 
 void RunbookTransaction::fire(const Timer& due) {
-  const auto& timer = std::get<runbook::Timer>(due);
+  const runbook::Timer timer = own(due);
   if (learnt_.unreadable_timers.contains(timer)) return put_off(due, turn_.now + put_off_for);
   std::string unreadable;
   const bool decided = with_ledger(
@@ -233,7 +239,29 @@ void RunbookTransaction::fire(const Timer& due) {
 }
 
 void RunbookTransaction::put_off(const Timer& timer, Time until) {
-  round_->put_off[std::get<runbook::Timer>(timer)] = until;
+  round_->put_off[own(timer)] = until;
+}
+
+// Chunks that did not have their turn.
+void RunbookTransaction::timers_go_behind() {
+  Time later = turn_.as_of;
+  const auto move = [&](auto* slot, Time due) {
+    if (!slot || slot->stored_timer != due || slot->row.timer_due != due) return;
+    slot->row.timer_due = later += Duration{1};
+    slot->changed = true;
+  };
+  std::string unreadable;
+  for (const runbook::Timer& timer : round_->timers) {
+    if (round_->put_off.contains(timer)) continue;
+    (void)with_ledger(
+        [&] {
+          runbook::Ledger& ledger = round_->ledger;
+          if (timer.kind == runbook::Kind::phase) move(ledger.phase(timer.id), timer.due);
+          if (timer.kind == runbook::Kind::batch) move(ledger.batch(timer.id), timer.due);
+          if (timer.kind == runbook::Kind::runbook) move(ledger.runbook(timer.id), timer.due);
+        },
+        unreadable);
+  }
 }
 
 // ---- workers
@@ -298,11 +326,19 @@ std::optional<Handout> RunbookTransaction::hand_out(const WaitingTask& task, con
 // ---- writing
 
 void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
-  std::vector<runbook::Timer> stray;
+  runbook::TimerWrites timers;
+  // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.
   for (const runbook::Timer& timer : round_->timers)
-    if (!round_->put_off.contains(timer) && !round_->ledger.holds(timer)) stray.push_back(timer);
+    if (!round_->put_off.contains(timer) && !round_->ledger.holds(timer)) timers.timers_gone.push_back(timer);
   runbook::Writes& out = set.runbooks;
-  out = round_->ledger.take_writes();
+  out = round_->ledger.take_writes(timers);
+  // What cannot be obeyed is tried again later. Its row, which may be unreadable, keeps its time, now in the past.
+  for (const auto& [timer, until] : round_->put_off) {
+    timers.timers_gone.push_back(timer);
+    timers.timers_new.push_back({until, timer.kind, timer.id});
+  }
+  std::ranges::transform(timers.timers_gone, std::back_inserter(set.timers_gone), shared);
+  std::ranges::transform(timers.timers_new, std::back_inserter(set.timers_new), shared);
   const bool approved = std::ranges::any_of(
       out.batches_changed, [](const auto& batch) { return batch.row.removals_approved.has_value(); });
   if (approved || !out.runbooks_new.empty() || !out.runbooks_changed.empty())
@@ -318,13 +354,6 @@ void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
   for (workflow::LogLine& line : round_->logs) {
     line.log_id = log_id++;
     set.logs_new.push_back(std::move(line));
-  }
-  // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.
-  out.timers_gone.insert(out.timers_gone.end(), stray.begin(), stray.end());
-  // What cannot be obeyed is tried again later. Its row, which may be unreadable, keeps its time, now in the past.
-  for (const auto& [timer, until] : round_->put_off) {
-    out.timers_gone.push_back(timer);
-    out.timers_new.push_back({until, timer.kind, timer.id});
   }
 }
 

@@ -23,6 +23,7 @@ class RunbookTransaction final : public Transaction {
   void decide(std::size_t place, const Item& item) override;
   void fire(const Timer& timer) override;
   void put_off(const Timer& timer, Time until) override;
+  void timers_go_behind() override;
 
   [[nodiscard]] std::vector<Ready> take_ready() override;
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;

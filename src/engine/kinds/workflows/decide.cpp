@@ -20,56 +20,56 @@ Tenant WorkflowTransaction::tenant_of(const Item& item) {
   return named.value_or(Tenant{});
 }
 
-Tenant WorkflowTransaction::tenant_of(const workflow::Timer& timer) {
-  const Run* found = run(timer.job_id);
+Tenant WorkflowTransaction::tenant_of(const Timer& timer) {
+  const Run* found = run({timer.subject.id});
   return found ? found->job.tenant : Tenant{};
 }
 
-void WorkflowTransaction::fire(const engine::Timer& due) {
-  const auto& timer = std::get<workflow::Timer>(due);
+std::optional<WorkflowTransaction::Task> WorkflowTransaction::task(const Timer& timer) {
+  Run* found = run({timer.subject.id});
+  const auto ref = found ? found->definition->locate(timer.what) : std::nullopt;
+  if (!ref || !found->has(*ref)) return std::nullopt;
+  return Task{found, *ref, 0};
+}
+
+void WorkflowTransaction::fire(const Timer& timer) {
   rows_.timers.push_back(timer);
   charged(tenant_of(timer), [&] { obey(timer); });
 }
 
-void WorkflowTransaction::obey(const workflow::Timer& timer) {
-  unless_missing(&timer.job_id, [&] {
-    Run* found = run(timer.job_id);
-    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
+void WorkflowTransaction::obey(const Timer& timer) {
+  const JobId job_id{timer.subject.id};
+  unless_missing(&job_id, [&] {
+    const auto found = task(timer);
+    if (!found || found->run->at(found->ref).stored_timer != timer.due) {
       rows_.timers_stray.push_back(timer);
       return;
     }
-    if (is_chunk(*found, *ref) && !rows_.chunks.contains(timer)) return;  // it stays due
-    timer_fired(*found, *ref, kind_.policy_, turn_.as_of, rows_.journal);
+    if (is_chunk(*found->run, found->ref) && !rows_.chunks.contains(timer)) return;  // it stays due
+    timer_fired(*found->run, found->ref, kind_.policy_, turn_.as_of, rows_.journal);
   });
 }
 
-// More timers are due than a batch takes. Those that are due still, because others had their turn, go behind the
-// rest, so that they do not keep it from being seen.
 void WorkflowTransaction::timers_go_behind() {
-  if (rows_.timers.size() < kind_.timers_max_) return;
   Time later = turn_.as_of;
-  for (const workflow::Timer& timer : rows_.timers) {
-    Run* found = run(timer.job_id);
-    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (!ref || !found->has(*ref)) continue;
-    Slot& slot = found->at(*ref);
+  for (const Timer& timer : rows_.timers) {
+    const auto found = task(timer);
+    if (!found) continue;
+    Slot& slot = found->run->at(found->ref);
     if (slot.stored_timer != timer.due || slot.state.timer_due != timer.due) continue;
     slot.state.timer_due = later += Duration{1};
     slot.changed = true;
   }
 }
 
-void WorkflowTransaction::put_off(const engine::Timer& due, Time until) {
-  const auto& timer = std::get<workflow::Timer>(due);
-  Run* found = run(timer.job_id);
-  const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-  if (!ref || !found->has(*ref) || found->at(*ref).stored_timer != timer.due) {
+void WorkflowTransaction::put_off(const Timer& timer, Time until) {
+  const auto found = task(timer);
+  if (!found || found->run->at(found->ref).stored_timer != timer.due) {
     rows_.timers_stray.push_back(timer);
     return;
   }
-  found->at(*ref).state.timer_due = until;
-  found->at(*ref).changed = true;
+  found->run->at(found->ref).state.timer_due = until;
+  found->run->at(found->ref).changed = true;
 }
 
 void WorkflowTransaction::decide(std::size_t, const Item& item) {

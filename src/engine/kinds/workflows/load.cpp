@@ -19,7 +19,7 @@ std::unexpected<Error> unreadable(const Workflow& row) {
 
 }  // namespace
 
-Result<> WorkflowTransaction::load(std::span<const Item> items, std::span<const engine::Timer> timers) {
+Result<> WorkflowTransaction::load(std::span<const Item> items, std::span<const Timer> timers) {
   TRY(load_named(items, timers));
   find_least_debt(items, timers);
   TRY(load_neighbours(items, timers));
@@ -104,17 +104,13 @@ void WorkflowTransaction::want(LoadRequest& request, const Command& command) con
 }
 
 // The rows that the messages name.
-Result<> WorkflowTransaction::load_named(std::span<const Item> items, std::span<const engine::Timer> timers) {
+Result<> WorkflowTransaction::load_named(std::span<const Item> items, std::span<const Timer> timers) {
   LoadRequest request;
   for (const Item& item : items) want(request, item.command);
-  for (const engine::Timer& due : timers) {
-    const auto* named = std::get_if<workflow::Timer>(&due);
-    if (!named) continue;
-    const workflow::Timer& timer = *named;
-    request.jobs.push_back(timer.job_id);
-    request.nodes.push_back({timer.job_id, timer.item_index, timer.node_id});
-    if (timer.item_index != no_item)
-      request.nodes.push_back({timer.job_id, no_item, std::string(parse_item_name(timer.node_id)->fan_out)});
+  for (const Timer& timer : timers) {
+    if (!kind_.owns(timer.subject.type)) continue;
+    request.jobs.push_back({timer.subject.id});
+    want_node(request, request.jobs.back(), timer.what);
   }
   return load_runs(std::move(request));
 }
@@ -183,7 +179,7 @@ void WorkflowTransaction::want_after_timer(LoadRequest& request, const Task& tas
 
 // The rows that deciding about the named ones is likely to touch, and the jobs that earlier submits with the
 // same key have made.
-Result<> WorkflowTransaction::load_neighbours(std::span<const Item> items, std::span<const engine::Timer> timers) {
+Result<> WorkflowTransaction::load_neighbours(std::span<const Item> items, std::span<const Timer> timers) {
   LoadRequest request;
   for (const auto& [name, key] : rows_.keys) request.jobs.push_back(key.job_id);
   for (const JobId& id : whole_) {
@@ -211,14 +207,10 @@ Result<> WorkflowTransaction::load_neighbours(std::span<const Item> items, std::
     }
   }
   choose_chunks(timers);
-  for (const engine::Timer& due : timers) {
-    const auto* named = std::get_if<workflow::Timer>(&due);
-    if (!named) continue;
-    const workflow::Timer& timer = *named;
-    Run* found = run(timer.job_id);
-    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (ref && found->has(*ref) && (!is_chunk(*found, *ref) || rows_.chunks.contains(timer)))
-      tasks.emplace_back(Task{found, *ref, 0}, nullptr);
+  for (const Timer& timer : timers) {
+    const auto found = kind_.owns(timer.subject.type) ? task(timer) : std::nullopt;
+    if (found && (!is_chunk(*found->run, found->ref) || rows_.chunks.contains(timer)))
+      tasks.emplace_back(*found, nullptr);
   }
   for (const auto& [found, result] : tasks) {
     if (found.ref.is_item()) ++messages[{found.run, NodeRef{found.ref.node, 0}}];
@@ -241,18 +233,16 @@ bool WorkflowTransaction::is_chunk(const Run& run, NodeRef ref) {
 
 // Of the steps of large fan-outs only a few have their turn in one batch: each may bring a thousand rows. The
 // others stay due. Tenants take turns, those with the smallest debt first.
-void WorkflowTransaction::choose_chunks(std::span<const engine::Timer> timers) {
-  std::map<std::pair<std::int64_t, Tenant>, std::deque<workflow::Timer>> waiting;  // by debt and tenant
-  for (const engine::Timer& due : timers) {
-    const auto* named = std::get_if<workflow::Timer>(&due);
-    if (!named) continue;
-    const workflow::Timer& timer = *named;
-    Run* found = run(timer.job_id);
-    const auto ref = found ? found->definition->locate(timer.node_id) : std::nullopt;
-    if (!ref || !found->has(*ref) || !is_chunk(*found, *ref) || has_to_wait(found->job.tenant)) continue;
-    const bool gathers = found->node(*ref).type == NodeType::fan_in;
-    if (gathers && !kind_.progressions_.may_gather({timer.job_id, no_item, timer.node_id})) continue;
-    waiting[{kind_.shares_.debt(found->job.tenant), found->job.tenant}].push_back(timer);
+void WorkflowTransaction::choose_chunks(std::span<const Timer> timers) {
+  std::map<std::pair<std::int64_t, Tenant>, std::deque<Timer>> waiting;  // by debt and tenant
+  for (const Timer& timer : timers) {
+    const auto found = kind_.owns(timer.subject.type) ? task(timer) : std::nullopt;
+    if (!found || !is_chunk(*found->run, found->ref)) continue;
+    const Job& job = found->run->job;
+    if (has_to_wait(job.tenant)) continue;
+    const bool gathers = found->run->node(found->ref).type == NodeType::fan_in;
+    if (gathers && !kind_.progressions_.may_gather({job.job_id, no_item, timer.what})) continue;
+    waiting[{kind_.shares_.debt(job.tenant), job.tenant}].push_back(timer);
   }
   while (!waiting.empty() && rows_.chunks.size() < static_cast<std::size_t>(kind_.chunks_max_))
     for (auto it = waiting.begin(); it != waiting.end();) {
@@ -264,7 +254,7 @@ void WorkflowTransaction::choose_chunks(std::span<const engine::Timer> timers) {
 }
 
 // Whoever has something to do in this batch and the smallest debt, mostly none, goes first.
-void WorkflowTransaction::find_least_debt(std::span<const Item> items, std::span<const engine::Timer> timers) {
+void WorkflowTransaction::find_least_debt(std::span<const Item> items, std::span<const Timer> timers) {
   if (!kind_.shares_.has_debts()) return;
   std::optional<std::int64_t> least;
   const auto look = [&](const Tenant& tenant) {
@@ -272,8 +262,8 @@ void WorkflowTransaction::find_least_debt(std::span<const Item> items, std::span
     least = std::min(least.value_or(debt), debt);
   };
   for (const Item& item : items) look(tenant_of(item));
-  for (const engine::Timer& timer : timers)
-    if (const auto* mine = std::get_if<workflow::Timer>(&timer)) look(tenant_of(*mine));
+  for (const Timer& timer : timers)
+    if (kind_.owns(timer.subject.type)) look(tenant_of(timer));
   rows_.least_debt = least.value_or(0);
 }
 
@@ -298,7 +288,6 @@ Result<> WorkflowTransaction::load_explained(std::span<const Item> items) {
 
 // Answers tell the job with its documents, which deciding could do without.
 Result<> WorkflowTransaction::complete() {
-  timers_go_behind();
   LoadRequest request;
   const auto want_job = [&](const JobId& id) {
     if (const Run* found = run(id); found && !found->has_input()) request.jobs_whole.push_back(id);

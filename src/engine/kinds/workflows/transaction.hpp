@@ -24,6 +24,7 @@ class WorkflowTransaction final : public Transaction {
   void decide(std::size_t place, const Item& item) override;
   void fire(const Timer& timer) override;
   void put_off(const Timer& timer, Time until) override;
+  void timers_go_behind() override;
   // As many events as a commit should have, or as much input as should be read in one batch.
   [[nodiscard]] bool is_full() const override {
     return rows_.journal.events.size() > kind_.events_max_ || rows_.input_bytes > input_bytes_max;
@@ -119,15 +120,15 @@ class WorkflowTransaction final : public Transaction {
     return kind_.shares_.debt(tenant) > rows_.least_debt;
   }
   [[nodiscard]] Tenant tenant_of(const Item& item);
-  [[nodiscard]] Tenant tenant_of(const workflow::Timer& timer);
-  void obey(const workflow::Timer& timer);
-  void timers_go_behind();
+  [[nodiscard]] Tenant tenant_of(const Timer& timer);
+  void obey(const Timer& timer);
   [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
   [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
   [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id);
   [[nodiscard]] workflow::Run* run_of(const Tenant& tenant, const workflow::JobId& job_id,
                                       const std::shared_ptr<Waiter>& waiter);
   [[nodiscard]] std::optional<Task> task(const std::string& task_id, const std::optional<Tenant>& tenant);
+  [[nodiscard]] std::optional<Task> task(const Timer& timer);  // the node; none: its row is not there
   void answer(const std::shared_ptr<Waiter>& waiter, Reply reply);
   void answer_job(const std::shared_ptr<Waiter>& waiter, const workflow::Job& job, bool created, Time wait_until);
 
@@ -146,11 +147,11 @@ class WorkflowTransaction final : public Transaction {
     std::map<std::pair<Tenant, std::string>, workflow::IdempotencyKey> keys;
     std::map<WorkflowKey, KnownDefinition> published;
     std::set<workflow::JobId> missing;
-    std::set<workflow::Timer> chunks;  // the steps of large fan-outs that have their turn
-    std::vector<workflow::Timer> timers;  // that were fired
-    std::int64_t least_debt = 0;          // of those who have something to do
-    std::size_t input_bytes = 0;          // of jobs that were submitted
-    std::vector<workflow::Timer> timers_stray;
+    std::set<Timer> chunks;       // the steps of large fan-outs that have their turn
+    std::vector<Timer> timers;    // that were fired
+    std::int64_t least_debt = 0;  // of those who have something to do
+    std::size_t input_bytes = 0;  // of jobs that were submitted
+    std::vector<Timer> timers_stray;
     std::vector<JobAnswer> answers;
     workflow::Journal journal;
     std::vector<workflow::IdempotencyKey> keys_new;

@@ -8,7 +8,6 @@ Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
     : policy_(options.policy),
       chunks_max_(options.chunks_max),
       events_max_(options.events_max),
-      timers_max_(options.timers_max),
       steps_max_(options.steps_max),
       jobs_created_(metrics.jobs_created),
       jobs_ended_(metrics.jobs_ended),

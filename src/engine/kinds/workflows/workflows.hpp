@@ -17,9 +17,6 @@ class Workflows final : public Kind {
   [[nodiscard]] bool owns(Subject::Type type) const override {
     return type == Subject::Type::job || type == Subject::Type::workflow;
   }
-  [[nodiscard]] bool takes(const Timer& timer) const override {
-    return std::holds_alternative<workflow::Timer>(timer);
-  }
   [[nodiscard]] bool takes(const WaitingTask& task) const override {
     return task.runbook_job.kind == runbook::Kind::none;
   }
@@ -34,7 +31,7 @@ class Workflows final : public Kind {
   friend class WorkflowTransaction;
   workflow::Policy policy_;
   const int chunks_max_;
-  const std::size_t events_max_, timers_max_;
+  const std::size_t events_max_;
   const std::int64_t steps_max_;
   metrics::Counter* const jobs_created_;
   metrics::Counter* const jobs_ended_;

@@ -14,8 +14,8 @@ namespace {
 void write_node(const JobId& id, Slot& slot, WriteSet& out) {
   const NodeState& state = slot.state;
   if (state.timer_due != slot.stored_timer) {
-    if (slot.stored_timer) out.timers_gone.push_back({*slot.stored_timer, id, state.node_id, state.item_index});
-    if (state.timer_due) out.timers_new.push_back({*state.timer_due, id, state.node_id, state.item_index});
+    if (slot.stored_timer) out.timers_gone.push_back({*slot.stored_timer, subject_of(id), state.node_id});
+    if (state.timer_due) out.timers_new.push_back({*state.timer_due, subject_of(id), state.node_id});
   }
   if (slot.is_new)
     out.nodes_new.push_back(std::move(slot.state));

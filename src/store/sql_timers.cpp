@@ -1,0 +1,68 @@
+#include "store/sql_timers.hpp"
+
+#include <algorithm>
+
+namespace baton::store {
+namespace {
+
+struct Entry {
+  explicit Entry(const Timer& of) : timer(&of) {
+    if (of.subject.type != Subject::Type::job)
+      typed = std::string(name(of.subject.type)) + " " + of.subject.id;
+  }
+  [[nodiscard]] std::string_view subject() const { return typed.empty() ? timer->subject.id : typed; }
+  const Timer* timer;
+  std::string typed;  // empty: of a job
+};
+
+std::optional<Subject> parse_subject(std::string_view text) {
+  const auto space = text.find(' ');
+  if (space == std::string_view::npos) return Subject{Subject::Type::job, std::string(text)};
+  const auto type = subject_type(text.substr(0, space));
+  if (!type) return std::nullopt;
+  return Subject{*type, std::string(text.substr(space + 1))};
+}
+
+// In the order of their keys: neighbours are written one after the other.
+void add_write(std::vector<Call>& calls, const Statement& statement, const std::vector<Timer>& timers) {
+  if (timers.empty()) return;
+  std::vector<Entry> order(timers.begin(), timers.end());
+  std::ranges::sort(order, {},
+                    [](const Entry& entry) { return std::tuple(entry.timer->due, entry.subject()); });
+  const auto fill = [order = std::move(order)](std::size_t set, std::span<Value> to) {
+    to[0] = to_millis(order[set].timer->due);
+    to[1] = order[set].subject();
+    to[2] = std::string_view(order[set].timer->what);
+  };
+  calls.push_back({&statement, timers.size(), fill, {}, {}});
+}
+
+}  // namespace
+
+SqlTimers::SqlTimers(Dialect dialect) {
+  const bool arrays = dialect == Dialect::postgres;
+  const std::vector<Type> columns{Type::integer, Type::text, Type::text};
+  const std::string into = "INSERT INTO baton_timers(due,subject,what) ",
+                    from = "DELETE FROM baton_timers AS t ";
+  insert = {into + (arrays ? "SELECT * FROM unnest(?1,?2,?3)" : "VALUES(?1,?2,?3)"), columns, true};
+  remove = {from + (arrays ? "USING unnest(?1,?2,?3) AS k(due,subject,what)"
+                             " WHERE t.due=k.due AND t.subject=k.subject AND t.what=k.what"
+                           : "WHERE t.due=?1 AND t.subject=?2 AND t.what=?3"),
+            columns, true};
+  due = {"SELECT due,subject,what FROM baton_timers WHERE due<=?1 ORDER BY due,subject,what LIMIT ?2",
+         {Type::integer, Type::integer}};
+  next = {"SELECT due FROM baton_timers ORDER BY due,subject,what LIMIT 1", {}};
+}
+
+void SqlTimers::add_writes(std::vector<Call>& calls, const WriteSet& writes) const {
+  add_write(calls, remove, writes.timers_gone);
+  add_write(calls, insert, writes.timers_new);
+}
+
+Result<Timer> SqlTimers::read(const RowView& row) {
+  auto subject = parse_subject(row.text(1));
+  if (!subject) return fail(Code::invalid, "table baton_timers holds a row that this version cannot read");
+  return Timer{from_millis(row.integer(0)), *std::move(subject), std::string(row.text(2))};
+}
+
+}  // namespace baton::store
