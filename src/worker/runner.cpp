@@ -1,7 +1,10 @@
 #include "worker/runner.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -41,6 +45,20 @@ void keep_tail(std::string& tail, std::string_view bytes, std::size_t bytes_max)
   if (tail.size() > bytes_max) tail.erase(0, tail.size() - bytes_max);
 }
 
+// A file in memory instead of a pipe: it can never fill up, so nobody has to feed it, and a program that does
+// not read does no harm.
+Result<Fd> make_input(const std::string& text) {
+  Fd file(memfd_create("baton-params", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(text.size());
+  for (ssize_t done = 0, written = 0; file && done < size; done += written) {
+    written = pwrite(file.get(), text.data() + done, text.size() - static_cast<std::size_t>(done), done);
+    if (written < 0) file.reset();
+  }
+  if (!file)
+    return fail(Code::unavailable, fmt::format("cannot hold the parameters: {}", std::strerror(errno)));
+  return file;
+}
+
 }  // namespace
 
 Runner::Runner(RunListener& listener, std::vector<std::string> environment, RunOptions options)
@@ -50,46 +68,60 @@ Runner::Runner(RunListener& listener, std::vector<std::string> environment, RunO
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       buffer_(read_bytes) {
-  reserve_standard_fds();
-  watch(wake_.get(), 0, 0);
+  reserve_fds(report_fd + 1);
+  watch(wake_, 0, 0);
 }
 
-Runner::~Runner() {
-  for (auto& [ticket, run] : runs_) {
-    kill(-run.child.id, SIGKILL);
-    waitpid(run.child.id, nullptr, 0);
-  }
-}
+Runner::~Runner() = default;
 
-void Runner::watch(int fd, Ticket ticket, std::uint64_t channel) {
+void Runner::watch(const Fd& fd, Ticket ticket, std::uint64_t channel) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = ticket << channel_bits | channel}};
-  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event);
+}
+
+Result<Runner::Run> Runner::launch(const Program& program) const {
+  TRY_ASSIGN(const Fd input, make_input(program.input));
+  TRY_ASSIGN(Pipe output, make_pipe());
+  TRY_ASSIGN(Pipe error, make_pipe());
+  TRY_ASSIGN(Pipe report, make_pipe());
+  // Only our ends: the others are file descriptions of their own, which programs expect to block.
+  for (const Pipe* pipe : {&output, &error, &report}) fcntl(pipe->reads.get(), F_SETFL, O_NONBLOCK);
+  Launch launch{.command = program.command,
+                .environment = environment_,
+                .fds = {input.get(), output.writes.get(), error.writes.get(), report.writes.get()},
+                .isolation = options_.isolation};
+  launch.environment.insert(launch.environment.end(), program.variables.begin(), program.variables.end());
+  TRY_ASSIGN(Process process, Process::start(launch));
+  return Run{.process = std::move(process),
+             .output = std::move(output.reads),
+             .error = std::move(error.reads),
+             .report = std::move(report.reads),
+             .started = Clock::now(),
+             .log_lines = Lines(options_.line_bytes),
+             .report_lines = Lines(options_.report_bytes)};
 }
 
 Result<Ticket> Runner::start(const Program& program) {
-  TRY_ASSIGN(Child child, spawn(program, environment_, options_.isolation));
+  TRY_ASSIGN(Run run, launch(program));
   const Ticket ticket = ++last_;
-  watch(child.process.get(), ticket, process);
-  watch(child.output.get(), ticket, output);
-  watch(child.error.get(), ticket, error);
-  watch(child.report.get(), ticket, report);
-  runs_.emplace(ticket, Run{.child = std::move(child),
-                            .started = Clock::now(),
-                            .log = Lines(options_.line_bytes),
-                            .report = Lines(options_.report_bytes)});
+  watch(run.process.ended(), ticket, process);
+  watch(run.output, ticket, output);
+  watch(run.error, ticket, error);
+  watch(run.report, ticket, report);
+  runs_.emplace(ticket, std::move(run));
   return ticket;
 }
 
 void Runner::terminate(Ticket ticket) {
   const auto found = runs_.find(ticket);
   if (found == runs_.end() || std::exchange(found->second.terminating, true)) return;
-  kill(-found->second.child.id, SIGTERM);
-  kill(-found->second.child.id, SIGCONT);  // a stopped program hears nothing else
+  found->second.process.signal(SIGTERM);
+  found->second.process.signal(SIGCONT);  // a stopped program hears nothing else
   kills_.emplace(Clock::now() + options_.grace, ticket);
 }
 
 void Runner::kill_all() {
-  for (const auto& [ticket, run] : runs_) kill(-run.child.id, SIGKILL);
+  for (const auto& [ticket, run] : runs_) run.process.signal(SIGKILL);
 }
 
 void Runner::reap_orphans() {
@@ -97,7 +129,7 @@ void Runner::reap_orphans() {
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
     // One of ours is reaped by its own event; until then it may hide others, which wait for the next time.
-    const auto is_it = [&](const auto& run) { return run.second.child.id == info.si_pid; };
+    const auto is_it = [&](const auto& run) { return run.second.process.id() == info.si_pid; };
     if (std::ranges::any_of(runs_, is_it)) return;
     waitpid(info.si_pid, nullptr, WNOHANG);
   }
@@ -107,7 +139,7 @@ void Runner::kill_overdue() {
   const auto now = Clock::now();
   while (!kills_.empty() && kills_.begin()->first <= now) {
     if (const auto found = runs_.find(kills_.begin()->second); found != runs_.end())
-      kill(-found->second.child.id, SIGKILL);
+      found->second.process.signal(SIGKILL);
     kills_.erase(kills_.begin());
   }
 }
@@ -152,9 +184,9 @@ void Runner::handle(std::uint64_t event) {
 }
 
 bool Runner::read_output(Ticket ticket, Run& run) {
-  if (!run.child.output) return false;
-  const auto bytes = read_some(run.child.output, buffer_);
-  if (!bytes) run.child.output.reset();
+  if (!run.output) return false;
+  const auto bytes = read_some(run.output, buffer_);
+  if (!bytes) run.output.reset();
   if (!bytes || bytes->empty()) return false;
   Ending& ending = run.ending;
   if (ending.output.size() + bytes->size() <= options_.output_bytes) {
@@ -164,22 +196,22 @@ bool Runner::read_output(Ticket ticket, Run& run) {
   // With the pipe gone even a program that ignores SIGTERM is not kept waiting for a reader.
   ending.too_much_output = true;
   ending.output = {};
-  run.child.output.reset();
+  run.output.reset();
   terminate(ticket);
   return false;
 }
 
 bool Runner::read_lines(Ticket ticket, Run& run, std::uint64_t channel) {
-  Fd& fd = channel == error ? run.child.error : run.child.report;
+  Fd& fd = channel == error ? run.error : run.report;
   if (!fd) return false;
   const auto bytes = read_some(fd, buffer_);
   if (!bytes) fd.reset();
   if (!bytes || bytes->empty()) return false;
   if (channel == error) {
     keep_tail(run.ending.error_tail, *bytes, options_.tail_bytes);
-    run.log.add(*bytes, [&](std::string_view line) { listener_.on_log(ticket, line); });
+    run.log_lines.add(*bytes, [&](std::string_view line) { listener_.on_log(ticket, line); });
   } else {
-    run.report.add(*bytes, [&](std::string_view line) { listener_.on_report(ticket, line); });
+    run.report_lines.add(*bytes, [&](std::string_view line) { listener_.on_report(ticket, line); });
   }
   return true;
 }
@@ -187,19 +219,19 @@ bool Runner::read_lines(Ticket ticket, Run& run, std::uint64_t channel) {
 void Runner::finish(Ticket ticket) {
   Run& run = runs_.at(ticket);
   // Before it is reaped: until then its id, and so the group's, cannot be somebody else's.
-  kill(-run.child.id, SIGKILL);
+  run.process.signal(SIGKILL);
   for (int i = 0; i < last_reads && read_output(ticket, run); ++i) {
   }
   for (int i = 0; i < last_reads && read_lines(ticket, run, error); ++i) {
   }
   for (int i = 0; i < last_reads && read_lines(ticket, run, report); ++i) {
   }
-  run.log.finish([&](std::string_view line) { listener_.on_log(ticket, line); });
-  run.report.finish([&](std::string_view line) { listener_.on_report(ticket, line); });
-  siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(run.child.id), &info, WEXITED);
+  run.log_lines.finish([&](std::string_view line) { listener_.on_log(ticket, line); });
+  run.report_lines.finish([&](std::string_view line) { listener_.on_report(ticket, line); });
+  const Exit exit = run.process.wait();
   Ending ending = std::move(run.ending);
-  (info.si_code == CLD_EXITED ? ending.exit_code : ending.signal) = info.si_status;
+  ending.exit_code = exit.code;
+  ending.signal = exit.signal;
   ending.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - run.started);
   runs_.erase(ticket);
   listener_.on_end(ticket, std::move(ending));

@@ -13,13 +13,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/process.hpp"
 #include "worker/lines.hpp"
-#include "worker/spawn.hpp"
 
 namespace baton::worker {
 
 using Ticket = std::uint64_t;  // one run of one program; never used twice
+
+inline constexpr int report_fd = 3;  // where a program may write its progress
+
+struct Program {
+  std::vector<std::string> command;    // the first word is a path, or a name to look for in PATH
+  std::vector<std::string> variables;  // "NAME=value", beside those that all programs get and of other names
+  std::string input;                   // all that it can read from its standard input
+};
 
 struct RunOptions {
   std::size_t output_bytes = 8 * 1024 * 1024;  // of standard output; more ends the program
@@ -71,14 +78,16 @@ class Runner {
  private:
   using Clock = std::chrono::steady_clock;
   struct Run {
-    Child child;
+    Process process;
+    Fd output, error, report;  // what it writes; they do not block
     Clock::time_point started;
     Ending ending;
-    Lines log, report;
+    Lines log_lines, report_lines;
     bool terminating = false;
   };
 
-  void watch(int fd, Ticket ticket, std::uint64_t channel);
+  [[nodiscard]] Result<Run> launch(const Program& program) const;
+  void watch(const Fd& fd, Ticket ticket, std::uint64_t channel);
   void handle(std::uint64_t event);
   // Both read once and answer whether there may be more now. At the end of a stream they close it.
   bool read_output(Ticket ticket, Run& run);

@@ -2,9 +2,10 @@
 // and a Unix socket. It is gone with this object, and also when the test process dies.
 #pragma once
 
-#include <sys/types.h>
-
+#include <optional>
 #include <string>
+
+#include "tests/support/process.hpp"
 
 namespace baton::support {
 
@@ -36,7 +37,7 @@ class PostgresServer {
 
   std::string directory_;
   int port_ = 0;
-  pid_t server_ = -1;
+  std::optional<Process> server_;
 };
 
 }  // namespace baton::support

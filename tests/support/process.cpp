@@ -1,11 +1,7 @@
 #include "tests/support/process.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -16,7 +12,7 @@ namespace baton::support {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto look_again = 2ms;  // there is no portable wait for a child with a time limit
+constexpr auto look_again = 2ms;  // a file tells nobody that it was written to
 
 std::string read(const std::filesystem::path& path) {
   std::ostringstream text;
@@ -37,35 +33,24 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-Process::Process(std::vector<std::string> command, std::vector<std::string> variables) {
-  const std::string out = directory_.path() / "out";
-  const std::string err = directory_.path() / "err";
-  std::vector<char*> argv;
-  for (std::string& word : command) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const pid_t parent = getpid();
-  pid_ = fork();
-  if (pid_ < 0) throw std::runtime_error("cannot fork");
-  if (pid_ > 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  for (std::string& variable : variables) putenv(variable.data());
-  dup2(open("/dev/null", O_RDONLY), 0);
-  dup2(open(out.c_str(), O_WRONLY | O_CREAT, 0600), 1);
-  dup2(open(err.c_str(), O_WRONLY | O_CREAT, 0600), 2);
-  execvp(argv[0], argv.data());
-  _exit(127);
-}
-
-Process::~Process() {
-  if (!exit_code_) {
-    signal(SIGKILL);
-    (void)wait(10s);
+Process::Process(std::vector<std::string> command, const std::vector<std::string>& variables) {
+  const Fd in(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const auto create = [&](const char* name) {
+    return Fd(open((directory_.path() / name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  };
+  const Fd out = create("out"), err = create("err");
+  Launch launch{.command = std::move(command),
+                .environment = own_environment(),
+                .fds = {in.get(), out.get(), err.get()},
+                .ends_with_us = true};
+  for (const std::string& variable : variables) {
+    const auto name = variable.substr(0, variable.find('=') + 1);
+    std::erase_if(launch.environment, [&](const std::string& each) { return each.starts_with(name); });
+    launch.environment.push_back(variable);
   }
-}
-
-void Process::signal(int number) const {
-  if (!exit_code_) kill(pid_, number);
+  auto started = baton::Process::start(launch);
+  if (!started) throw std::runtime_error(started.error().message);
+  process_ = std::move(*started);
 }
 
 std::optional<std::string> Process::first_line(std::chrono::milliseconds within) {
@@ -80,17 +65,9 @@ std::optional<std::string> Process::first_line(std::chrono::milliseconds within)
 }
 
 std::optional<int> Process::wait(std::chrono::milliseconds within) {
-  const auto deadline = std::chrono::steady_clock::now() + within;
-  while (!exit_code_) {
-    int status = 0;
-    if (waitpid(pid_, &status, WNOHANG) == pid_)
-      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    else if (std::chrono::steady_clock::now() > deadline)
-      return std::nullopt;
-    else
-      std::this_thread::sleep_for(look_again);
-  }
-  return exit_code_;
+  const auto exit = process_.wait(within);
+  if (!exit) return std::nullopt;
+  return exit->signal != 0 ? 128 + exit->signal : exit->code;
 }
 
 std::string Process::out() const { return read(directory_.path() / "out"); }

@@ -1,13 +1,13 @@
 // Child processes and temporary directories that a test cannot leave behind.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/process.hpp"
 
 namespace baton::support {
 
@@ -23,17 +23,14 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-// Runs a program; dies with its parent, and is killed by the destructor.
+// Runs a program with its output in files; dies with its parent, and is killed by the destructor.
 class Process {
  public:
-  // Variables are added to the environment: "NAME=value".
-  explicit Process(std::vector<std::string> command, std::vector<std::string> variables = {});
-  ~Process();
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
+  // Variables are added to the environment: "NAME=value". Throws if it cannot be started.
+  explicit Process(std::vector<std::string> command, const std::vector<std::string>& variables = {});
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  void signal(int number) const;
+  [[nodiscard]] pid_t pid() const { return process_.id(); }
+  void signal(int number) const { process_.signal(number); }
   // The first line of its standard output; none when it ends or the time is over before there is one.
   [[nodiscard]] std::optional<std::string> first_line(std::chrono::milliseconds within);
   // The exit code, 128 + signal when killed; none while it still runs after that time.
@@ -43,8 +40,7 @@ class Process {
 
  private:
   TemporaryDirectory directory_;
-  pid_t pid_ = -1;
-  std::optional<int> exit_code_;
+  baton::Process process_;
 };
 
 }  // namespace baton::support

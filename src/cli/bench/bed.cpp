@@ -27,8 +27,7 @@ Result<> Bed::start(const std::string& store, const std::pair<std::string, std::
 }
 
 Result<> Bed::restart() {
-  ::kill(server.id(), SIGKILL);
-  server.stop();
+  server.stop(SIGKILL);
   return begin();
 }
 

@@ -13,7 +13,7 @@ namespace baton::cli::bench {
 
 struct Bed {
   TemporaryDirectory directory;
-  Process server;
+  Instance server;
   std::string url;
   std::unique_ptr<http::Client> client;
   std::vector<std::string> arguments;  // that it was started with

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <memory>
 
@@ -76,8 +77,8 @@ class Echo {
   const Options& options_;
   TemporaryDirectory directory_;
   std::string store_;
-  Process server_;
-  std::vector<Process> workers_;
+  Instance server_;
+  std::vector<Instance> workers_;
   std::string url_;
   std::unique_ptr<http::Client> client_;
   Findings findings_;
@@ -111,7 +112,7 @@ Result<Usage> Echo::usage() {
   Usage now{.commits = metric(answer.body, "baton_store_commit_seconds_count"),
             .commit_seconds = metric(answer.body, "baton_store_commit_seconds_sum"),
             .server_cpu = server_.cpu_seconds()};
-  for (const Process& worker : workers_) now.worker_cpu += worker.cpu_seconds();
+  for (const Instance& worker : workers_) now.worker_cpu += worker.cpu_seconds();
   rusage own{};
   getrusage(RUSAGE_SELF, &own);
   const auto seconds = [](const timeval& t) {
@@ -189,7 +190,7 @@ Result<> Echo::run() {
                   options_.workers == 1 ? "" : "es", heading()));
   TRY(options_.soak > 0 ? soak() : levels());
   workers_.clear();
-  server_.stop();
+  server_.stop(SIGTERM);
   if (options_.soak == 0) TRY(ceilings());
   if (options_.as_json) print_json(to_json(findings_));
   for (const Level& level : findings_.levels)

@@ -1,14 +1,12 @@
 // Processes of this very program, and files, that are gone when the bench is.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "base/result.hpp"
+#include "base/process.hpp"
 
 namespace baton::cli::bench {
 
@@ -27,27 +25,21 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-class Process {
+// This program with other arguments. The system kills it when this process dies, however it dies.
+class Instance {
  public:
-  Process() = default;
-  ~Process();  // kills it
-  Process(Process&& other) noexcept;
-  Process& operator=(Process&&) = delete;
-
-  // This program with other arguments. The system kills it when this process dies, however it dies.
   [[nodiscard]] Result<> start(const std::vector<std::string>& arguments);
   // The next line of its standard output; an error when it ended or was silent for too long.
   [[nodiscard]] Result<std::string> read_line();
-  // Asks it to end, and waits.
-  void stop();
+  // Ends it, and waits.
+  void stop(int signal);
 
-  [[nodiscard]] pid_t id() const { return id_; }
   [[nodiscard]] std::uint64_t resident_bytes() const;
   [[nodiscard]] double cpu_seconds() const;
 
  private:
-  pid_t id_ = -1;
-  int out_ = -1;
+  Process process_;
+  Fd output_;
 };
 
 }  // namespace baton::cli::bench

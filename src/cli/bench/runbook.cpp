@@ -149,7 +149,7 @@ Result<> measure(const Options& options) {
   TRY(bed.start(options.store, {}, {"--scheduler", "off", "--body-max", "256m"}));
   TRY(post(*bed.client, "/api/v1/runbooks", runbook_of("bench", "bench", options.steps, ""),
            "application/yaml"));
-  std::vector<Process> workers;
+  std::vector<Instance> workers;
   workers.reserve(options.workers);
   for (std::size_t i = 0; i < options.workers; ++i)
     TRY(workers.emplace_back().start(

@@ -76,7 +76,7 @@ Result<FanOut> run_fan_out(Bed& bed, std::size_t items) {
 Result<> measure_fan_outs(const FanOutOptions& options) {
   Bed bed;
   TRY(bed.start(options.store, {"bench.yaml", definition}));
-  Process worker;
+  Instance worker;
   TRY(worker.start({"bench", "worker", "--server", bed.url, "--name", "bench", "--max", "200"}));
   TRY(run_fan_out(bed, 100));  // warm-up
   fmt::print("{:>8} {:>6} {:>12} {:>10} {:>12} {:>10} {:>8}\n", "items", "jobs", "items/s", "us/item",
