@@ -4,6 +4,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
+#include "base/tls.hpp"
 #include "caller/exchange.hpp"
 
 namespace baton::caller {
@@ -55,7 +56,7 @@ struct HttpCaller::State {
   std::mutex mutex;  // a send must not come after the lanes have ended
   bool stopped = false;
 
-  explicit State(Options options, std::unique_ptr<asio::ssl::context> tls)
+  State(Options options, asio::ssl::context tls)
       : common{.options = std::move(options), .tls = std::move(tls)} {
     for (std::size_t i = 0; i < std::max<std::size_t>(common.options.threads, 1); ++i)
       lanes.push_back(std::make_unique<Lane>(common));
@@ -63,7 +64,8 @@ struct HttpCaller::State {
 };
 
 Result<std::unique_ptr<HttpCaller>> HttpCaller::start(Options options) {
-  TRY_ASSIGN(auto tls, make_tls(options.ca_file));
+  asio::ssl::context tls(asio::ssl::context::tls_client);
+  TRY(set_up_tls(tls.native_handle(), options.ca_file));
   auto state = std::make_unique<State>(std::move(options), std::move(tls));
   return std::unique_ptr<HttpCaller>(new HttpCaller(std::move(state)));
 }

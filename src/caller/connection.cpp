@@ -5,18 +5,14 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-
-#include <fmt/format.h>
-#include <openssl/x509v3.h>
-#include <sys/socket.h>
-
-#include <algorithm>
 #include <array>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
+
+#include "base/tls.hpp"
 
 namespace baton::caller {
 namespace {
@@ -35,16 +31,6 @@ asio::ip::address to_asio(const Address& address) {
   asio::ip::address_v6::bytes_type bytes;
   std::copy_n(address.bytes.begin(), bytes.size(), bytes.begin());
   return asio::ip::address_v6(bytes);
-}
-
-// OpenSSL checks it together with the chain, and says what was wrong. A name is told to the server too.
-bool expect_host(SSL* ssl, const Url& url) {
-  X509_VERIFY_PARAM* parameters = SSL_get0_param(ssl);
-  if (url.host_kind != Url::HostKind::name)
-    return X509_VERIFY_PARAM_set1_ip_asc(parameters, url.host.c_str()) == 1;
-  X509_VERIFY_PARAM_set_hostflags(parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  return X509_VERIFY_PARAM_set1_host(parameters, url.host.data(), url.host.size()) == 1 &&
-         SSL_set_tlsext_host_name(ssl, url.host.c_str()) == 1;
 }
 
 }  // namespace
@@ -78,8 +64,7 @@ asio::awaitable<error_code> Connection::shake_hands(asio::ssl::context& context,
 }
 
 std::string Connection::tls_problem(const error_code& error) {
-  const long verdict = tls_ ? SSL_get_verify_result(tls_->native_handle()) : X509_V_OK;
-  return verdict == X509_V_OK ? error.message() : X509_verify_cert_error_string(verdict);
+  return baton::tls_problem(tls_->native_handle(), error.message());
 }
 
 asio::awaitable<IoResult> Connection::write(std::string_view head, std::string_view body) {
@@ -168,21 +153,6 @@ void Pool::erase(Place place) {
   std::erase(found->second, place);
   if (found->second.empty()) by_origin_.erase(found);
   idle_.erase(place);
-}
-
-Result<std::unique_ptr<asio::ssl::context>> make_tls(const std::string& ca_file) {
-  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
-  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
-  static constexpr unsigned char http11[] = "\x08http/1.1";
-  SSL_CTX_set_alpn_protos(context->native_handle(), http11, sizeof http11 - 1);
-  error_code error;
-  context->set_verify_mode(asio::ssl::verify_peer);
-  context->set_default_verify_paths(error);
-  if (error) return fail(Code::unavailable, "cannot read the certificates of the system: " + error.message());
-  if (!ca_file.empty()) context->load_verify_file(ca_file, error);
-  if (error)
-    return fail(Code::invalid, fmt::format("cannot read certificates from {}: {}", ca_file, error.message()));
-  return context;
 }
 
 }  // namespace baton::caller

@@ -93,7 +93,4 @@ class Pool {
   std::unordered_map<std::string, std::vector<Place>> by_origin_;  // the oldest first
 };
 
-// Verifies with the certificates of the system and, if named, those of a file.
-[[nodiscard]] Result<std::unique_ptr<asio::ssl::context>> make_tls(const std::string& ca_file);
-
 }  // namespace baton::caller

@@ -181,7 +181,7 @@ asio::awaitable<bool> Exchange::connect() {
 
 asio::awaitable<bool> Exchange::shake_hands() {
   limit(Phase::shaking_hands, connect_end_, lane_.common.options.connect_timeout);
-  const error_code error = co_await connection_->shake_hands(*lane_.common.tls, url_);
+  const error_code error = co_await connection_->shake_hands(lane_.common.tls, url_);
   if (!error) co_return true;
   const auto why = connection_->tls_problem(error);
   connection_.reset();

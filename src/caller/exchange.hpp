@@ -19,7 +19,7 @@ namespace baton::caller {
 // What all lanes share; each part is safe for all threads.
 struct Common {
   Options options;
-  std::unique_ptr<asio::ssl::context> tls;
+  asio::ssl::context tls;
   std::atomic<std::size_t> under_way = 0;
   Lookups lookups{options.resolve, options.lookup_threads};
   std::atomic<std::size_t> connections_open = 0;

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 
+#include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -18,11 +18,10 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
-#include <boost/url/parse.hpp>
-#include <array>
 #include <cerrno>
 #include <variant>
 
+#include "base/tls.hpp"
 #include "http/wire/text.hpp"
 
 namespace baton::http {
@@ -40,32 +39,6 @@ using Secure = beast::ssl_stream<beast::tcp_stream>;
 
 constexpr std::uint64_t answer_bytes_max = 256ULL * 1024 * 1024;
 
-struct Address {
-  bool secure = false;
-  std::string host;  // without brackets
-  std::string port;
-  std::string authority;  // of the Host header
-  std::string prefix;     // a path in front of every target
-};
-
-Result<Address> parse_address(const std::string& base_url) {
-  const auto url = boost::urls::parse_uri(base_url);
-  if (!url || url->host_address().empty() || (url->scheme() != "http" && url->scheme() != "https")) {
-    return fail(Code::invalid, fmt::format("'{}' is not a URL such as http://127.0.0.1:8080", base_url));
-  }
-  Address address;
-  address.secure = url->scheme() == "https";
-  address.host = url->host_address();
-  const auto port = url->port();
-  address.port = port.empty() ? (address.secure ? "443" : "80") : std::string(port.data(), port.size());
-  const auto host = url->encoded_host_and_port();
-  address.authority.assign(host.data(), host.size());
-  const auto path = url->encoded_path();
-  address.prefix.assign(path.data(), path.size());
-  while (address.prefix.ends_with('/')) address.prefix.pop_back();
-  return address;
-}
-
 }  // namespace
 
 const std::string* ClientResponse::header(std::string_view name) const {
@@ -80,7 +53,7 @@ struct Client::State {
   std::optional<std::string> token, tenant, called;
   asio::io_context io{1};
   std::optional<asio::ssl::context> tls;
-  std::optional<Address> address;
+  std::optional<Url> address;  // its target is a path in front of every other
   std::variant<std::monostate, Plain, Secure> stream;
   beast::flat_buffer buffer;
   std::atomic<bool> interrupted = false;
@@ -105,6 +78,21 @@ struct Client::State {
     return result;
   }
 
+  // Sends, and reads with `read`. A server that refuses a body (too large, say) answers and hangs up before
+  // it has read it all.
+  template <class Read>
+  error_code ask(const Message& message, std::chrono::milliseconds timeout, Read read) {
+    lowest().expires_after(timeout);
+    const auto run = [&](auto& open) {
+      const auto unsent = wait([&](auto done) { beast::http::async_write(open, message, done); });
+      if (unsent && unsent != asio::error::broken_pipe && unsent != asio::error::connection_reset)
+        return unsent;
+      const auto unread = wait([&](auto done) { read(open, done); });
+      return unread && unsent ? unsent : unread;
+    };
+    return address->secure ? run(std::get<Secure>(stream)) : run(std::get<Plain>(stream));
+  }
+
   // A server may close an idle connection at any time: seeing that before sending makes the loss harmless.
   bool is_stale() {
     char byte = 0;
@@ -117,6 +105,18 @@ struct Client::State {
     if (!interrupted) return {};
     close();
     return fail(Code::unavailable, "interrupted");
+  }
+
+  // The error names the URL only to whoever gave it.
+  Result<> read_base_url() {
+    if (address) return {};
+    auto url = parse_url(base_url);
+    if (!url && called) return std::unexpected(std::move(url).error());
+    if (!url)
+      return fail(Code::invalid, fmt::format("'{}' is not a URL such as http://127.0.0.1:8080", base_url));
+    url->target.resize(url->target.find_last_not_of('/', url->target.find('?') - 1) + 1);
+    address = *std::move(url);
+    return {};
   }
 
   const std::string& shown() const { return called ? *called : base_url; }
@@ -144,14 +144,10 @@ Result<> Client::State::connect(std::chrono::milliseconds timeout) {
   close();
   tcp::resolver resolver(io);
   error_code error;
-  const auto endpoints = resolver.resolve(address->host, address->port, error);
+  const auto endpoints = resolver.resolve(address->host, std::to_string(address->port), error);
   if (error) return std::unexpected(cannot_connect(error));
   if (address->secure) {
-    if (!tls) {
-      tls.emplace(asio::ssl::context::tls_client);
-      tls->set_default_verify_paths(error);
-      tls->set_verify_mode(asio::ssl::verify_peer);
-    }
+    if (!tls) TRY(set_up_tls(tls.emplace(asio::ssl::context::tls_client).native_handle()));
     stream.emplace<Secure>(io, *tls);
   } else {
     stream.emplace<Plain>(io);
@@ -170,18 +166,13 @@ Result<> Client::State::connect(std::chrono::milliseconds timeout) {
 
 Result<> Client::State::shake_hands() {
   auto& secure = std::get<Secure>(stream);
-  error_code error;
-  // A name is told to the server and checked in its certificate; an address is only checked.
-  asio::ip::make_address(address->host, error);
-  if (error && SSL_set_tlsext_host_name(secure.native_handle(), address->host.c_str()) != 1) {
-    close();
-    return fail(Code::invalid, fmt::format("{}: not a host name", shown()));
-  }
-  secure.set_verify_callback(asio::ssl::host_name_verification(address->host), error);
-  error = wait([&](auto done) { secure.async_handshake(asio::ssl::stream_base::client, done); });
+  error_code error = asio::error::invalid_argument;
+  if (expect_host(secure.native_handle(), *address))
+    error = wait([&](auto done) { secure.async_handshake(asio::ssl::stream_base::client, done); });
   if (!error) return {};
+  const std::string why = tls_problem(secure.native_handle(), error.message());
   close();
-  return fail(Code::unavailable, fmt::format("cannot connect to {}: TLS: {}", shown(), error.message()));
+  return fail(Code::unavailable, fmt::format("cannot connect to {}: TLS: {}", shown(), why));
 }
 
 Message Client::State::build(std::string_view method, std::string_view target, std::string body,
@@ -189,8 +180,8 @@ Message Client::State::build(std::string_view method, std::string_view target, s
   Message message;
   message.version(11);
   message.method_string({method.data(), method.size()});
-  message.target(address->prefix + std::string(target));
-  message.set(beast::http::field::host, address->authority);
+  message.target(address->target + std::string(target));
+  message.set(beast::http::field::host, address->authority());
   message.set(beast::http::field::user_agent, "baton");
   if (token) message.set(beast::http::field::authorization, "Bearer " + *token);
   if (tenant) message.set("Baton-Tenant", *tenant);
@@ -206,16 +197,8 @@ Result<ClientResponse> Client::State::exchange(const Message& message, std::chro
                                                bool& sent_nothing_back) {
   Parser parser;
   parser.body_limit(answer_bytes_max);
-  lowest().expires_after(timeout);
-  const auto run = [&](auto& open) {
-    const auto unsent = wait([&](auto done) { beast::http::async_write(open, message, done); });
-    if (unsent && unsent != asio::error::broken_pipe && unsent != asio::error::connection_reset)
-      return unsent;
-    // A server that refuses a body (too large, say) answers and hangs up before it has read it all.
-    const auto unread = wait([&](auto done) { beast::http::async_read(open, buffer, parser, done); });
-    return unread && unsent ? unsent : unread;
-  };
-  const auto error = address->secure ? run(std::get<Secure>(stream)) : run(std::get<Plain>(stream));
+  const auto error = ask(message, timeout,
+                         [&](auto& open, auto done) { beast::http::async_read(open, buffer, parser, done); });
   if (error) {
     sent_nothing_back = !parser.got_some() && error != beast::error::timeout;
     close();
@@ -265,9 +248,7 @@ Result<ClientResponse> Client::request(std::string_view method, std::string_view
                                        std::string_view content_type, const Headers& headers,
                                        std::chrono::milliseconds timeout) {
   auto& state = *state_;
-  if (!state.address) {
-    TRY_ASSIGN(state.address, parse_address(state.base_url));
-  }
+  TRY(state.read_base_url());
   const auto has_controls = [](std::string_view text) {
     return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
   };
@@ -369,24 +350,16 @@ Result<ClientResponse> EventStream::open(std::string_view target) {
   state.close();
   Client::State& connection = state.connection();
   constexpr std::chrono::seconds timeout{30};
-  if (!connection.address) {
-    TRY_ASSIGN(connection.address, parse_address(connection.base_url));
-  }
+  TRY(connection.read_base_url());
   TRY(connection.connect(timeout));
   Client::Headers headers{{"Accept", "text/event-stream"}};
   if (!state.last_event_id.empty()) headers.emplace_back("Last-Event-ID", state.last_event_id);
   const auto message = connection.build("GET", target, {}, "", headers);
   state.parser.emplace();
   state.parser->body_limit(boost::none);
-  connection.lowest().expires_after(timeout);
-  const auto run = [&](auto& open) {
-    const auto unsent = connection.wait([&](auto done) { beast::http::async_write(open, message, done); });
-    if (unsent) return unsent;
-    return connection.wait(
-        [&](auto done) { beast::http::async_read_header(open, connection.buffer, *state.parser, done); });
-  };
-  const auto error = connection.address->secure ? run(std::get<Secure>(connection.stream))
-                                                : run(std::get<Plain>(connection.stream));
+  const auto error = connection.ask(message, timeout, [&](auto& open, auto done) {
+    beast::http::async_read_header(open, connection.buffer, *state.parser, done);
+  });
   if (error) {
     state.close();
     return fail(Code::unavailable, fmt::format("no answer from {}: {}", connection.shown(), error.message()));
@@ -410,7 +383,8 @@ Result<std::optional<ServerEvent>> EventStream::next(std::chrono::milliseconds w
     while (state.is_reading && std::chrono::steady_clock::now() < until)
       if (state.connection().io.run_one_until(until) == 0) break;
     // A server that is alive says something every 15 seconds.
-    const bool is_silent = state.is_reading && std::chrono::steady_clock::now() - state.heard_at > silence_max;
+    const bool is_silent =
+        state.is_reading && std::chrono::steady_clock::now() - state.heard_at > silence_max;
     if (state.is_reading && !is_silent) return std::nullopt;
     if (is_silent) state.error = asio::error::timed_out;
     if (state.error) {

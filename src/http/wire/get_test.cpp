@@ -120,8 +120,7 @@ TEST(Get, a_server_nobody_vouches_for_is_refused) {
   const TlsServer server("IP:127.0.0.1");
   const auto answer = get(server.url());
   ASSERT_FALSE(answer.has_value());
-  EXPECT_EQ(answer.error().message,
-            "cannot connect to the server: TLS: certificate verify failed (SSL routines)");
+  EXPECT_EQ(answer.error().message, "cannot connect to the server: TLS: self-signed certificate");
 }
 
 TEST(Get, a_trusted_server_is_asked_over_tls) {
@@ -141,7 +140,7 @@ TEST(Get, a_trusted_certificate_of_another_host_is_refused) {
   const auto answer = get(server.url());
   ::unsetenv("SSL_CERT_FILE");
   ASSERT_FALSE(answer.has_value());
-  EXPECT_NE(answer.error().message.find("certificate verify failed"), std::string::npos);
+  EXPECT_NE(answer.error().message.find("mismatch"), std::string::npos) << answer.error().message;
 }
 
 TEST(Get, errors_hold_nothing_of_the_url) {
