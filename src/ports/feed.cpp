@@ -139,6 +139,11 @@ std::unique_ptr<Feed::Subscription> Feed::subscribe(std::function<void()> wake) 
   return std::unique_ptr<Subscription>(new Subscription(*this, wakes_.insert(wakes_.end(), std::move(wake))));
 }
 
+std::size_t Feed::subscriptions() const {
+  const std::scoped_lock lock(mutex_);
+  return wakes_.size();
+}
+
 Feed::Subscription::~Subscription() {
   const std::scoped_lock lock(feed_.mutex_);
   feed_.wakes_.erase(place_);

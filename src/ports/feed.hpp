@@ -117,6 +117,7 @@ class Feed {
     std::list<std::function<void()>>::iterator place_;
   };
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(std::function<void()> wake);
+  [[nodiscard]] std::size_t subscriptions() const;
 
  private:
   const std::string start_;

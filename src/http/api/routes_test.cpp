@@ -164,7 +164,7 @@ TEST_F(RoutesTest, the_timeline_waits_for_new_events) {
   const auto began = std::chrono::steady_clock::now();
   auto answer = std::async(std::launch::async,
                            [&] { return ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=9000"); });
-  std::this_thread::sleep_for(100ms);
+  wait_for_subscription();
   workflow::Event event;
   event.job_id.value = id_1;
   event.event_id = 7;
@@ -192,7 +192,7 @@ TEST_F(RoutesTest, a_wait_for_the_timeline_ends_in_time_and_with_the_server) {
   EXPECT_GE(std::chrono::steady_clock::now() - began, 150ms);
   auto answer = std::async(std::launch::async,
                            [&] { return ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=60000"); });
-  std::this_thread::sleep_for(100ms);
+  wait_for_subscription();
   stop();
   EXPECT_EQ(answer.get().status, 200);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 8s);

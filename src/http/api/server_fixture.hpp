@@ -242,21 +242,15 @@ class ServerTest : public ::testing::Test {
                 made.traceparent = c.traceparent;
                 return JobReply{made, !c.idempotency_key || *c.idempotency_key != "again"};
               },
-              [](const AwaitJob& c) -> Reply {
-                return JobReply{job(c.job_id.value), false};
-              },
+              [](const AwaitJob& c) -> Reply { return JobReply{job(c.job_id.value), false}; },
               [](const ChangeJob& c) -> Reply {
                 const bool cancels = c.what == ChangeJob::What::cancel;
                 return JobReply{job(c.job_id.value,
                                     cancels ? workflow::JobStatus::cancelled : workflow::JobStatus::running),
                                 false};
               },
-              [](const DecideApproval& c) -> Reply {
-                return JobReply{job(c.job_id.value), false};
-              },
-              [](const ReplayTask&) -> Reply {
-                return JobReply{job("j"), false};
-              },
+              [](const DecideApproval& c) -> Reply { return JobReply{job(c.job_id.value), false}; },
+              [](const ReplayTask&) -> Reply { return JobReply{job("j"), false}; },
               [](const ExplainJob& c) -> Reply {
                 ExplainReply reply{
                     .job = job(c.job_id.value), .reason = "no_worker", .summary = "nobody is there"};
@@ -291,14 +285,17 @@ class ServerTest : public ::testing::Test {
                 if (c.task_id == "old") return Refused{Refusal::stale_result, "an earlier lease", {}};
                 return ResultReply{c.task_id == "twice", c.task_id == "step-9" ? "the step is over" : ""};
               },
-              [](const Heartbeat&) -> Reply {
-                return HeartbeatReply{Time{Duration{1000}}, {"t2"}};
-              },
+              [](const Heartbeat&) -> Reply { return HeartbeatReply{Time{Duration{1000}}, {"t2"}}; },
               [](const ReturnTasks&) -> Reply { return ReturnReply{}; },
               runbooks,
           },
           command);
     });
+  }
+
+  // Until somebody listens to the feed.
+  void wait_for_subscription() const {
+    while (feed_.subscriptions() == 0) std::this_thread::yield();
   }
 
   // As if a commit had changed this.
