@@ -4,6 +4,7 @@
 
 #include "base/base64.hpp"
 #include "base/json_document.hpp"
+#include "base/json_write.hpp"
 #include "base/text.hpp"
 
 namespace baton::caller {
@@ -41,30 +42,21 @@ Headers read_headers(JsonView list) {
   return headers;
 }
 
-// The fields of an answer, without braces. A header that comes more than once is one, with commas between.
-std::string answer_fields(const OutgoingResult& r) {
+// The members of an answer. A header that comes more than once is one, with commas between.
+void append_answer(std::string& out, const OutgoingResult& r) {
   std::map<std::string, std::string> headers;
   for (const auto& [name, value] : r.headers) {
     const auto [it, is_new] = headers.try_emplace(lower(name), value);
     if (!is_new) it->second += ", " + value;
   }
-  std::string out = "\"status\":" + std::to_string(r.status) + ",\"headers\":{";
-  bool first = true;
-  for (const auto& [name, value] : headers) {
-    out += (first ? "" : ",") + quoted(name) + ":" + quoted(value);
-    first = false;
-  }
-  out += "},\"bodySnippet\":" + quoted(r.snippet) + ",\"bodyBytes\":" + std::to_string(r.body_bytes) +
-         ",\"truncated\":" + (r.truncated ? "true" : "false");
-  return out;
+  append_members(out, "status", r.status, "headers", headers, "bodySnippet", r.snippet, "bodyBytes",
+                 r.body_bytes, "truncated", r.truncated);
 }
 
-std::string timing_fields(const OutgoingResult& r) {
-  std::string out = "\"durationMs\":" + std::to_string(r.total.count());
-  if (r.status != 0) out += ",\"firstByteMs\":" + std::to_string(r.first_byte.count());
-  if (!r.address.empty()) out += ",\"address\":" + quoted(r.address);
-  if (!r.redirected_to.empty()) out += ",\"redirectedTo\":" + quoted(r.redirected_to);
-  return out;
+void append_timing(std::string& out, const OutgoingResult& r) {
+  append_member(out, "durationMs", r.total.count());
+  if (r.status != 0) append_member(out, "firstByteMs", r.first_byte.count());
+  append_given(out, "address", r.address, "redirectedTo", r.redirected_to);
 }
 
 }  // namespace
@@ -98,24 +90,28 @@ std::optional<OutgoingRequest> probe_of(const call::Request& request) {
 }
 
 Outcome outcome_of(const OutgoingResult& result) {
-  if (result.kind == Kind::answered)
-    return {true, word(result.kind), {"{" + answer_fields(result) + "," + timing_fields(result) + "}"}};
-  std::string more = std::string("\"requestMayHaveLeft\":") + (result.may_have_left ? "true" : "false");
-  if (result.status != 0) more += "," + answer_fields(result);
-  more += "," + timing_fields(result);
-  return {false, word(result.kind), call::error_meta(word(result.kind), result.message, more)};
+  std::string members;
+  const bool succeeded = result.kind == Kind::answered;
+  if (!succeeded) append_member(members, "requestMayHaveLeft", result.may_have_left);
+  if (succeeded || result.status != 0) append_answer(members, result);
+  append_timing(members, result);
+  if (succeeded) return {true, word(result.kind), {"{" + members + "}"}};
+  return {false, word(result.kind), call::error_meta(word(result.kind), result.message, members)};
 }
 
 Outcome in_doubt(const std::string& why) {
-  return {false, call::outcome_unknown,
-          call::error_meta(call::outcome_unknown, why, "\"requestMayHaveLeft\":true")};
+  std::string members;
+  append_member(members, "requestMayHaveLeft", true);
+  return {false, call::outcome_unknown, call::error_meta(call::outcome_unknown, why, members)};
 }
 
 Outcome settled_by(const OutgoingResult& probe) {
   constexpr int not_found = 404, gone = 410;
   Outcome outcome = outcome_of(probe);
   if (outcome.succeeded) {
-    outcome.meta.text.insert(outcome.meta.text.size() - 1, ",\"settledBy\":\"probe\"");
+    outcome.meta.text.pop_back();
+    append_member(outcome.meta.text, "settledBy", "probe");
+    outcome.meta.text += '}';
     return outcome;
   }
   const bool was_not_received = probe.status == not_found || probe.status == gone;
@@ -123,9 +119,10 @@ Outcome settled_by(const OutgoingResult& probe) {
   std::string why = "the server stopped while the call was under way, and its probe ";
   why += was_not_received ? "says that it was not received" : "could not tell";
   if (!was_not_received && !probe.message.empty()) why += ": " + probe.message;
-  std::string more = "\"requestMayHaveLeft\":true,\"settledBy\":\"probe\"";
-  if (probe.status != 0) more += ",\"probeStatus\":" + std::to_string(probe.status);
-  return {false, kind, call::error_meta(kind, why, more)};
+  std::string members;
+  append_members(members, "requestMayHaveLeft", true, "settledBy", "probe");
+  append_given(members, "probeStatus", probe.status);
+  return {false, kind, call::error_meta(kind, why, members)};
 }
 
 }  // namespace baton::caller

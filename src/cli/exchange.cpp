@@ -20,19 +20,6 @@ Target& Target::with(std::string_view key, int number) {
   return with(key, number == 0 ? "" : std::to_string(number));
 }
 
-std::string json_object(const std::vector<std::pair<std::string_view, std::string>>& texts) {
-  std::string json = "{";
-  for (const auto& [key, text] : texts)
-    if (!text.empty()) json += fmt::format("{}\"{}\":{}", json.size() > 1 ? "," : "", key, quoted(text));
-  return json + "}";
-}
-
-std::string json_array(const std::vector<std::string>& texts) {
-  std::string json = "[";
-  for (const std::string& text : texts) json += (json.size() > 1 ? "," : "") + quoted(text);
-  return json + "]";
-}
-
 int tell(const RemoteOptions& options, const Result<Answer>& answer, const Show& show) {
   if (!answer) return refuse(options, answer.error());
   if (!answer->ok()) return refuse(options, *answer);
@@ -87,7 +74,7 @@ int list_page(const RemoteOptions& options, const Listing& listing, const Fill& 
 int list_all(const RemoteOptions& options, const Listing& listing, const Fill& fill) {
   Remote remote(options);
   std::vector<Row> rows{listing.heading};
-  std::vector<std::string> documents;
+  std::vector<Json> documents;
   std::string cursor;
   do {
     const char separator = listing.target.find('?') == std::string::npos ? '?' : '&';
@@ -98,14 +85,14 @@ int list_all(const RemoteOptions& options, const Listing& listing, const Fill& f
     const Fields page(answer->body);
     for (const Fields& item : page.items(listing.key)) {
       if (options.as_json)
-        documents.push_back(item.whole());
+        documents.push_back({item.whole()});
       else
         rows.push_back(fill(item));
     }
     cursor = page.text("next_cursor");
   } while (!cursor.empty());
   if (options.as_json)
-    print_json(fmt::format(R"({{"{}":[{}]}})", listing.key, fmt::join(documents, ",")));
+    print_json(json_object(listing.key, documents).text);
   else
     print_rows(rows, listing.none);
   return exit_ok;

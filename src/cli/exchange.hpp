@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_write.hpp"
 #include "cli/remote.hpp"
 #include "cli/terminal/fields.hpp"
 
@@ -24,11 +25,6 @@ class Target {
   std::string text_;
   char separator_ = '?';
 };
-
-// {"by":"ada","reason":"lunch"}, without what is empty.
-[[nodiscard]] std::string json_object(const std::vector<std::pair<std::string_view, std::string>>& texts);
-// ["a","b"]
-[[nodiscard]] std::string json_array(const std::vector<std::string>& texts);
 
 using Show = std::function<void(const Fields&)>;
 

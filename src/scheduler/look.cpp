@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/json_write.hpp"
 #include "ports/ask.hpp"
 
 namespace baton::scheduler {
@@ -119,9 +120,9 @@ Result<NoteSync> Look::apply(const std::vector<SourceMember>& members) {
   if (diff.held.empty()) return note;
   std::string held;
   for (const Diff::Held& each : diff.held) {
-    held += (held.empty() ? "[" : ",") + std::string("{\"batch_id\":") + std::to_string(each.batch_id) +
-            ",\"leaving\":" + std::to_string(each.members.size()) +
-            ",\"active\":" + std::to_string(each.active) + ",\"mark\":" + quoted(each.mark) + "}";
+    held += held.empty() ? '[' : ',';
+    append_object(held, "batch_id", each.batch_id, "leaving", each.members.size(), "active", each.active,
+                  "mark", each.mark);
     with_.log(row_.name,
               std::to_string(each.members.size()) + " of " + std::to_string(each.active) +
                   " members would leave batch " + std::to_string(each.batch_id) +

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/json.hpp"
+#include "base/json_write.hpp"
 #include "base/time.hpp"
 
 namespace baton::server {
@@ -19,14 +19,10 @@ namespace {
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& record, spdlog::memory_buf_t& out) override {
-    std::string line = R"({"time":")";
-    line += to_iso(std::chrono::floor<Duration>(record.time));
-    line += R"(","level":")";
-    const auto level = spdlog::level::to_string_view(record.level);
-    line.append(level.data(), level.size());
-    line += R"(","message":)";
-    append_quoted(line, {record.payload.data(), record.payload.size()});
-    line += '}';
+    const auto text = [](const spdlog::string_view_t& of) { return std::string_view(of.data(), of.size()); };
+    std::string line;
+    append_object(line, "time", std::chrono::floor<Duration>(record.time), "level",
+                  text(spdlog::level::to_string_view(record.level)), "message", text(record.payload));
     line += '\n';
     out.append(line.data(), line.data() + line.size());
   }

@@ -5,6 +5,8 @@
 #include <boost/json.hpp>
 #include <cmath>
 
+#include "base/json_write.hpp"
+
 namespace baton::worker {
 namespace json = boost::json;
 namespace {
@@ -12,9 +14,7 @@ namespace {
 constexpr double sleep_seconds_max = 86'400;
 constexpr std::int64_t fail_times_max = 1'000'000;
 
-Verdict completed(std::string output) {
-  return {.completed = true, .output = Json{std::move(output)}, .error = {}};
-}
+Verdict completed(Json output) { return {.completed = true, .output = std::move(output), .error = {}}; }
 Verdict failed(std::string error) { return {.completed = false, .output = {}, .error = std::move(error)}; }
 
 // Parameters that are not an object count as none: only echo has a use for them.
@@ -32,9 +32,7 @@ std::string text_or(const json::object& params, std::string_view key, std::strin
   return json::serialize(*value);
 }
 
-Verdict echo(const Handout& task) {
-  return completed(fmt::format(R"({{"echoed_params":{}}})", task.params.text));
-}
+Verdict echo(const Handout& task) { return completed(json_object("echoed_params", task.params)); }
 
 Verdict sleep(const Handout& task) {
   const json::object params = parameters(task);
@@ -46,7 +44,7 @@ Verdict sleep(const Handout& task) {
   if (!(seconds >= 0 && seconds <= sleep_seconds_max))
     return failed(fmt::format("sleep: 'seconds' must be from 0 to {:.0f}, got {}", sleep_seconds_max,
                               json::serialize(*value)));
-  Verdict verdict = completed(fmt::format(R"({{"slept_seconds":{}}})", seconds));
+  Verdict verdict = completed(json_object("slept_seconds", Json{fmt::format("{}", seconds)}));
   verdict.after = std::chrono::milliseconds{std::llround(std::ceil(seconds * 1000))};
   return verdict;
 }
@@ -65,7 +63,7 @@ Verdict flaky(const Handout& task) {
       return failed("flaky: 'fail_times' must be a whole number from 0, got " + json::serialize(*value));
   }
   const std::int64_t attempt = std::int64_t{task.retry_count} + 1;
-  if (attempt > fail_times) return completed(fmt::format(R"({{"attempts":{}}})", attempt));
+  if (attempt > fail_times) return completed(json_object("attempts", attempt));
   return failed(
       text_or(params, "message", fmt::format("flaky: attempt {} of {} that fail", attempt, fail_times)));
 }

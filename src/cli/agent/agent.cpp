@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "base/json_write.hpp"
 #include "base/time.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/remote.hpp"
@@ -116,10 +117,10 @@ void Agent::poll(Queue& queue) {
   // Whoever ends when idle must have heard of the server by then.
   const milliseconds wait =
       options_.idle_exit ? std::min(poll_wait, milliseconds{*options_.idle_exit} / 2) : poll_wait;
-  queue.line->post(fmt::format("/api/v1/workers/{}/jobs:poll", escaped(queue.name)),
-                   fmt::format(R"({{"worker":{},"max":{},"wait_ms":{},"heartbeat":true}})",
-                               baton::quoted(options_.name), share, wait.count()),
-                   poll_wait + 15s, [this, &queue](const Answered& answer) { on_polled(queue, answer); });
+  queue.line->post(
+      fmt::format("/api/v1/workers/{}/jobs:poll", escaped(queue.name)),
+      json_object("worker", options_.name, "max", share, "wait_ms", wait.count(), "heartbeat", true).text,
+      poll_wait + 15s, [this, &queue](const Answered& answer) { on_polled(queue, answer); });
 }
 
 void Agent::on_polled(Queue& queue, const Answered& answer) {
@@ -160,20 +161,18 @@ void Agent::take(Task task) {
 
 void Agent::beat() {
   std::vector<std::string> keys;
-  std::string body;
+  std::vector<Json> tasks;
   const auto send = [&] {
     if (keys.empty()) return;
     ++beats_out_;
     beats_.post("/api/v1/workers/heartbeat",
-                fmt::format(R"({{"worker":{},"tasks":[{}]}})", baton::quoted(options_.name), body),
+                json_object("worker", options_.name, "tasks", std::exchange(tasks, {})).text,
                 options_.beat_every, [this, keys](const Answered& answer) { on_beat(keys, answer); });
     keys.clear();
-    body.clear();
   };
   for (const auto& [key, held] : held_) {
     if (held.stop == Stop::cancelled || held.is_settled) continue;
-    body += fmt::format(R"({}{{"task_id":{},"lease":{}}})", keys.empty() ? "" : ",",
-                        baton::quoted(held.task.task_id), baton::quoted(held.task.lease));
+    tasks.push_back(json_object("task_id", held.task.task_id, "lease", held.task.lease));
     keys.push_back(key);
     if (keys.size() == batch_max) send();
   }

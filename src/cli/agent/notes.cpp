@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
+#include "base/json_write.hpp"
 #include "base/time.hpp"
 #include "http/json/json_body.hpp"
 
@@ -34,8 +36,8 @@ Notes::Notes(const Destination& server, Mailbox& mailbox, Timers& timers, std::s
 
 void Notes::open(const Task& task) {
   Outbox outbox;
-  outbox.head =
-      fmt::format(R"({{"task_id":{},"lease":{})", baton::quoted(task.task_id), baton::quoted(task.lease));
+  outbox.head = '{';
+  append_members(outbox.head, "task_id", task.task_id, "lease", task.lease);
   outbox.line = opened_++ % lines_.size();
   outboxes_.insert_or_assign(task.key(), std::move(outbox));
 }
@@ -48,8 +50,7 @@ Notes::Outbox* Notes::find(const std::string& key) {
 void Notes::drop(const std::string& key) { outboxes_.erase(key); }
 
 void Notes::add_log_entry(Outbox& outbox, std::string_view line) {
-  outbox.logs.push_back(
-      fmt::format(R"({{"stream":"stderr","text":{},"at":"{}"}})", baton::quoted(line), to_iso(now())));
+  outbox.logs.push_back(json_object("stream", "stderr", "text", line, "at", now()));
 }
 
 void Notes::add_log(const std::string& key, std::string_view line) {
@@ -79,15 +80,16 @@ void Notes::add_report(const std::string& key, std::string_view line) {
       listener_.trouble(fmt::format("{}: not a report: {}", key, baton::quoted(line.substr(0, 200))));
     return;
   }
-  if (point) outbox->checkpoints.push_back(outbox->head + R"(,"checkpoint":)" + point.json().text + '}');
+  const auto note = [&](std::string_view kind, const Json& what, const http::JsonView& text = {}) {
+    std::string body = outbox->head;
+    append_member(body, kind, what);
+    if (text && text.kind() == http::JsonKind::string) append_member(body, "message", text.json());
+    return Json{body + '}'};
+  };
+  if (point) outbox->checkpoints.push_back(note("checkpoint", point.json()));
   if (outbox->checkpoints.size() > checkpoints_max)  // the first one may be on its way
     outbox->checkpoints.erase(outbox->checkpoints.begin() + 1);
-  if (is_number) {
-    outbox->progress = outbox->head + R"(,"progress":)" + value.json().text;
-    if (message && message.kind() == http::JsonKind::string)
-      outbox->progress += R"(,"message":)" + message.json().text;
-    outbox->progress += '}';
-  }
+  if (is_number) outbox->progress = note("progress", value.json(), message).text;
   if (point) return send(key);
   schedule(key, *outbox);
 }
@@ -118,11 +120,11 @@ bool Notes::pick(Outbox& outbox, Request& request) {
   if (now < off_until_[log]) outbox.logs.clear();
   if (now < off_until_[progress]) outbox.progress.clear();
   if (!outbox.checkpoints.empty()) {
-    request = {checkpoint, outbox.checkpoints.front(), 1};
+    request = {checkpoint, outbox.checkpoints.front().text, 1};
   } else if (!outbox.logs.empty() && may_log) {
-    request = {log, outbox.head + R"(,"lines":[)", std::min(outbox.logs.size(), log_lines_in_request_max)};
-    for (std::size_t i = 0; i < request.items; ++i) request.body += (i > 0 ? "," : "") + outbox.logs[i];
-    request.body += "]}";
+    request = {log, outbox.head, std::min(outbox.logs.size(), log_lines_in_request_max)};
+    append_member(request.body, "lines", outbox.logs | std::views::take(request.items));
+    request.body += '}';
   } else if (!outbox.progress.empty() && may_log) {
     request = {progress, std::exchange(outbox.progress, {}), 0};
   } else {

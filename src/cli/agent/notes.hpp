@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/json.hpp"
 #include "cli/agent/line.hpp"
 #include "cli/agent/task.hpp"
 
@@ -41,8 +42,8 @@ class Notes {
   struct Outbox {
     std::string head;                     // {"task_id":…,"lease":…
     std::size_t line = 0;                 // its connection
-    std::deque<std::string> checkpoints;  // rendered
-    std::deque<std::string> logs;         // rendered lines
+    std::deque<Json> checkpoints;         // rendered
+    std::deque<Json> logs;                // rendered lines
     std::string progress;                 // rendered; only the last one counts
     std::size_t log_bytes = 0;
     bool log_is_full = false;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_write.hpp"
 #include "base/text.hpp"
 #include "http/json/json_body.hpp"
 
@@ -149,20 +150,19 @@ Outcome judge(const worker::Ending& ending, std::size_t output_bytes_max) {
   if (trimmed(ending.output).empty()) return {.completed = true};
   if (const auto document = http::JsonDocument::parse(ending.output))
     return {.completed = true, .output = document->root().json()};
-  return {.completed = true, .output = {R"({"stdout":)" + baton::quoted(ending.output) + '}'}};
+  return {.completed = true, .output = json_object("stdout", ending.output)};
 }
 
 std::string render_result(const Task& task, const Outcome& outcome, std::string_view worker,
                           std::chrono::milliseconds took) {
-  std::string out = R"({"task_id":)";
-  append_quoted(out, task.task_id);
-  out += R"(,"lease":)";
-  append_quoted(out, task.lease);
-  out += outcome.completed ? R"(,"status":"completed","output":)" + outcome.output.text
-                           : R"(,"status":"failed","error":)" + baton::quoted(outcome.error);
-  out += R"(,"worker_id":)";
-  append_quoted(out, worker);
-  return out + fmt::format(R"(,"execution_duration_ms":{}}})", took.count());
+  std::string out = "{";
+  append_members(out, "task_id", task.task_id, "lease", task.lease);
+  if (outcome.completed)
+    append_members(out, "status", "completed", "output", outcome.output);
+  else
+    append_members(out, "status", "failed", "error", outcome.error);
+  append_members(out, "worker_id", worker, "execution_duration_ms", took.count());
+  return out + '}';
 }
 
 }  // namespace baton::cli::agent

@@ -107,7 +107,7 @@ int create(const Options& options) {
 
 int change(const Options& options, const std::string& verb, const std::string& done) {
   const std::string body =
-      json_object({{"phase", options.phase}, {"by", options.by}, {"reason", options.reason}});
+      json_object_of_given("phase", options.phase, "by", options.by, "reason", options.reason).text;
   return post(options.remote, batch_target(options.batch_id) + "/" + verb, body, [&](const Fields& batch) {
     const std::string now_it_is = status_of(batch);
     const std::string note = batch.text("note");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "base/base64.hpp"
@@ -36,12 +37,12 @@ std::string call_target(const Options& options) {
   return calls_target(options) + "/" + http::percent_encode(options.id);
 }
 
-// "dueAt":… or "delaySeconds":…, with a comma before; a delay is not made a time here, because a repeated
-// request must say the same.
-std::string when_of(const Options& options) {
-  if (!options.due_at.empty()) return ",\"dueAt\":" + baton::quoted(options.due_at);
-  const auto delay = workflow::read_span(options.in);
-  return delay ? fmt::format(",\"delaySeconds\":{}", static_cast<double>(delay->count()) / 1000) : "";
+// "dueAt":… or "delaySeconds":…; a delay is not made a time here, because a repeated request must say the
+// same.
+void append_when(std::string& body, const Options& options) {
+  append_given(body, "dueAt", options.due_at);
+  if (const auto delay = workflow::read_span(options.in); delay && options.due_at.empty())
+    append_member(body, "delaySeconds", static_cast<double>(delay->count()) / 1000);
 }
 
 std::string reason_of(const Fields& call) {
@@ -83,7 +84,7 @@ Result<std::string> body_of(const Options& options) {
 }
 
 // {"A":"1","B":"2, 3"}: one that comes twice is one, with a comma between.
-Result<std::string> headers_of(const Options& options) {
+Result<std::map<std::string, std::string>> headers_of(const Options& options) {
   std::vector<std::pair<std::string, std::string>> headers;
   for (const std::string& header : options.headers) {
     const auto colon = header.find(':');
@@ -97,32 +98,27 @@ Result<std::string> headers_of(const Options& options) {
     else
       same->second += ", " + value;
   }
-  std::string text;
-  for (const auto& [name, value] : headers)
-    text += (text.empty() ? "" : ",") + baton::quoted(name) + ":" + baton::quoted(value);
-  return "{" + text + "}";
+  return std::map<std::string, std::string>(headers.begin(), headers.end());
 }
 
 // What to submit; what is wrong with it otherwise.
 Result<std::string> submission(const Options& options) {
   TRY_ASSIGN(const std::string content, body_of(options));
-  TRY_ASSIGN(const std::string headers, headers_of(options));
+  TRY_ASSIGN(const auto headers, headers_of(options));
   std::string method = options.method.empty() ? (options.body ? "POST" : "GET") : options.method;
   std::ranges::transform(method, method.begin(),
                          [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-  std::string body = "{\"name\":" + baton::quoted(options.name.empty() ? "call" : options.name) +
-                     ",\"requestSpec\":{\"method\":" + baton::quoted(method) +
-                     ",\"url\":" + baton::quoted(options.url) + ",\"headers\":" + headers;
   const bool is_text = is_utf8(content) && !content.contains('\0');
-  if (!content.empty() && is_text) body += ",\"body\":" + baton::quoted(content);
-  if (!is_text) body += ",\"bodyBase64\":" + baton::quoted(base64(content));
-  if (options.timeout_ms > 0) body += ",\"timeoutMs\":" + std::to_string(options.timeout_ms);
-  if (options.redirects > 0) body += ",\"redirects\":" + std::to_string(options.redirects);
-  if (!options.probe.empty()) body += ",\"probe\":{\"url\":" + baton::quoted(options.probe) + "}";
-  body += "}";
-  body += when_of(options);
-  if (!options.tags.empty()) body += ",\"tags\":" + json_array(options.tags);
-  if (!options.key.empty()) body += ",\"idempotencyKey\":" + baton::quoted(options.key);
+  Json spec{"{"};
+  append_members(spec.text, "method", method, "url", options.url, "headers", headers);
+  append_given(spec.text, is_text ? "body" : "bodyBase64", is_text ? content : base64(content), "timeoutMs",
+               options.timeout_ms, "redirects", options.redirects);
+  if (!options.probe.empty()) append_member(spec.text, "probe", json_object("url", options.probe));
+  spec.text += '}';
+  std::string body = "{";
+  append_members(body, "name", options.name.empty() ? "call" : options.name, "requestSpec", spec);
+  append_when(body, options);
+  append_given(body, "tags", options.tags, "idempotencyKey", options.key);
   return body + "}";
 }
 
@@ -199,8 +195,7 @@ int submit_all(const Options& options) {
     begin = end;
   }
   if (options.remote.as_json)
-    print_json(
-        fmt::format(R"({{"submitted":{},"known":{},"refused":{}}})", count.made, count.known, count.refused));
+    print_json(json_object("submitted", count.made, "known", count.known, "refused", count.refused).text);
   else
     fmt::print("{} submitted, {} known already, {} refused\n", count.made, count.known, count.refused);
   return count.refused > 0 ? exit_failed : exit_ok;
@@ -226,8 +221,8 @@ int list(const Options& options) {
 
 int show(const Options& options) { return get(options.remote, call_target(options), print_call); }
 
-// Through restarts of the server too: that is when people watch. The server holds each request until the call has
-// ended.
+// Through restarts of the server too: that is when people watch. The server holds each request until the call
+// has ended.
 int watch(const Options& options) {
   Reconnecting remote(options.remote, options.reconnect);
   std::string last;
@@ -251,26 +246,24 @@ void print_short(const Fields& call) {
 
 int cancel(const Options& options) {
   return post(options.remote, call_target(options) + "/cancel",
-              json_object({{"by", options.by}, {"reason", options.reason}}), print_short);
-}
-// {"a":1} and ,"b":2 are {"a":1,"b":2}.
-std::string joined(const std::string& object, const std::string& more) {
-  if (object == "{}") return more.empty() ? object : "{" + more.substr(1) + "}";
-  return object.substr(0, object.size() - 1) + more + "}";
+              json_object_of_given("by", options.by, "reason", options.reason).text, print_short);
 }
 
 int reschedule(const Options& options) {
-  const std::string when = when_of(options);
-  if (when.empty()) {
+  std::string body = "{";
+  append_when(body, options);
+  if (body == "{") {
     complain("say when: --due TIME or --in SPAN");
     return exit_usage;
   }
-  return post(options.remote, call_target(options) + "/reschedule",
-              joined(json_object({{"by", options.by}, {"reason", options.reason}}), when), print_short);
+  append_given(body, "by", options.by, "reason", options.reason);
+  return post(options.remote, call_target(options) + "/reschedule", body + '}', print_short);
 }
 int repeat(const Options& options) {
-  return post(options.remote, call_target(options) + "/repeat",
-              joined(json_object({{"idempotencyKey", options.key}}), when_of(options)), print_short);
+  std::string body = "{";
+  append_given(body, "idempotencyKey", options.key);
+  append_when(body, options);
+  return post(options.remote, call_target(options) + "/repeat", body + '}', print_short);
 }
 
 void add_due(Parser command, Options& options, const std::string& otherwise) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.hpp"
+#include "base/json_write.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/terminal/output.hpp"
 #include "server/definition_files.hpp"
@@ -12,19 +13,18 @@
 namespace baton::cli {
 namespace {
 
-std::string to_json(const Diagnostic& each) {
-  return fmt::format(R"({{"level":"{}","line":{},"column":{},"code":{},"message":{},"hint":{}}})",
-                     each.level == Diagnostic::Level::error ? "error" : "warning", each.at.line,
-                     each.at.column, baton::quoted(each.code), baton::quoted(each.message),
-                     baton::quoted(each.hint));
+Json to_json(const Diagnostic& each) {
+  return json_object("level", each.level == Diagnostic::Level::error ? "error" : "warning", "line",
+                     each.at.line, "column", each.at.column, "code", each.code, "message", each.message,
+                     "hint", each.hint);
 }
 
-std::string to_json(const CheckedFile& file) {
-  std::vector<std::string> diagnostics;
+Json to_json(const CheckedFile& file) {
+  std::vector<Json> diagnostics;
   for (const Diagnostic& each : file.diagnostics) diagnostics.push_back(to_json(each));
-  return fmt::format(R"({{"file":{},"valid":{},"{}":{},"diagnostics":[{}]}})", baton::quoted(file.path),
-                     file.valid, file.kind == CheckedFile::Kind::runbook ? "runbook" : "workflow_id",
-                     file.valid ? baton::quoted(file.name) : "null", fmt::join(diagnostics, ","));
+  return json_object("file", file.path, "valid", file.valid,
+                     file.kind == CheckedFile::Kind::runbook ? "runbook" : "workflow_id",
+                     file.valid ? std::optional(file.name) : std::nullopt, "diagnostics", diagnostics);
 }
 
 std::string count(std::size_t number, std::string_view noun) {
@@ -77,9 +77,9 @@ CheckedFile check_runbook(const std::string& path) { return check(path, true); }
 int print_checked(const std::vector<CheckedFile>& files, bool as_json) {
   const bool valid = std::ranges::all_of(files, &CheckedFile::valid);
   if (as_json) {
-    std::vector<std::string> all;
+    std::vector<Json> all;
     for (const auto& file : files) all.push_back(to_json(file));
-    print_json(fmt::format(R"({{"valid":{},"files":[{}]}})", valid, fmt::join(all, ",")));
+    print_json(json_object("valid", valid, "files", all).text);
     return valid ? exit_ok : exit_usage;
   }
   for (const auto& file : files)

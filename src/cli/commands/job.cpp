@@ -69,8 +69,8 @@ std::int64_t show_events(const Fields& page, std::int64_t last, Progress* progre
   return last;
 }
 
-// Follows a job to its end, through restarts of the server. The server holds each request until there is something
-// new.
+// Follows a job to its end, through restarts of the server. The server holds each request until there is
+// something new.
 int follow(Reconnecting& remote, const Options& options, const std::string& job_id) {
   Progress lines(stderr);
   std::int64_t last = 0;
@@ -97,16 +97,12 @@ int submit(const Options& options) {
     complain(input.error().message);
     return exit_usage;
   }
-  std::string body =
-      fmt::format(R"({{"workflow_id":{},"input_data":{})", baton::quoted(options.workflow_id), input->text);
-  if (options.version > 0) body += fmt::format(R"(,"version":{})", options.version);
-  if (options.priority != 0) body += fmt::format(R"(,"priority":{})", options.priority);
-  if (!options.due_at.empty()) body += fmt::format(R"(,"due_at":{})", baton::quoted(options.due_at));
+  std::string body = "{";
+  append_members(body, "workflow_id", options.workflow_id, "input_data", *input);
+  append_given(body, "version", options.version, "priority", options.priority, "due_at", options.due_at,
+               "tags", options.tags);
   if (const auto delay = workflow::read_span(options.delay))
-    body += fmt::format(R"(,"delay_seconds":{})", static_cast<double>(delay->count()) / 1000);
-  for (const std::string& tag : options.tags)
-    body += (&tag == &options.tags.front() ? ",\"tags\":[" : ",") + baton::quoted(tag);
-  if (!options.tags.empty()) body += ']';
+    append_member(body, "delay_seconds", static_cast<double>(delay->count()) / 1000);
   body += '}';
   Headers headers;
   if (!options.idempotency_key.empty()) headers.emplace_back("Idempotency-Key", options.idempotency_key);

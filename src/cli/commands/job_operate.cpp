@@ -26,7 +26,7 @@ std::string node_target(const Options& options) {
 
 int change(const Options& options, const std::string& target, std::string_view reason_key,
            std::string_view done) {
-  const std::string body = json_object({{"by", options.by}, {reason_key, options.reason}});
+  const std::string body = json_object_of_given("by", options.by, reason_key, options.reason).text;
   return post(options.remote, target, body, [done](const Fields& job) {
     fmt::print("{} {}; it is {}{}.\n", done, job.text("job_id"), job.text("status"),
                job.has("paused_at") ? " and paused" : "");

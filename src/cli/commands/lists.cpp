@@ -61,7 +61,7 @@ int dead_letters(const Options& options) {
 
 int replay(const Options& options) {
   return post(options.remote, "/api/v1/dead-letters/" + escaped(options.task_id) + "/replay",
-              json_object({{"by", options.by}}), [&](const Fields& job) {
+              json_object_of_given("by", options.by).text, [&](const Fields& job) {
                 if (job.text("job_id").empty())  // of a runbook
                   fmt::print("Step {} of its batch is {} again.\n", options.task_id, job.text("status"));
                 else
@@ -76,11 +76,13 @@ void add_lists(Parser app, Action& chosen) {
   (void)add_command(app, chosen, options, "workers", "List the workers that a server has seen", workers);
   (void)add_command(app, chosen, options, "approvals", "List the approvals that wait for a person",
                     approvals);
-  Parser dead = app.add_subcommand("dead-letter", "Tasks and jobs of runbooks that were given up after too many deliveries");
+  Parser dead = app.add_subcommand("dead-letter",
+                                   "Tasks and jobs of runbooks that were given up after too many deliveries");
   dead.require_subcommand(1);
   add_command(dead, chosen, options, "list", "List them, oldest first", dead_letters)
       .add_option("--cursor", options->cursor, "where the page before ended");
-  Parser again = add_command(dead, chosen, options, "replay", "Let the job or the batch of one go on from it", replay);
+  Parser again =
+      add_command(dead, chosen, options, "replay", "Let the job or the batch of one go on from it", replay);
   again.add_option("TASK", options->task_id, "the task's id").required();
   again.add_option("--by", options->by, "who does it; kept with the job");
 }

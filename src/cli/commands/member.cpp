@@ -148,11 +148,9 @@ int add(const Options& options) {
 }
 
 int change(const Options& options, const std::string& verb, std::string_view done, bool all = false) {
-  std::string body = json_object({{"by", options.by}});
-  if (all) body.insert(1, std::string("\"all\":true") + (options.by.empty() ? "" : ","));
-  if (!options.keys.empty())
-    body.insert(1, "\"member_keys\":" + json_array(options.keys) + (options.by.empty() ? "" : ","));
-  return post(options.remote, members_target(options) + ":" + verb, std::move(body), changed(done));
+  return post(options.remote, members_target(options) + ":" + verb,
+              json_object_of_given("member_keys", options.keys, "all", all, "by", options.by).text,
+              changed(done));
 }
 
 int remove(const Options& options) { return change(options, "remove", "Removed"); }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/ids.hpp"
+#include "base/json_write.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/input.hpp"
 #include "cli/terminal/output.hpp"
@@ -186,14 +187,13 @@ Result<int> Session::finish(const Reply& reply) {
   TRY(show_new_events());
   if (const auto* refused = std::get_if<Refused>(&reply)) return fail(Code::unavailable, refused->message);
   const Job& job = std::get<JobReply>(reply).job;
-  const std::string result = job.result_data ? job.result_data->text : "null";
   const bool completed = job.status == workflow::JobStatus::completed;
   if (options_.as_json)
-    print_json(fmt::format(R"({{"job_id":{},"workflow_id":{},"status":"{}","result_data":{},"error":{}}})",
-                           baton::quoted(job.job_id.value), baton::quoted(job.workflow_id), name(job.status),
-                           result, job.error ? baton::quoted(*job.error) : "null"));
+    print_json(json_object("job_id", job.job_id.value, "workflow_id", job.workflow_id, "status",
+                           name(job.status), "result_data", job.result_data, "error", job.error)
+                   .text);
   else if (completed)
-    print_json(result);
+    print_json(job.result_data ? job.result_data->text : "null");
   else
     complain(fmt::format("the job has {}{}",
                          job.status == workflow::JobStatus::failed ? "failed" : "been cancelled",

@@ -208,7 +208,7 @@ int activate(const Options& o) {
 int deactivate(const Options& o) { return change(o, Target(runbook_target(o.name) + "/deactivate"), "{}"); }
 int automation(const Options& o) {
   return change(o, Target(runbook_target(o.name) + "/automation"),
-                fmt::format(R"({{"enabled":{}}})", o.state == "on"));
+                json_object("enabled", o.state == "on").text);
 }
 
 int preview(const Options& options) {

@@ -53,7 +53,11 @@ std::string steps_text(const std::vector<Fields>& steps, const std::string& inde
                         printable(step.document("params")));
     const std::string below = indent + std::string(columns + 2, ' ');
     if (const std::string later = variables(step, "from_earlier_steps"); !later.empty())
-      text += below + paint(later + (later == "{{_batch_id}}" ? " is known when the batch is made" : " comes from an earlier step"), Colour::dim, colour) + '\n';
+      text += below +
+              paint(later + (later == "{{_batch_id}}" ? " is known when the batch is made"
+                                                      : " comes from an earlier step"),
+                    Colour::dim, colour) +
+              '\n';
     if (const std::string unknown = variables(step, "unresolved"); !unknown.empty())
       text += below + paint("! " + unknown + " is unknown: the step would fail", Colour::red, colour) + '\n';
   }
@@ -123,18 +127,19 @@ std::string unknown_text(const Fields& plan, bool colour) {
 
 // The body of the request; the error is for the person.
 Result<std::string> request_of(const PlanOptions& options, bool is_file) {
-  std::string body = fmt::format(R"({{"limit":{})", options.members);
+  std::string body = "{";
+  append_member(body, "limit", options.members);
   if (is_file) {
     TRY_ASSIGN(const std::string yaml, read_file(options.what));
-    body += ",\"yaml\":" + baton::quoted(yaml);
+    append_member(body, "yaml", yaml);
   } else {
-    body += ",\"runbook\":" + baton::quoted(options.what);
+    append_member(body, "runbook", options.what);
   }
   if (!options.csv.empty()) {
     TRY_ASSIGN(const std::string csv, read_file(options.csv));
-    body += ",\"csv\":" + baton::quoted(csv);
+    append_member(body, "csv", csv);
   }
-  if (!options.start.empty()) body += ",\"batch_start_time\":" + baton::quoted(options.start);
+  append_given(body, "batch_start_time", options.start);
   return body + "}";
 }
 

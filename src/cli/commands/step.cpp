@@ -70,8 +70,8 @@ int logs(const Options& options) {
 }
 
 int change(const Options& options, const std::string& verb, std::string_view done) {
-  return post(options.remote, job_target(options.job_id) + "/" + verb, json_object({{"by", options.by}}),
-              [&](const Fields& step) {
+  return post(options.remote, job_target(options.job_id) + "/" + verb,
+              json_object_of_given("by", options.by).text, [&](const Fields& step) {
                 fmt::print("{} {}; it is {}.\n", done, options.job_id, step.text("status"));
               });
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/json.hpp"
+#include "base/json_write.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/token_text.hpp"
 #include "cli/terminal/output.hpp"
@@ -47,12 +48,15 @@ Result<std::string> store_url(const Options& options) {
   return config->store;
 }
 
-std::string to_json(const Token& token) {
-  return fmt::format(
-      R"({{"token_id":{},"role":"{}","tenant":{},"label":{},"created_at":"{}","revoked_at":{}}})",
-      baton::quoted(token.token_id), name(token.role),
-      token.tenant ? baton::quoted(token.tenant->value) : "null", baton::quoted(token.label),
-      to_iso(token.created_at), token.revoked_at ? baton::quoted(to_iso(*token.revoked_at)) : "null");
+// `text` is the token itself, where it is shown.
+Json to_json(const Token& token, const std::string& text = {}) {
+  Json json{"{"};
+  append_given(json.text, "token", text);
+  append_members(json.text, "token_id", token.token_id, "role", name(token.role), "tenant",
+                 token.tenant ? std::optional(token.tenant->value) : std::nullopt, "label", token.label,
+                 "created_at", token.created_at, "revoked_at", token.revoked_at);
+  json.text += '}';
+  return json;
 }
 
 int create(const Options& options) {
@@ -77,9 +81,7 @@ int create(const Options& options) {
   }
   if (const auto added = (*admin)->add(token); !added) return give_up(added.error());
   if (options.as_json) {
-    std::string shown = to_json(token);
-    shown.insert(1, fmt::format(R"("token":{},)", baton::quoted(text)));
-    print_json(shown);
+    print_json(to_json(token, text).text);
     return exit_ok;
   }
   fmt::print("{}\n", text);
@@ -102,9 +104,9 @@ int list(const Options& options) {
   const auto tokens = (*reads)->tokens();
   if (!tokens) return give_up(tokens.error());
   if (options.as_json) {
-    std::vector<std::string> all;
+    std::vector<Json> all;
     for (const Token& token : *tokens) all.push_back(to_json(token));
-    print_json(fmt::format(R"({{"tokens":[{}]}})", fmt::join(all, ",")));
+    print_json(json_object("tokens", all).text);
     return exit_ok;
   }
   std::vector<std::vector<std::string>> rows{{"ID", "ROLE", "TENANT", "LABEL", "CREATED", "REVOKED"}};
@@ -127,7 +129,7 @@ int revoke(const Options& options) {
     return give_up({Code::not_found,
                     fmt::format("there is no live token '{}'; see `baton token list`", options.token_id)});
   if (options.as_json)
-    print_json(fmt::format(R"({{"token_id":{},"revoked":true}})", baton::quoted(options.token_id)));
+    print_json(json_object("token_id", options.token_id, "revoked", true).text);
   else
     fmt::print("Token {} is revoked.\n", options.token_id);
   return exit_ok;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/json_document.hpp"
+#include "base/json_write.hpp"
 #include "base/mutant.hpp"
 
 namespace baton::call {
@@ -19,27 +20,6 @@ std::optional<Enum> find(const std::array<std::string_view, n>& words, std::stri
   const auto it = std::ranges::find(words, name);
   if (it == words.end()) return std::nullopt;
   return static_cast<Enum>(it - words.begin());
-}
-
-// Writes an object, field after field.
-class Writer {
- public:
-  Writer& text(std::string_view key, std::string_view value) { return json(key, quoted(value)); }
-  Writer& time(std::string_view key, Time value) { return text(key, to_iso(value)); }
-  Writer& json(std::string_view key, std::string_view value) {
-    out_ += (out_.empty() ? "{" : ",") + quoted(key) + ":" + std::string(value);
-    return *this;
-  }
-  [[nodiscard]] Json done() { return {out_.empty() ? "{}" : out_ + "}"}; }
-
- private:
-  std::string out_;
-};
-
-std::string list(const std::vector<std::string>& texts) {
-  std::string out = "[";
-  for (const std::string& each : texts) out += (out.size() > 1 ? "," : "") + quoted(each);
-  return out + "]";
 }
 
 // Fields of an event. A look that finds nothing makes the whole unreadable.
@@ -91,29 +71,21 @@ Json to_json(const Event& event) {
   return std::visit(
       overloaded{
           [](const Submitted& e) {
-            Writer out;
-            out.text("name", e.name).json("requestSpec", e.request_spec.text);
-            out.time("submittedAt", e.submitted_at).json("tags", list(e.tags)).text("origin", e.origin);
-            if (e.repeat_of) out.text("repeatOf", *e.repeat_of);
-            return out.done();
+            Json out{"{"};
+            append_members(out.text, "name", e.name, "requestSpec", e.request_spec, "submittedAt",
+                           e.submitted_at, "tags", e.tags, "origin", e.origin);
+            append_given(out.text, "repeatOf", e.repeat_of);
+            out.text += '}';
+            return out;
           },
           [](const Scheduled& e) {
-            Writer out;
-            out.time("dueAt", e.due_at);
-            if (!e.by.empty()) out.text("by", e.by);
-            if (!e.reason.empty()) out.text("reason", e.reason);
-            return out.done();
+            return json_object_of_given("dueAt", e.due_at, "by", e.by, "reason", e.reason);
           },
-          [](const Started& e) { return Writer().time("startedAt", e.started_at).done(); },
+          [](const Started& e) { return json_object("startedAt", e.started_at); },
           [](const Succeeded& e) {
-            return Writer()
-                .time("finishedAt", e.finished_at)
-                .json("responseMeta", e.response_meta.text)
-                .done();
+            return json_object("finishedAt", e.finished_at, "responseMeta", e.response_meta);
           },
-          [](const Failed& e) {
-            return Writer().time("finishedAt", e.finished_at).json("errorMeta", e.error_meta.text).done();
-          },
+          [](const Failed& e) { return json_object("finishedAt", e.finished_at, "errorMeta", e.error_meta); },
       },
       event);
 }
@@ -161,7 +133,8 @@ void apply(const EventRow& row, const Event& event, Call& call) {
                    call.name = e.name;
                    call.request_spec = e.request_spec;
                    call.submitted_at = e.submitted_at;
-                   call.tags = list(e.tags);
+                   call.tags.clear();
+                   append_value(call.tags, e.tags);
                    call.origin = e.origin;
                    call.repeat_of = e.repeat_of;
                  },
@@ -274,11 +247,11 @@ Decision<void> repeat(const Call& call) {
 }
 
 Json error_meta(std::string_view kind, std::string_view message, std::string_view more) {
-  Writer out;
-  out.text("kind", kind).text("message", message);
-  std::string text = out.done().text;
-  if (!more.empty()) text.insert(text.size() - 1, "," + std::string(more));
-  return {text};
+  Json meta{"{"};
+  append_members(meta.text, "kind", kind, "message", message);
+  if (!more.empty()) meta.text.append(",").append(more);
+  meta.text += '}';
+  return meta;
 }
 
 }  // namespace baton::call

@@ -76,7 +76,7 @@ Task<Response> change_batch(Call& call, ChangeBatch::What what) {
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
   append_batch(response.body, reply->batch, Ending::open);
-  append_flag(response.body, "changed", reply->changed);
+  append_member(response.body, "changed", reply->changed);
   append_member(response.body, "note", reply->note);
   response.body += '}';
   co_return response;

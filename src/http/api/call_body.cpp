@@ -1,10 +1,12 @@
 #include "http/api/call_body.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
 #include "base/base64.hpp"
+#include "base/json_write.hpp"
 #include "base/text.hpp"
 #include "http/json/answer.hpp"
 #include "http/json/fields.hpp"
@@ -36,35 +38,38 @@ std::vector<std::pair<std::string, std::string>> read_headers(JsonView headers, 
   return read;
 }
 
-std::string as_json(const std::vector<std::pair<std::string, std::string>>& headers) {
-  std::string out = "[";
-  for (const auto& [key, value] : headers)
-    out += (out.size() > 1 ? ",[" : "[") + quoted(key) + "," + quoted(value) + "]";
-  return out + "]";
+Json as_json(const std::vector<std::pair<std::string, std::string>>& headers) {
+  Json list;
+  append_list(list.text, headers, [](std::string& out, const auto& header) {
+    append_value(out, std::array{header.first, header.second});
+  });
+  return list;
 }
 
-Json shown_headers(const OutgoingRequest& request) {
+std::map<std::string, std::string> shown_headers(const OutgoingRequest& request) {
   std::map<std::string, std::string> headers;  // of those that come twice, in whatever case, both
   for (const auto& [key, value] : request.headers) {
     const std::string seen = is_sensitive(key) ? std::string(redacted) : without_secrets(value);
     const auto [it, is_new] = headers.try_emplace(key, seen);
     if (!is_new) it->second.append(", ").append(seen);
   }
-  std::string out = "{";
-  for (const auto& [key, value] : headers)
-    out += (out.size() > 1 ? "," : "") + quoted(key) + ":" + quoted(value);
-  return {out + "}"};
+  return headers;
 }
 
 // What everybody may read of a request.
 Json shown(const OutgoingRequest& request, const std::optional<OutgoingRequest>& probe) {
   const auto begin = [](const OutgoingRequest& of) {
-    return "{\"method\":" + quoted(of.method) + ",\"url\":" + quoted(without_secrets(of.url)) +
-           ",\"headers\":" + shown_headers(of).text;
+    Json json{"{"};
+    append_members(json.text, "method", of.method, "url", without_secrets(of.url), "headers",
+                   shown_headers(of));
+    return json;
   };
-  return {begin(request) + ",\"bodyBytes\":" + std::to_string(request.body.size()) +
-          ",\"timeoutMs\":" + std::to_string(request.timeout.count()) + ",\"redirects\":" +
-          std::to_string(request.redirects_max) + (probe ? ",\"probe\":" + begin(*probe) + "}" : "") + "}"};
+  Json all = begin(request);
+  append_members(all.text, "bodyBytes", request.body.size(), "timeoutMs", request.timeout.count(),
+                 "redirects", request.redirects_max);
+  if (probe) append_member(all.text, "probe", Json{begin(*probe).text + '}'});
+  all.text += '}';
+  return all;
 }
 
 std::string read_body(JsonView spec, Fields& fields) {
@@ -138,15 +143,15 @@ void read_spec(JsonView spec, const std::string& name, std::vector<FieldError>& 
   wanted.request_spec = shown(request, probe);
   wanted.request.method = request.method;
   wanted.request.url = request.url;
-  wanted.request.headers = as_json(request.headers);
+  wanted.request.headers = as_json(request.headers).text;
   const auto encoded = fields.text("bodyBase64", body_bytes_max * 4 / 3 + 4);
   wanted.request.body_is_base64 = encoded ? 1 : 0;
   wanted.request.body = encoded ? *encoded : request.body;
   wanted.request.timeout_ms = request.timeout.count();
   wanted.request.redirects_max = request.redirects_max;
   if (probe)
-    wanted.request.probe = Json{"{\"method\":" + quoted(probe->method) + ",\"url\":" + quoted(probe->url) +
-                                ",\"headers\":" + as_json(probe->headers) + "}"};
+    wanted.request.probe =
+        json_object("method", probe->method, "url", probe->url, "headers", as_json(probe->headers));
 }
 
 // Of what was asked for. `when` is the time as it was told: a delay is the same an hour later.

@@ -82,7 +82,7 @@ Response answer_one(const std::expected<CallsReply, Refused>& reply, int status)
   if (!first) return problem(first.error());
   auto response = json_response(status, {});
   append_call(response.body, first->call, Ending::open);
-  append_flag(response.body, status == 202 ? "created" : "changed", first->changed);
+  append_member(response.body, status == 202 ? "created" : "changed", first->changed);
   response.body += '}';
   response.headers.emplace_back("Location", location(first->call));
   return response;
@@ -126,7 +126,7 @@ Task<Response> submit_calls(Call& call) {
   append_list(response.body, "calls", reply->calls, [](std::string& to, const auto& each) {
     if (each) {
       append_call(to, each->call, Ending::open);
-      append_flag(to, "created", each->changed);
+      append_member(to, "created", each->changed);
     } else {
       to += '{';
       append_member(to, "code", name(each.error().refusal));
@@ -203,7 +203,8 @@ Task<Response> show_call(Call& call) {
   std::vector<FieldError> errors;
   const auto wait_ms = query_integer(call.request, "wait_ms", 0, {0, 60'000}, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  LongWait wait(call, wait_ms, subject_topic(Subject::Type::call, call.request.captures[0], call.request.captures[1]));
+  LongWait wait(call, wait_ms,
+                subject_topic(Subject::Type::call, call.request.captures[0], call.request.captures[1]));
   while (true) {
     auto view = co_await read_call(call);
     if (!view) co_return problem(view.error());

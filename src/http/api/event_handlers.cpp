@@ -46,8 +46,8 @@ std::expected<Read<T>, Response> read_body(const Request& request, Parse parse) 
 }
 
 void append_event_reply(std::string& out, const EventReply& reply) {
-  append_flag(out, "accepted", true);
-  append_flag(out, "changed", reply.changed);
+  append_member(out, "accepted", true);
+  append_member(out, "changed", reply.changed);
   append_member(out, "note", reply.note);
 }
 
@@ -86,7 +86,7 @@ Task<Response> accept_events(Call& call) {
     if (event != nullptr) {
       append_event_reply(out, *event);
     } else {
-      append_flag(out, "accepted", false);
+      append_member(out, "accepted", false);
       append_refusal(out, reply ? std::get_if<Refused>(&*reply) : nullptr);
     }
     out += '}';

@@ -90,8 +90,8 @@ Task<Response> create_batch(Call& call) {
   if (!started) co_return co_await give_up(call, id, std::move(started.error()));
   auto response = json_response(201, {});
   append_batch(response.body, started->batch, Ending::open);
-  append_member(response.body, "member_count", static_cast<std::int64_t>(added->member_ids.size()));
-  append_member(response.body, "left_out", static_cast<std::int64_t>(added->left_out));
+  append_member(response.body, "member_count", added->member_ids.size());
+  append_member(response.body, "left_out", added->left_out);
   response.body += '}';
   response.headers.emplace_back("Location", "/api/v1/batches/" + std::to_string(id));
   co_return response;

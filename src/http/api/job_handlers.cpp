@@ -147,12 +147,9 @@ Task<Response> list_jobs(Call& call) {
   auto query = [filter, before, limit](Reads& reads) { return reads.jobs(filter, before, limit); };
   auto page = co_await call.read(std::move(query));
   if (!page) co_return problem(page.error());
-  auto response = json_response(200, "{\"jobs\":[");
-  for (const auto& job : page->jobs) {
-    if (&job != &page->jobs.front()) response.body += ',';
-    append_job(response.body, job, Documents::none);
-  }
-  response.body += ']';
+  auto response = json_response(200, "{");
+  append_list(response.body, "jobs", page->jobs,
+              [](std::string& out, const workflow::Job& job) { append_job(out, job, Documents::none); });
   std::optional<std::string> cursor;
   if (page->next_before) cursor = base64url(page->next_before->value);
   append_member(response.body, "next_cursor", cursor);
@@ -236,12 +233,8 @@ Task<Response> show_timeline(Call& call) {
       const bool look_again = co_await wait.wait();
       if (look_again) continue;
     }
-    auto response = json_response(200, "{\"events\":[");
-    for (const auto& event : found.events) {
-      if (&event != &found.events.front()) response.body += ',';
-      append_event(response.body, event);
-    }
-    response.body += ']';
+    auto response = json_response(200, "{");
+    append_list(response.body, "events", found.events, append_event);
     append_member(response.body, "next_after", found.events.empty() ? after : found.events.back().event_id);
     append_member(response.body, "status", name(found.status));
     response.body += '}';

@@ -88,7 +88,7 @@ void append_cell(std::string& out, const MatrixCell& cell) {
   append_member(out, "status", name(cell.status));
   append_member(out, "retry_count", cell.retry_count);
   append_member(out, "poll_count", cell.poll_count);
-  append_flag(out, "is_catch_up", cell.is_catch_up);
+  append_member(out, "is_catch_up", cell.is_catch_up);
   out += '}';
 }
 
@@ -116,7 +116,7 @@ void append_matrix(std::string& out, const Matrix& matrix) {
     append_member(to, "id", member.id);
     append_member(to, "member_key", member.member_key);
     append_member(to, "status", name(member.status));
-    append_flag(to, "catching_up", member.catching_up);
+    append_member(to, "catching_up", member.catching_up);
     std::vector<const MatrixCell*> row;
     for (const auto& [phase, columns] : phases)
       for (const Column& column : columns) {

@@ -23,7 +23,7 @@ namespace {
 void append_wave(std::string& out, const Wave& wave, std::size_t& left) {
   out += '{';
   append_member(out, "batch_start_time", wave.batch_start_time);
-  append_member(out, "member_count", static_cast<std::int64_t>(wave.members.size()));
+  append_member(out, "member_count", wave.members.size());
   const auto shown = std::span(wave.members).first(std::min(left, wave.members.size()));
   left -= shown.size();
   append_list(out, "members", shown, [](std::string& to, const runbook::SourceMember* member) {
@@ -38,7 +38,7 @@ void append_wave(std::string& out, const Wave& wave, std::size_t& left) {
 void append_head(std::string& out, const std::string& name, std::int32_t version, std::size_t members) {
   append_member(out, "name", name);
   append_member(out, "version", version);
-  append_member(out, "member_count", static_cast<std::int64_t>(members));
+  append_member(out, "member_count", members);
 }
 
 std::optional<Time> time_of_others(const runbook::Definition& definition, Time now) {
@@ -98,7 +98,7 @@ class Planner {
   void append_wave(std::string& out, const Wave& wave) {
     out += '{';
     append_member(out, "batch_start_time", wave.batch_start_time);
-    append_member(out, "member_count", static_cast<std::int64_t>(wave.members.size()));
+    append_member(out, "member_count", wave.members.size());
     append_init(out, wave.batch_start_time);
     append_phases(out, wave.batch_start_time);
     append_list(out, "members", std::span(wave.members).first(std::min(left_, wave.members.size())),
@@ -138,8 +138,8 @@ class Planner {
     note_unknown(phase, step, planned.unresolved, member_key);
   }
 
-  void note_unknown(const std::string& phase, const runbook::Step& step, const std::vector<std::string>& variables,
-                    const std::string& member_key) {
+  void note_unknown(const std::string& phase, const runbook::Step& step,
+                    const std::vector<std::string>& variables, const std::string& member_key) {
     for (const auto& variable : variables) {
       Unknown& unknown = unresolved_[{phase, step.name, variable}];
       ++unknown.count;
@@ -153,7 +153,8 @@ class Planner {
     runbook::Outputs outputs;
     for (const runbook::Phase* phase : runbook::phases_in_order(definition_))
       for (const runbook::Step& step : phase->steps) {
-        note_unknown(phase->name, step, runbook::unresolved_of(step, member.data, time, outputs), member.member_key);
+        note_unknown(phase->name, step, runbook::unresolved_of(step, member.data, time, outputs),
+                     member.member_key);
         runbook::add_outputs(outputs, step);
       }
   }
@@ -172,8 +173,8 @@ class Planner {
                   append_member(to, "phase_name", phase->name);
                   append_member(to, "offset_minutes", phase->offset_minutes);
                   append_member(to, "due_at", due);
-                  append_flag(to, "overdue", due && *due <= now_);
-                  append_member(to, "step_count", static_cast<std::int64_t>(phase->steps.size()));
+                  append_member(to, "overdue", due && *due <= now_);
+                  append_member(to, "step_count", phase->steps.size());
                   to += '}';
                 });
   }
@@ -187,8 +188,8 @@ class Planner {
                   to += '{';
                   append_member(to, "phase_name", phase->name);
                   append_list(to, "steps", phase->steps, [&](std::string& into, const runbook::Step& step) {
-                    append_step(into, phase->name, step,
-                                runbook::plan_step(step, member.data, time, outputs), member.member_key);
+                    append_step(into, phase->name, step, runbook::plan_step(step, member.data, time, outputs),
+                                member.member_key);
                     runbook::add_outputs(outputs, step);
                   });
                   to += '}';
@@ -266,8 +267,7 @@ Task<Response> plan_runbook(Call& call) {
     append_list(out, "batches", group_by_time(members, otherwise),
                 [&](std::string& to, const Wave& wave) { planner.append_wave(to, wave); });
     planner.append_unresolved(out);
-    out += ",\"warnings\":";
-    append_diagnostics(out, chosen.diagnostics, Diagnostic::Level::warning);
+    append_diagnostics(out, "warnings", chosen.diagnostics, Diagnostic::Level::warning);
     out += '}';
     return out;
   };

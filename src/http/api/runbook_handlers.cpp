@@ -21,7 +21,7 @@ Task<Response> change_runbook(Call& call, ChangeRunbook command) {
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
   append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
-  append_flag(response.body, "changed", reply->changed);
+  append_member(response.body, "changed", reply->changed);
   response.body += '}';
   co_return response;
 }
@@ -46,9 +46,8 @@ Task<Response> publish_runbook(Call& call) {
   if (!reply) co_return problem(reply.error());
   auto response = json_response(reply->changed ? 201 : 200, {});
   append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
-  append_flag(response.body, "created", reply->changed);
-  response.body += ",\"warnings\":";
-  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::warning);
+  append_member(response.body, "created", reply->changed);
+  append_diagnostics(response.body, "warnings", parsed->diagnostics, Diagnostic::Level::warning);
   response.body += '}';
   response.headers.emplace_back("Location", "/api/v1/runbooks/" + percent_encode(reply->runbook.name) +
                                                 "?version=" + std::to_string(reply->runbook.version));
@@ -60,12 +59,10 @@ Task<Response> validate_runbook(Call& call) {
   auto parsed = co_await parse_definition(call, call.request.body, parse_runbook);
   if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
-  append_flag(response.body, "valid", parsed->definition != nullptr);
+  append_member(response.body, "valid", parsed->definition != nullptr);
   if (parsed->definition) append_member(response.body, "name", parsed->definition->name);
-  response.body += ",\"errors\":";
-  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::error);
-  response.body += ",\"warnings\":";
-  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::warning);
+  append_diagnostics(response.body, "errors", parsed->diagnostics, Diagnostic::Level::error);
+  append_diagnostics(response.body, "warnings", parsed->diagnostics, Diagnostic::Level::warning);
   response.body += '}';
   co_return response;
 }

@@ -1,6 +1,6 @@
-// What changes, as server-sent events. A stream is a list of the records that concern it, which it shares with the
-// feed; each is written out when the client has taken the one before. So a slow client costs no memory beyond what
-// the feed keeps, and is cut off when it falls behind that.
+// What changes, as server-sent events. A stream is a list of the records that concern it, which it shares
+// with the feed; each is written out when the client has taken the one before. So a slow client costs no
+// memory beyond what the feed keeps, and is cut off when it falls behind that.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -67,14 +67,15 @@ class ChangeStream final : public BodyStream, public Subscriber {
       : Subscriber(*services.subscriptions),
         services_(services),
         open_(services.metrics.gauge("baton_streams", "Open streams of changes.")),
-        cut_(services.metrics.counter("baton_streams_cut_total", "Streams cut off because their reader was too slow.")) {
+        cut_(services.metrics.counter("baton_streams_cut_total",
+                                      "Streams cut off because their reader was too slow.")) {
     open_.set(static_cast<std::int64_t>(++services_.streams));
     rest();
   }
   ~ChangeStream() override { open_.set(static_cast<std::int64_t>(--services_.streams)); }
 
-  // After it listens. Without an id it begins now; with one, after it or, where that is not possible, now and with
-  // a word about it.
+  // After it listens. Without an id it begins now; with one, after it or, where that is not possible, now and
+  // with a word about it.
   void begin(const std::optional<std::string>& last_event_id);
   Task<bool> next(Call& call, std::string& out) override;
   void cut_off() override { complain("did not take what it was sent"); }
@@ -119,15 +120,19 @@ void ChangeStream::resume_after(const std::string& last_event_id) {
   if (last->position.number > feed().last()) return tell_gap("unknown_id");
   // With the commit that it may have seen a part of.
   const std::int64_t number = last->position.number;
-  const auto records = feed().after(last->position.place == whole_commit || number == 0 ? number : number - 1);
+  const auto records =
+      feed().after(last->position.place == whole_commit || number == 0 ? number : number - 1);
   if (!records) return tell_gap("too_far_behind");
   records_.assign(records->begin(), records->end());
   written_ = last->position;
 }
 
-void ChangeStream::tell_gap(std::string_view why) {
-  first_ += fmt::format("event: gap\ndata: {{\"why\":\"{}\"}}\n", why);
+// Without the blank line that ends it: an id may follow.
+std::string told(std::string_view event, std::string_view why) {
+  return fmt::format("event: {}\ndata: {}\n", event, json_object("why", why).text);
 }
+
+void ChangeStream::tell_gap(std::string_view why) { first_ += told("gap", why); }
 
 void ChangeStream::hear(const Record& record) {
   if (record->number <= skip_ || !lost_.empty()) return;
@@ -147,9 +152,7 @@ void ChangeStream::complain(std::string_view why) {
   spdlog::warn("a stream is cut off: its reader {}", why);
 }
 
-void ChangeStream::end(std::string& out, std::string_view why) {
-  out += fmt::format("event: end\ndata: {{\"why\":\"{}\"}}\n\n", why);
-}
+void ChangeStream::end(std::string& out, std::string_view why) { out += told("end", why) + "\n"; }
 
 bool ChangeStream::concerns_us(const baton::Change& change) const {
   bool concerns = false;
@@ -161,7 +164,7 @@ bool ChangeStream::concerns_us(const baton::Change& change) const {
 bool ChangeStream::write_record(std::string& out, const CommitRecord& record) {
   if (!record.is_whole) {
     written_ = {record.number, whole_commit};
-    out += "event: gap\ndata: {\"why\":\"too_much\"}\nid: " + id_of(feed(), written_) + "\n\n";
+    out += told("gap", "too_much") + "id: " + id_of(feed(), written_) + "\n\n";
     return true;
   }
   const std::size_t seen = record.number == written_.number ? written_.place : 0;
@@ -193,7 +196,7 @@ Task<bool> ChangeStream::next(Call& call, std::string& out) {
   while (out.empty()) {
     write_records(out);
     if (!lost_.empty()) {
-      out += fmt::format("event: gap\ndata: {{\"why\":\"{}\"}}\n\n", lost_);
+      out += told("gap", lost_) + "\n";
       end(out, "too_slow");
       co_return false;
     }
@@ -211,7 +214,8 @@ Task<bool> ChangeStream::next(Call& call, std::string& out) {
       end(out, "unauthorized");
       co_return false;
     }
-    // An id without data moves a client's place without telling it anything: what happened meanwhile was not for it.
+    // An id without data moves a client's place without telling it anything: what happened meanwhile was not
+    // for it.
     if (records_.empty() && all().position() > written_.number) written_ = {all().position(), whole_commit};
     out += ": heartbeat\nid: " + id_of(feed(), written_) + "\n\n";
   }
@@ -239,7 +243,8 @@ std::optional<Response> add_topic(Topics& topics, const std::string& text, const
     topics.names.push_back(queues_topic(tenant));
     return std::nullopt;
   }
-  for (const Subject::Type subject : {Subject::Type::job, Subject::Type::batch, Subject::Type::runbook, Subject::Type::call, Subject::Type::queue}) {
+  for (const Subject::Type subject : {Subject::Type::job, Subject::Type::batch, Subject::Type::runbook,
+                                      Subject::Type::call, Subject::Type::queue}) {
     if (name(subject) != kind || !is_printable(id, 300)) continue;
     const bool of_runbooks = subject == Subject::Type::batch || subject == Subject::Type::runbook;
     if (of_runbooks && tenant != "default")
@@ -249,15 +254,17 @@ std::optional<Response> add_topic(Topics& topics, const std::string& text, const
     if (subject == Subject::Type::runbook) topics.runbooks.push_back(id);
     return std::nullopt;
   }
-  return problem("the query has invalid parameters",
-                 {{"topic", "must be all, queues, or job:, batch:, runbook:, call: or queue: with what it is about"}});
+  return problem(
+      "the query has invalid parameters",
+      {{"topic", "must be all, queues, or job:, batch:, runbook:, call: or queue: with what it is about"}});
 }
 
 std::expected<Topics, Response> read_topics(const Request& request) {
   Topics topics;
   for (const auto& [key, value] : request.arguments) {
     if (key != "topic") continue;
-    if (auto wrong = add_topic(topics, value, request.tenant.value)) return std::unexpected(*std::move(wrong));
+    if (auto wrong = add_topic(topics, value, request.tenant.value))
+      return std::unexpected(*std::move(wrong));
   }
   if (topics.names.empty()) topics.names.push_back(tenant_topic(request.tenant.value));
   if (topics.names.size() > topics_max)
@@ -280,7 +287,8 @@ Task<Response> open_stream(Call& call) {
     auto query = [runbook](Reads& reads) { return reads.versions(runbook); };
     const auto versions = co_await call.read(std::move(query));
     if (!versions) co_return problem(versions.error());
-    for (const auto& version : *versions) stream->listen(batches_topic(call.request.tenant.value, version.id));
+    for (const auto& version : *versions)
+      stream->listen(batches_topic(call.request.tenant.value, version.id));
   }
   const auto* asked = call.request.argument("last_event_id");
   stream->begin(asked ? std::optional(*asked) : call.request.last_event_id);

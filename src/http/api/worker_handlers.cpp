@@ -70,13 +70,10 @@ Task<Response> poll_tasks(Call& call) {
   if (!reply) co_return json_response(200, "{\"jobs\":[]}");
   if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
   auto& jobs = std::get<PollReply>(*reply).jobs;
-  auto response = json_response(200, "{\"jobs\":[");
-  for (auto& job : jobs) {
-    if (&job != &jobs.front()) response.body += ',';
-    append_handout(response.body, job);
-    response.handed_out.push_back({std::move(job.task_id), std::move(job.lease)});
-  }
-  response.body += "]}";
+  auto response = json_response(200, "{");
+  append_list(response.body, "jobs", jobs, append_handout);
+  response.body += '}';
+  for (auto& job : jobs) response.handed_out.push_back({std::move(job.task_id), std::move(job.lease)});
   co_return response;
 }
 
@@ -134,16 +131,8 @@ Task<Response> heartbeat(Call& call) {
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   auto reply = co_await tell<HeartbeatReply>(call, std::move(command));
   if (!reply) co_return problem(reply.error());
-  const auto& renewed = *reply;
-  auto response = json_response(200, "{");
-  append_member(response.body, "lease_until", renewed.lease_until);
-  response.body += ",\"cancelled\":[";
-  for (const auto& task_id : renewed.cancelled) {
-    if (&task_id != &renewed.cancelled.front()) response.body += ',';
-    append_quoted(response.body, task_id);
-  }
-  response.body += "]}";
-  co_return response;
+  co_return json_response(200,
+                          json_object("lease_until", reply->lease_until, "cancelled", reply->cancelled).text);
 }
 
 namespace {
@@ -158,12 +147,9 @@ TaskNote read_note(Fields& fields, const Request& request) {
 Task<Response> tell_note(Call& call, TaskNote note, std::optional<std::size_t> lines) {
   auto reply = co_await tell<NoteReply>(call, std::move(note));
   if (!reply) co_return problem(reply.error());
-  auto response = json_response(200, "{\"accepted\":true");
-  if (lines) {
-    const std::size_t stored = reply->stored;
-    append_member(response.body, "stored", static_cast<std::int64_t>(stored));
-    append_flag(response.body, "truncated", stored < *lines);
-  }
+  auto response = json_response(200, "{");
+  append_member(response.body, "accepted", true);
+  if (lines) append_members(response.body, "stored", reply->stored, "truncated", reply->stored < *lines);
   response.body += '}';
   co_return response;
 }

@@ -13,11 +13,6 @@ namespace {
 
 workflow::Parsed parse_workflow(std::string_view text) { return workflow::parse(text); }
 
-void append_found(std::string& out, const workflow::Parsed& parsed) {
-  out += ",\"warnings\":";
-  append_diagnostics(out, parsed.diagnostics, Diagnostic::Level::warning);
-}
-
 }  // namespace
 
 Task<Response> publish_workflow(Call& call) {
@@ -34,8 +29,8 @@ Task<Response> publish_workflow(Call& call) {
   auto response = json_response(published->created ? 201 : 200, "{");
   append_member(response.body, "workflow_id", published->workflow_id);
   append_member(response.body, "version", published->version);
-  append_flag(response.body, "created", published->created);
-  append_found(response.body, *parsed);
+  append_member(response.body, "created", published->created);
+  append_diagnostics(response.body, "warnings", parsed->diagnostics, Diagnostic::Level::warning);
   response.body += '}';
   response.headers.emplace_back("Location", "/api/v1/workflows/" + percent_encode(published->workflow_id) +
                                                 "?version=" + std::to_string(published->version));
@@ -47,14 +42,13 @@ Task<Response> validate_workflow(Call& call) {
   auto parsed = co_await parse_definition(call, call.request.body, parse_workflow);
   if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
-  append_flag(response.body, "valid", parsed->definition != nullptr);
+  append_member(response.body, "valid", parsed->definition != nullptr);
   if (parsed->definition) {
     append_member(response.body, "workflow_id", parsed->definition->workflow_id);
     append_member(response.body, "version", parsed->definition->version);
   }
-  response.body += ",\"errors\":";
-  append_diagnostics(response.body, parsed->diagnostics, Diagnostic::Level::error);
-  append_found(response.body, *parsed);
+  append_diagnostics(response.body, "errors", parsed->diagnostics, Diagnostic::Level::error);
+  append_diagnostics(response.body, "warnings", parsed->diagnostics, Diagnostic::Level::warning);
   response.body += '}';
   co_return response;
 }
@@ -74,16 +68,11 @@ Task<Response> list_workflows(Call& call) {
     found->resize(limit);
     cursor = base64url(found->back().workflow_id);
   }
-  auto response = json_response(200, "{\"workflows\":[");
-  for (const auto& each : *found) {
-    if (&each != &found->front()) response.body += ',';
-    response.body += '{';
-    append_member(response.body, "workflow_id", each.workflow_id);
-    append_member(response.body, "version", each.version);
-    append_member(response.body, "published_at", each.published_at);
-    response.body += '}';
-  }
-  response.body += ']';
+  auto response = json_response(200, "{");
+  append_list(response.body, "workflows", *found, [](std::string& out, const auto& each) {
+    append_object(out, "workflow_id", each.workflow_id, "version", each.version, "published_at",
+                  each.published_at);
+  });
   append_member(response.body, "next_cursor", cursor);
   response.body += '}';
   co_return response;

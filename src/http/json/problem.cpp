@@ -1,8 +1,9 @@
 #include "http/json/problem.hpp"
 
 #include <algorithm>
+#include <ranges>
 
-#include "base/json.hpp"
+#include "base/json_write.hpp"
 
 namespace baton::http {
 
@@ -15,15 +16,9 @@ Response open_problem(int status, std::string_view code, std::string_view detail
   Response response;
   response.status = status;
   response.content_type = problem_type;
-  auto& out = response.body;
-  out = R"({"type":"about:blank","title":)";
-  append_quoted(out, reason_phrase(status));
-  out += ",\"status\":";
-  out += std::to_string(status);
-  out += ",\"code\":";
-  append_quoted(out, code);
-  out += ",\"detail\":";
-  append_quoted(out, detail);
+  response.body = '{';
+  append_members(response.body, "type", "about:blank", "title", reason_phrase(status), "status", status,
+                 "code", code, "detail", detail);
   if (status == 503) response.headers.emplace_back("Retry-After", "1");
   return response;
 }
@@ -63,35 +58,20 @@ Response problem(int status, std::string_view code, std::string_view detail) {
 
 Response problem(std::string_view detail, const std::vector<FieldError>& errors) {
   auto response = open_problem(422, "invalid_request", detail);
-  auto& out = response.body;
-  out += ",\"errors\":[";
-  for (const auto& error : errors) {
-    if (&error != &errors.front()) out += ',';
-    out += "{\"field\":";
-    append_quoted(out, error.field);
-    out += ",\"message\":";
-    append_quoted(out, error.message);
-    out += '}';
-  }
-  out += "]}";
+  append_list(response.body, "errors", errors, [](std::string& out, const FieldError& error) {
+    append_object(out, "field", error.field, "message", error.message);
+  });
+  response.body += '}';
   return response;
 }
 
 Response problem(int status, std::string_view code, std::string_view detail,
                  const std::vector<std::string>& errors) {
   auto response = open_problem(status, code, detail);
-  auto& out = response.body;
-  if (!errors.empty()) {
-    out += ",\"errors\":[";
-    for (const auto& error : errors) {
-      if (&error != &errors.front()) out += ',';
-      out += "{\"message\":";
-      append_quoted(out, error);
-      out += '}';
-    }
-    out += ']';
-  }
-  out += '}';
+  if (!errors.empty())
+    append_list(response.body, "errors", errors,
+                [](std::string& out, const std::string& error) { append_object(out, "message", error); });
+  response.body += '}';
   return response;
 }
 
@@ -117,10 +97,8 @@ Response problem(const std::vector<Diagnostic>& diagnostics) {
   auto response =
       open_problem(422, "invalid_definition",
                    "the definition has " + std::to_string(count) + (count == 1 ? " error" : " errors"));
-  response.body += ",\"errors\":";
-  append_diagnostics(response.body, diagnostics, Diagnostic::Level::error);
-  response.body += ",\"warnings\":";
-  append_diagnostics(response.body, diagnostics, Diagnostic::Level::warning);
+  append_diagnostics(response.body, "errors", diagnostics, Diagnostic::Level::error);
+  append_diagnostics(response.body, "warnings", diagnostics, Diagnostic::Level::warning);
   response.body += '}';
   return response;
 }
@@ -128,29 +106,18 @@ Response problem(const std::vector<Diagnostic>& diagnostics) {
 void add_instance(Response& response, std::string_view request_id) {
   if (response.content_type != problem_type || !response.body.ends_with('}')) return;
   response.body.pop_back();
-  response.body += ",\"instance\":";
-  append_quoted(response.body, request_id);
+  append_member(response.body, "instance", request_id);
   response.body += '}';
 }
 
-void append_diagnostics(std::string& out, const std::vector<Diagnostic>& diagnostics,
+void append_diagnostics(std::string& out, std::string_view key, const std::vector<Diagnostic>& diagnostics,
                         Diagnostic::Level level) {
-  out += '[';
-  bool first = true;
-  for (const auto& each : diagnostics) {
-    if (each.level != level) continue;
-    if (!first) out += ',';
-    first = false;
-    out += "{\"line\":" + std::to_string(each.at.line) + ",\"column\":" + std::to_string(each.at.column);
-    out += ",\"code\":";
-    append_quoted(out, each.code);
-    out += ",\"message\":";
-    append_quoted(out, each.message);
-    out += ",\"hint\":";
-    append_quoted(out, each.hint);
-    out += '}';
-  }
-  out += ']';
+  auto of_level =
+      diagnostics | std::views::filter([&](const Diagnostic& each) { return each.level == level; });
+  append_list(out, key, of_level, [](std::string& to, const Diagnostic& each) {
+    append_object(to, "line", each.at.line, "column", each.at.column, "code", each.code, "message",
+                  each.message, "hint", each.hint);
+  });
 }
 
 int status_of(Refusal refusal) {

@@ -31,8 +31,8 @@ struct FieldError {
 // The server names the request in a problem that was made without knowing it.
 void add_instance(Response& response, std::string_view request_id);
 
-// [{"line":…,"column":…,"code":…,"message":…,"hint":…},…] of one level.
-void append_diagnostics(std::string& out, const std::vector<Diagnostic>& diagnostics,
+// "key":[{"line":…,"column":…,"code":…,"message":…,"hint":…},…] of one level.
+void append_diagnostics(std::string& out, std::string_view key, const std::vector<Diagnostic>& diagnostics,
                         Diagnostic::Level level);
 
 [[nodiscard]] int status_of(Refusal refusal);

@@ -1,70 +1,6 @@
 #include "http/json/render.hpp"
 
-#include <charconv>
-
 namespace baton::http {
-
-namespace {
-
-void append_key(std::string& out, std::string_view key) {
-  if (!out.empty() && out.back() != '{') out += ',';
-  out += '"';
-  out += key;  // our own words, which need no escapes
-  out += "\":";
-}
-
-}  // namespace
-
-void append_member(std::string& out, std::string_view key, std::string_view text) {
-  append_key(out, key);
-  append_quoted(out, text);
-}
-
-void append_member(std::string& out, std::string_view key, const std::optional<std::string>& text) {
-  append_key(out, key);
-  if (text) {
-    append_quoted(out, *text);
-  } else {
-    out += "null";
-  }
-}
-
-void append_member(std::string& out, std::string_view key, std::int64_t number) {
-  append_key(out, key);
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out.append(digits, end);
-}
-
-void append_member(std::string& out, std::string_view key, Time time) {
-  append_key(out, key);
-  out += '"';
-  out += to_iso(time);
-  out += '"';
-}
-
-void append_member(std::string& out, std::string_view key, const std::optional<Time>& time) {
-  if (time) {
-    append_member(out, key, *time);
-  } else {
-    append_key(out, key);
-    out += "null";
-  }
-}
-
-void append_member(std::string& out, std::string_view key, const OptionalJson& json) {
-  append_key(out, key);
-  out += json && !json->text.empty() ? std::string_view(json->text) : std::string_view("null");
-}
-
-void append_flag(std::string& out, std::string_view key, bool truth) {
-  append_key(out, key);
-  out += truth ? "true" : "false";
-}
-
-void append_member(std::string& out, std::string_view key, const std::vector<std::string>& texts) {
-  append_list(out, key, texts, [](std::string& to, const std::string& text) { append_quoted(to, text); });
-}
 
 namespace {
 
@@ -88,7 +24,7 @@ void append_job(std::string& out, const workflow::Job& job, Documents documents,
   append_member(out, "workflow_version", job.workflow_version);
   append_member(out, "status", name(job.status));
   append_member(out, "priority", job.priority);
-  append_member(out, "tags", job.tags ? OptionalJson{Json{*job.tags}} : OptionalJson{Json{"[]"}});
+  append_member(out, "tags", Json{job.tags.value_or("[]")});
   if (documents != Documents::none) {
     append_document(out, "input_data", job.input_data, documents);
     append_document(out, "result_data", job.result_data, documents);
@@ -144,13 +80,11 @@ void append_nodes(std::string& out, const std::vector<workflow::NodeState>& node
   std::size_t shown = 0;
   for (const auto& node : nodes) {
     if (shown++ == nodes_max) break;
-    if (shown > 1) out += ',';
-    append_quoted(out, node.node_id);
-    out += ':';
+    append_key(out, node.node_id);
     append_node(out, node, documents);
   }
   out += '}';
-  append_flag(out, "nodes_truncated", nodes.size() > nodes_max);
+  append_member(out, "nodes_truncated", nodes.size() > nodes_max);
 }
 
 void append_log_line(std::string& out, const workflow::LogLine& line) {
@@ -193,12 +127,12 @@ void append_worker(std::string& out, const WorkerInfo& worker) {
   append_member(out, "queues", worker.queues);
   append_member(out, "first_seen_at", worker.first_seen_at);
   append_member(out, "last_seen_at", worker.last_seen_at);
-  append_flag(out, "polling", worker.polling);
-  append_member(out, "running_count", static_cast<std::int64_t>(worker.running_count));
+  append_member(out, "polling", worker.polling);
+  append_member(out, "running_count", worker.running_count);
   append_member(out, "running", worker.running);
-  append_member(out, "completed", static_cast<std::int64_t>(worker.completed));
-  append_member(out, "failed", static_cast<std::int64_t>(worker.failed));
-  append_member(out, "results_last_minute", static_cast<std::int64_t>(worker.last_minute));
+  append_member(out, "completed", worker.completed);
+  append_member(out, "failed", worker.failed);
+  append_member(out, "results_last_minute", worker.last_minute);
   out += '}';
 }
 
@@ -223,7 +157,7 @@ void append_runbook_job(std::string& out, const Handout& task, const RunbookJob&
   append_member(out, "batchId", job.batch_id);
   append_member(out, "workerId", task.queue);
   append_member(out, "functionName", task.handler);
-  append_member(out, "parameters", OptionalJson(task.params));
+  append_member(out, "parameters", task.params);
   append_key(out, "correlationData");
   out += '{';
   append_member(out,
@@ -231,7 +165,7 @@ void append_runbook_job(std::string& out, const Handout& task, const RunbookJob&
                 : job.ref.kind == runbook::Kind::cleanup ? "cleanupExecutionId"
                                                          : "stepExecutionId",
                 job.ref.id);
-  append_flag(out, "isInitStep", is_init);
+  append_member(out, "isInitStep", is_init);
   append_member(out, "runbookName", job.runbook_name);
   append_member(out, "runbookVersion", job.runbook_version);
   out += '}';
@@ -252,7 +186,7 @@ void append_handout(std::string& out, const Handout& task) {
   append_member(out, "job_id", task.job_id.value);
   append_member(out, "node_id", task.node_id);
   append_member(out, "handler", task.handler);
-  append_member(out, "params", OptionalJson(task.params));
+  append_member(out, "params", task.params);
   append_member(out, "queue", task.queue);
   append_member(out, "timeout_seconds", task.timeout.count());
   append_member(out, "retry_count", task.retry_count);
@@ -265,11 +199,11 @@ void append_handout(std::string& out, const Handout& task) {
 }
 
 void append_outcome(std::string& out, const ResultReply& reply) {
-  append_flag(out, "accepted", reply.ignored.empty());
-  append_flag(out, "duplicate", reply.duplicate);
+  append_member(out, "accepted", reply.ignored.empty());
+  append_member(out, "duplicate", reply.duplicate);
   if (reply.ignored.empty()) return;
   append_member(out, "ignored", reply.ignored);
-  append_member(out, "code", std::string_view("ignored"));
+  append_member(out, "code", "ignored");
 }
 
 void append_refusal(std::string& out, const Refused* refused) {
@@ -288,8 +222,8 @@ void append_outcomes(std::string& out, std::string_view key, const std::vector<s
     if (result != nullptr) {
       append_outcome(to, *result);
     } else {
-      append_flag(to, "accepted", false);
-      append_flag(to, "duplicate", false);
+      append_member(to, "accepted", false);
+      append_member(to, "duplicate", false);
       append_refusal(to, reply ? std::get_if<Refused>(&*reply) : nullptr);
     }
     to += '}';

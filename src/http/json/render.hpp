@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_write.hpp"
 #include "ports/commands.hpp"
 #include "ports/reads.hpp"
 
@@ -36,32 +37,5 @@ void append_outcomes(std::string& out, std::string_view key, const std::vector<s
                      const std::vector<std::optional<Reply>>& replies);
 // "code":…,"message":…; none: the server is stopping.
 void append_refusal(std::string& out, const Refused* refused);
-
-// "key":… with a comma before it unless it is the first member.
-void append_member(std::string& out, std::string_view key, std::string_view text);
-inline void append_member(std::string& out, std::string_view key, const std::string& text) {
-  append_member(out, key, std::string_view(text));
-}
-void append_member(std::string& out, std::string_view key,
-                   const std::optional<std::string>& text);  // none: null
-void append_member(std::string& out, std::string_view key, std::int64_t number);
-void append_member(std::string& out, std::string_view key, Time time);
-void append_member(std::string& out, std::string_view key, const std::optional<Time>& time);
-void append_member(std::string& out, std::string_view key, const OptionalJson& json);
-void append_flag(std::string& out, std::string_view key, bool truth);
-void append_member(std::string& out, std::string_view key, const std::vector<std::string>& texts);
-
-// {"key":[…]}, each item written by `append`.
-template <class Items, class Append>
-void append_list(std::string& out, std::string_view key, const Items& items, Append&& append) {
-  if (!out.empty() && out.back() != '{') out += ',';
-  out.append("\"").append(key).append("\":[");
-  bool first = true;
-  for (const auto& item : items) {
-    if (!std::exchange(first, false)) out += ',';
-    append(out, item);
-  }
-  out += ']';
-}
 
 }  // namespace baton::http

@@ -16,11 +16,6 @@ void append_stored(std::string& out, std::string_view key, const OptionalJson& s
   append_member(out, key, stored->text);
 }
 
-void append_number(std::string& out, std::string_view key, std::optional<std::int64_t> number) {
-  if (number) return append_member(out, key, *number);
-  append_member(out, key, OptionalJson{});
-}
-
 }  // namespace
 
 void append_runbook(std::string& out, const runbook::Runbook& row, Documents documents, Ending ending) {
@@ -28,18 +23,18 @@ void append_runbook(std::string& out, const runbook::Runbook& row, Documents doc
   append_member(out, "id", row.id);
   append_member(out, "name", row.name);
   append_member(out, "version", row.version);
-  append_flag(out, "is_active", row.is_active);
+  append_member(out, "is_active", row.is_active);
   append_member(out, "data_table_name", row.data_table_name);
   append_member(out, "overdue_behavior", row.overdue_behavior);
-  append_flag(out, "ignore_overdue_applied", row.ignore_overdue_applied);
-  append_flag(out, "rerun_init", row.rerun_init);
+  append_member(out, "ignore_overdue_applied", row.ignore_overdue_applied);
+  append_member(out, "rerun_init", row.rerun_init);
   append_member(out, "created_at", row.created_at);
-  append_flag(out, "automation_enabled", row.automation_enabled);
+  append_member(out, "automation_enabled", row.automation_enabled);
   append_member(out, "last_error", row.last_error);
   append_member(out, "last_error_at", row.last_error_at);
   append_member(out, "last_synced_at", row.last_synced_at);
   append_stored(out, "held_removals", row.held_removals);
-  append_flag(out, "in_transition", row.transition_after.has_value());
+  append_member(out, "in_transition", row.transition_after.has_value());
   if (documents == Documents::all) append_member(out, "yaml_content", row.yaml_content);
   if (ending == Ending::closed) out += '}';
 }
@@ -52,14 +47,14 @@ void append_batch(std::string& out, const runbook::Batch& batch, Ending ending) 
   append_member(out, "status", name(batch.status));
   append_member(out, "detected_at", batch.detected_at);
   append_member(out, "init_dispatched_at", batch.init_dispatched_at);
-  append_flag(out, "is_manual", batch.is_manual);
-  append_flag(out, "importing", batch.importing);
+  append_member(out, "is_manual", batch.is_manual);
+  append_member(out, "importing", batch.importing);
   append_member(out, "created_by", batch.created_by);
   append_member(out, "completed_at", batch.completed_at);
   append_member(out, "paused_at", batch.paused_at);
   append_member(out, "paused_by", batch.paused_by);
   append_member(out, "error_message", batch.error_message);
-  append_flag(out, "removals_approved", batch.removals_approved.has_value());
+  append_member(out, "removals_approved", batch.removals_approved.has_value());
   append_member(out, "walk", name(batch.walk));
   if (ending == Ending::closed) out += '}';
 }
@@ -76,7 +71,7 @@ void append_batch_event(std::string& out, const runbook::BatchEvent& event) {
   append_member(out, "event_id", event.event_id);
   append_member(out, "event_type", event.event_type);
   append_member(out, "created_at", event.created_at);
-  append_number(out, "batch_member_id", event.batch_member_id);
+  append_member(out, "batch_member_id", event.batch_member_id);
   append_member(out, "job_id", event.job_id);
   append_member(out, "message", event.message);
   out += '}';
@@ -110,7 +105,7 @@ void append_batch_member(std::string& out, const runbook::Member& member, Docume
   append_member(out, "failed_at", member.failed_at);
   append_member(out, "add_dispatched_at", member.add_dispatched_at);
   append_member(out, "remove_dispatched_at", member.remove_dispatched_at);
-  append_flag(out, "catching_up", member.catching_up);
+  append_member(out, "catching_up", member.catching_up);
   if (documents == Documents::all) {
     append_stored(out, "data_json", member.data_json);
     append_stored(out, "worker_data_json", member.worker_data_json);
@@ -125,28 +120,28 @@ void append_place(std::string& out, const ExecutionView& view) {
   append_member(out, "batch_id", view.batch_id);
   append_member(out, "runbook_version", view.runbook_version);
   if (view.ref.kind != runbook::Kind::init) {
-    append_number(out, "phase_execution_id", view.phase_execution_id);
-    append_number(out, "batch_member_id", view.batch_member_id);
+    append_member(out, "phase_execution_id", view.phase_execution_id);
+    append_member(out, "batch_member_id", view.batch_member_id);
   }
-  if (view.ref.kind == runbook::Kind::step) append_flag(out, "is_catch_up", view.is_catch_up);
+  if (view.ref.kind == runbook::Kind::step) append_member(out, "is_catch_up", view.is_catch_up);
   if (!view.cleanup_kind) return;
   append_member(out, "kind", name(*view.cleanup_kind));
   append_member(out, "sequence", view.sequence);
-  append_number(out, "caused_by_step_id", view.caused_by_step_id);
-  append_number(out, "caused_by_init_id", view.caused_by_init_id);
+  append_member(out, "caused_by_step_id", view.caused_by_step_id);
+  append_member(out, "caused_by_init_id", view.caused_by_init_id);
 }
 
 void append_polls_and_retries(std::string& out, const runbook::Execution& row) {
-  append_flag(out, "is_poll_step", row.is_poll_step);
+  append_member(out, "is_poll_step", row.is_poll_step);
   if (row.is_poll_step) {
-    append_number(out, "poll_interval_sec", row.poll_interval_sec);
-    append_number(out, "poll_timeout_sec", row.poll_timeout_sec);
+    append_member(out, "poll_interval_sec", row.poll_interval_sec);
+    append_member(out, "poll_timeout_sec", row.poll_timeout_sec);
     append_member(out, "poll_started_at", row.poll_started_at);
     append_member(out, "last_polled_at", row.last_polled_at);
   }
   append_member(out, "poll_count", row.poll_count);
-  append_number(out, "max_retries", row.max_retries);
-  append_number(out, "retry_interval_sec", row.retry_interval_sec);
+  append_member(out, "max_retries", row.max_retries);
+  append_member(out, "retry_interval_sec", row.retry_interval_sec);
   append_member(out, "retry_backoff", row.retry_backoff);
   append_member(out, "retry_count", row.retry_count);
   append_member(out, "retry_after", row.retry_after);
@@ -169,7 +164,7 @@ void append_execution(std::string& out, const ExecutionView& view, Documents doc
   append_member(out, "dispatched_at", row.dispatched_at);
   append_member(out, "completed_at", row.completed_at);
   append_polls_and_retries(out, row);
-  append_number(out, "timeout_sec", row.timeout_sec);
+  append_member(out, "timeout_sec", row.timeout_sec);
   append_member(out, "job_state", name(row.job_state));
   append_member(out, "queued_at", row.queued_at);
   append_member(out, "leased_by", row.leased_by);
@@ -207,11 +202,7 @@ void append_counts(std::string& out, std::string_view key, const std::vector<run
     if (lane.step_index != any_step && count.step_index != lane.step_index) continue;
     if (count.n != 0) sums[count.status] += count.n;
   }
-  if (!out.empty() && out.back() != '{') out += ',';
-  append_quoted(out, key);
-  out += ":{";
-  for (const auto& [status, n] : sums) append_member(out, status, n);
-  out += '}';
+  append_member(out, key, sums);
 }
 
 void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
@@ -232,11 +223,10 @@ void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
 
 void append_members_reply(std::string& out, const MembersReply& reply) {
   out += '{';
-  append_member(out, "count", static_cast<std::int64_t>(reply.member_ids.size()));
-  append_member(out, "left_out", static_cast<std::int64_t>(reply.left_out));
-  append_list(out, "member_ids", reply.member_ids,
-              [](std::string& to, std::int64_t id) { to += std::to_string(id); });
-  append_list(out, "phases", reply.phases, [](std::string& to, const std::string& name) { append_quoted(to, name); });
+  append_member(out, "count", reply.member_ids.size());
+  append_member(out, "left_out", reply.left_out);
+  append_member(out, "member_ids", reply.member_ids);
+  append_member(out, "phases", reply.phases);
   out += '}';
 }
 

@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 #include <cmath>
 
+#include "base/json_write.hpp"
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/workflow/definition/span.hpp"
@@ -21,12 +22,12 @@ constexpr std::size_t error_bytes_max = 16 << 10;
 
 OptionalJson attempt_data(const NodeState& state) {
   if (state.retry_count == 0) return std::nullopt;
-  return Json{"{\"retry_count\":" + as_text(state.retry_count) + "}"};
+  return json_object("retry_count", state.retry_count);
 }
 
 }  // namespace
 
-Json error_data(const std::string& error) { return Json{"{\"error\":" + quoted(error) + "}"}; }
+Json error_data(const std::string& error) { return json_object("error", error); }
 
 void Decision::event(EventType type, const NodeState* node, OptionalJson data) {
   Event e{.job_id = run_.job.job_id,
@@ -130,8 +131,8 @@ void Decision::start_job() {
   event(EventType::job_started);
 }
 
-// True: the expressions of this batch have cost what they may. The node stays READY with a timer that is due at
-// once, and goes on in a later batch, when others have had their turn.
+// True: the expressions of this batch have cost what they may. The node stays READY with a timer that is due
+// at once, and goes on in a later batch, when others have had their turn.
 bool Decision::put_off(Slot& slot) {
   if (journal_.may_evaluate()) return false;
   if (slot.state.timer_due && *slot.state.timer_due <= now_) return true;  // it stays due
@@ -223,8 +224,7 @@ void Decision::attempt_failed(NodeRef ref, const std::string& said) {
   const Duration delay = retry.delay_before(attempt);
   set_status(slot, NodeStatus::ready);
   event(EventType::node_retry, &slot.state,
-        Json{"{\"retry_count\":" + as_text(slot.state.retry_count) +
-             ",\"delay_ms\":" + as_text(delay.count()) + ",\"error\":" + quoted(error) + "}"});
+        json_object("retry_count", slot.state.retry_count, "delay_ms", delay.count(), "error", error));
   if (delay > Duration::zero())
     slot.state.timer_due = now_ + delay;
   else
@@ -289,7 +289,7 @@ void Decision::choose_branch(NodeIndex i) {
   const Branch* taken = branch_taken(i, error);
   if (!taken) return fail(NodeRef{i}, error);
   Slot& slot = run_.at(i);
-  slot.state.output = Json{"{\"branch\":" + quoted(taken->name) + "}"};
+  slot.state.output = json_object("branch", taken->name);
   set_status(slot, NodeStatus::completed);
   event(EventType::node_completed, &slot.state, slot.state.output);
   for (const NodeIndex next : run_.definition->nodes[i].next) {
@@ -333,7 +333,7 @@ void Decision::begin_wait(NodeIndex i) {
   if (!ends) return fail(NodeRef{i}, error);
   start_job();
   slot.state.started_at = now_;
-  event(EventType::node_started, &slot.state, Json{"{\"until\":" + quoted(to_iso(*ends)) + "}"});
+  event(EventType::node_started, &slot.state, json_object("until", *ends));
   if (*ends <= now_) return complete(NodeRef{i}, std::nullopt);
   slot.state.timer_due = *ends;
   slot.changed = true;
@@ -348,7 +348,7 @@ void Decision::ask_for_approval(NodeIndex i) {
     RunScope names = scope();
     const auto message = node.message->evaluate(names);
     if (!message) return fail(NodeRef{i}, "message of node '" + node.id + "': " + message.error().message);
-    slot.state.params = Json{"{\"message\":" + boost::json::serialize(*message) + "}"};
+    slot.state.params = json_object("message", Json{boost::json::serialize(*message)});
   }
   slot.state.queue = approval_queue;
   set_status(slot, NodeStatus::dispatched);
@@ -370,10 +370,8 @@ void Decision::settle_approval(NodeIndex i, bool approved, const std::string& by
     return fail(NodeRef{i}, error);
   }
   if (!timed_out) slot.state.worker_id = by;
-  complete(NodeRef{i}, Json{std::string("{\"approved\":") + (approved ? "true" : "false") + ",\"by\":" +
-                            (timed_out ? "null" : quoted(by)) + ",\"comment\":" + quoted(comment) +
-                            ",\"timed_out\":" + (timed_out ? "true" : "false") +
-                            ",\"at\":" + quoted(to_iso(now_)) + "}"});
+  complete(NodeRef{i}, json_object("approved", approved, "by", timed_out ? std::nullopt : std::optional(by),
+                                   "comment", comment, "timed_out", timed_out, "at", now_));
 }
 
 // ---- the job ----
@@ -410,17 +408,13 @@ void Decision::end(JobStatus status, EventType type, OptionalJson data) {
 }
 
 Json Decision::outputs() {
-  std::string text = "{";
+  Json all{"{"};
   for (NodeIndex i = 0; i < run_.nodes.size(); ++i) {
     const NodeState& state = run_.at(i).state;
-    if (!state.output) continue;
-    if (text.size() > 1) text += ',';
-    append_quoted(text, state.node_id);
-    text += ':';
-    text += state.output->text;
+    if (state.output) append_member(all.text, state.node_id, *state.output);
   }
-  text += '}';
-  return Json{std::move(text)};
+  all.text += '}';
+  return all;
 }
 
 // Whoever still works on an attempt from before must not be taken for the new one: it gets a number of its

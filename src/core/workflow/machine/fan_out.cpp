@@ -4,7 +4,7 @@
 #include <boost/json/value.hpp>
 #include <cmath>
 
-#include "base/json.hpp"
+#include "base/json_write.hpp"
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/workflow/machine/decision.hpp"
@@ -13,12 +13,6 @@ namespace baton::workflow {
 namespace {
 
 namespace json = boost::json;
-
-std::string as_real(double value) {
-  std::string text;
-  append_real(text, value);
-  return text;
-}
 
 // The part of an item's output that the fan_in asks for; null when there is none.
 const json::value* find_field(const json::value& output, std::string_view path) {
@@ -77,19 +71,20 @@ std::string take(Gathering& so_far, const Node& node, std::string text) {
 }
 
 Json gathered(const Gathering& all, Aggregation aggregation, std::int32_t total) {
-  std::string text = "{";
+  Json out{"{"};
   switch (aggregation) {
     case Aggregation::collect:
-    case Aggregation::concat: text += "\"results\":[" + all.text + "]"; break;
+    case Aggregation::concat: append_member(out.text, "results", Json{"[" + all.text + "]"}); break;
     case Aggregation::sum:
-      text += "\"result\":" + (all.whole_numbers ? as_text(all.sum) : as_real(all.real_sum));
+      all.whole_numbers ? append_member(out.text, "result", all.sum)
+                        : append_member(out.text, "result", all.real_sum);
       break;
     case Aggregation::first:
-    case Aggregation::last:
-      text += "\"result\":" + (all.text.empty() ? std::string("null") : all.text);
-      break;
+    case Aggregation::last: append_member(out.text, "result", Json{all.text}); break;
   }
-  return Json{text + ",\"count\":" + as_text(total) + ",\"failed\":" + as_text(all.failed) + "}"};
+  append_members(out.text, "count", total, "failed", all.failed);
+  out.text += '}';
+  return out;
 }
 
 }  // namespace
@@ -115,8 +110,8 @@ std::expected<Expansion, std::string> Decision::source_of(NodeIndex i) {
   return run_.expansions[i] = {std::make_shared<const json::value>(*std::move(items)), run_.values};
 }
 
-// A fan-out has no attempts of its own. Its retry_base says, from when it is begun again by the retry of a job until all
-// its children were walked over, that those that have failed are to be done again.
+// A fan-out has no attempts of its own. Its retry_base says, from when it is begun again by the retry of a
+// job until all its children were walked over, that those that have failed are to be done again.
 constexpr std::int32_t children_are_retried = 1;
 
 void Decision::begin_fan_out(NodeIndex i) {
@@ -136,13 +131,13 @@ void Decision::begin_fan_out(NodeIndex i) {
   start_job();
   slot.state.started_at = now_;
   slot.state.items_total = count;
-  event(EventType::node_started, &slot.state, Json{"{\"items\":" + as_text(count) + "}"});
-  if (count == 0) return complete(NodeRef{i}, Json{R"({"count":0,"failed":0})"});
+  event(EventType::node_started, &slot.state, json_object("items", count));
+  if (count == 0) return complete(NodeRef{i}, json_object("count", 0, "failed", 0));
   expand(i);
 }
 
-// A chunk ends early when the budget of the batch is used up. One that begins makes at least one child, even if
-// finding the list took all of it: otherwise one whose list is forgotten in between would never go on.
+// A chunk ends early when the budget of the batch is used up. One that begins makes at least one child, even
+// if finding the list took all of it: otherwise one whose list is forgotten in between would never go on.
 void Decision::expand(NodeIndex i) {
   const Node& node = run_.definition->nodes[i];
   Slot& parent = run_.at(i);
@@ -158,8 +153,8 @@ void Decision::expand(NodeIndex i) {
   parent.state.timer_due.reset();
   parent.changed = true;
   const bool may_add = journal_.children_left > 0;
-  for (std::int32_t n = 0; may_add && n < policy_.items_chunk && parent.state.items_created < total && has_room();
-       ++n) {
+  for (std::int32_t n = 0;
+       may_add && n < policy_.items_chunk && parent.state.items_created < total && has_room(); ++n) {
     if (n > 0 && (journal_.children_left <= 0 || !journal_.may_evaluate())) break;
     --journal_.children_left;
     const std::int32_t item = parent.state.items_created++;
@@ -187,8 +182,7 @@ void Decision::item_ended(NodeIndex i) {
   parent.changed = true;
   if (state.status != NodeStatus::running || state.sweep_next) return;
   if (state.items_done == *state.items_total)
-    return complete(NodeRef{i}, Json{"{\"count\":" + as_text(*state.items_total) +
-                                     ",\"failed\":" + as_text(state.items_failed) + "}"});
+    return complete(NodeRef{i}, json_object("count", *state.items_total, "failed", state.items_failed));
   if (state.items_created < *state.items_total && !is_paused()) state.timer_due = now_;
 }
 
@@ -198,8 +192,8 @@ void Decision::begin_sweep(Slot& fan_out) {
   fan_out.changed = true;
 }
 
-// A child whose fan-out goes on: what was parked by a pause, or ended by the end of a job that is retried. A walk after a
-// pause leaves alone what has failed: it is nobody's wish that it be done again.
+// A child whose fan-out goes on: what was parked by a pause, or ended by the end of a job that is retried. A
+// walk after a pause leaves alone what has failed: it is nobody's wish that it be done again.
 void Decision::revive(NodeRef ref) {
   Slot& child = run_.at(ref);
   const NodeStatus status = child.state.status;

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/json_write.hpp"
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/workflow/machine/decision.hpp"
@@ -144,9 +145,10 @@ bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
   state.started_at = now;
   state.lease_until = delivery::lease_end(now, deadline(run, ref), heartbeats, policy);
   if (!MUTANT(forget_lease_timer)) state.timer_due = state.lease_until;
-  std::string data = "{\"worker\":" + quoted(worker);
-  if (state.delivery_count > 1) data += ",\"delivery_count\":" + as_text(state.delivery_count);
-  decision.event(EventType::node_started, &state, Json{data + "}"});
+  decision.event(EventType::node_started, &state,
+                 state.delivery_count > 1
+                     ? json_object("worker", worker, "delivery_count", state.delivery_count)
+                     : json_object("worker", worker));
   if (MUTANT(lease_not_persisted)) slot.changed = slot.is_new;
   return true;
 }
@@ -242,7 +244,7 @@ bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view r
     cancel_orphan(decision, slot);
     return true;
   }
-  decision.event(EventType::node_lease_expired, &slot.state, Json{"{\"reason\":" + quoted(reason) + "}"});
+  decision.event(EventType::node_lease_expired, &slot.state, json_object("reason", reason));
   decision.enqueue(slot);
   return true;
 }
@@ -260,8 +262,7 @@ bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const 
   Slot& slot = run.at(ref);
   if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return false;
   Decision decision(run, policy, now, journal);
-  decision.event(EventType::checkpoint, &slot.state,
-                 Json{"{\"bytes\":" + std::to_string(data.text.size()) + "}"});
+  decision.event(EventType::checkpoint, &slot.state, json_object("bytes", data.text.size()));
   slot.state.checkpoint = std::move(data);
   slot.changed = !MUTANT(forget_checkpoint) || slot.changed;
   return true;
@@ -290,34 +291,34 @@ void lease_ran_out(Run& run, NodeRef ref, const Policy& policy, Time now, Decisi
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
   ENSURE(state.lease_until && state.started_at);
-  const std::string worker = quoted(state.worker_id.value_or(""));
+  const std::string worker = state.worker_id.value_or("");
   const auto expired = [&] {
-    decision.event(
-        EventType::node_lease_expired, &state,
-        Json{"{\"worker\":" + worker + ",\"delivery_count\":" + as_text(state.delivery_count) + "}"});
+    decision.event(EventType::node_lease_expired, &state,
+                   json_object("worker", worker, "delivery_count", state.delivery_count));
   };
-  std::visit(overloaded{
-                 [&](delivery::StillHeld held) {
-                   state.timer_due = state.lease_until = held.until;
-                   slot.changed = true;
-                 },
-                 [&](delivery::TimedOut) {
-                   decision.event(EventType::node_timeout, &state, Json{"{\"worker\":" + worker + "}"});
-                   decision.attempt_failed(ref, "timed out after " + as_text(run.node(ref).timeout.count()) + " s");
-                 },
-                 [&](delivery::Redeliver) {
-                   expired();
-                   decision.enqueue(slot);
-                 },
-                 [&](delivery::GivenUp) {
-                   expired();
-                   if (!MUTANT(dead_not_listed)) state.dead_at = now;
-                   decision.fail(ref, "given up after " + as_text(state.delivery_count) +
-                                          " deliveries, each of whose workers went silent");
-                 },
-             },
-             delivery::expiry({*state.started_at, *state.lease_until, deadline(run, ref), state.delivery_count},
-                              policy, now));
+  std::visit(
+      overloaded{
+          [&](delivery::StillHeld held) {
+            state.timer_due = state.lease_until = held.until;
+            slot.changed = true;
+          },
+          [&](delivery::TimedOut) {
+            decision.event(EventType::node_timeout, &state, json_object("worker", worker));
+            decision.attempt_failed(ref, "timed out after " + as_text(run.node(ref).timeout.count()) + " s");
+          },
+          [&](delivery::Redeliver) {
+            expired();
+            decision.enqueue(slot);
+          },
+          [&](delivery::GivenUp) {
+            expired();
+            if (!MUTANT(dead_not_listed)) state.dead_at = now;
+            decision.fail(ref, "given up after " + as_text(state.delivery_count) +
+                                   " deliveries, each of whose workers went silent");
+          },
+      },
+      delivery::expiry({*state.started_at, *state.lease_until, deadline(run, ref), state.delivery_count},
+                       policy, now));
 }
 
 // The next chunk of what a fan-out has to do. A walk that cancels goes on whatever the job is; the others

@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include "base/json_write.hpp"
 #include "base/mutant.hpp"
 #include "core/workflow/machine/decision.hpp"
 
@@ -11,11 +12,8 @@ namespace {
 
 // {"by": …, "reason": …}, without what is empty.
 OptionalJson who_and_why(std::string_view by, std::string_view reason) {
-  std::string text;
-  if (!by.empty()) text += "\"by\":" + quoted(by);
-  if (!reason.empty()) text += (text.empty() ? "\"reason\":" : ",\"reason\":") + quoted(reason);
-  if (text.empty()) return std::nullopt;
-  return Json{"{" + text + "}"};
+  if (by.empty() && reason.empty()) return std::nullopt;
+  return json_object_of_given("by", by, "reason", reason);
 }
 
 enum class Edge { open, fired, dead };
