@@ -59,7 +59,7 @@ void append_call(std::string& out, const call::Call& call, Ending ending = Endin
   if (ending == Ending::closed) out += '}';
 }
 
-void append_event(std::string& out, const call::EventRow& event) {
+void append_call_event(std::string& out, const call::EventRow& event) {
   out += '{';
   append_member(out, "version", event.version);
   append_member(out, "type", name(event.event_type));
@@ -216,7 +216,7 @@ Task<Response> show_call(Call& call) {
     auto response = json_response(200, {});
     append_call(response.body, (*view)->first, Ending::open);
     append_list(response.body, "timeline", (*view)->second,
-                [](std::string& to, const call::EventRow& event) { append_event(to, event); });
+                append_call_event);
     response.body += '}';
     co_return response;
   }

@@ -238,7 +238,7 @@ void append_type(std::string& out, std::string_view type, bool is_nullable) {
   out += '}';
 }
 
-void append_members(std::string& out, std::string_view members, std::string& required) {
+void append_properties(std::string& out, std::string_view members, std::string& required) {
   while (!members.empty()) {
     auto member = members.substr(0, members.find(' '));
     members.remove_prefix(std::min(member.size() + 1, members.size()));
@@ -261,8 +261,8 @@ void append_short_schemas(std::string& out) {
   for (const auto& [name, base, members] : short_schemas) {
     std::string properties = "{";
     std::string required;
-    append_members(properties, base, required);
-    append_members(properties, members, required);
+    append_properties(properties, base, required);
+    append_properties(properties, members, required);
     out += ',';
     append_quoted(out, name);
     out.append(R"(:{"type":"object","required":[)").append(required);
