@@ -87,7 +87,7 @@ struct Draft {
     std::string key;  // of mappings
     Position key_at;
   };
-  Kind kind = Kind::null;
+  NodeKind kind = NodeKind::null;
   Position at;
   std::string text;
   Written written;
@@ -193,12 +193,12 @@ class Reader {
       case YAML_ALIAS_EVENT: on_alias(view(event.data.alias.anchor), at); break;
       case YAML_SEQUENCE_START_EVENT: {
         const auto& start = event.data.sequence_start;
-        on_collection(Kind::sequence, YAML_SEQ_TAG, view(start.tag), view(start.anchor), at);
+        on_collection(NodeKind::sequence, YAML_SEQ_TAG, view(start.tag), view(start.anchor), at);
         break;
       }
       case YAML_MAPPING_START_EVENT: {
         const auto& start = event.data.mapping_start;
-        on_collection(Kind::mapping, YAML_MAP_TAG, view(start.tag), view(start.anchor), at);
+        on_collection(NodeKind::mapping, YAML_MAP_TAG, view(start.tag), view(start.anchor), at);
         break;
       }
       case YAML_SEQUENCE_END_EVENT:
@@ -219,7 +219,8 @@ class Reader {
             "write the keys out, or quote it: '<<'");
     }
     const std::string_view tag = view(scalar.tag);
-    const Kind kind = tag.empty() ? (plain ? resolve_plain(text) : Kind::string) : tagged(tag, text, at);
+    const NodeKind kind =
+        tag.empty() ? (plain ? resolve_plain(text) : NodeKind::string) : tagged(tag, text, at);
     if (expects_key()) {
       if (!count(at)) return;
       // An anchor on a key is rare, but legal; it may be used as a value later.
@@ -229,7 +230,7 @@ class Reader {
     }
     if (!count(at)) return;
     const std::size_t node = add(kind, at, text);
-    if (kind == Kind::string) drafts_[node].written = written(event, at);
+    if (kind == NodeKind::string) drafts_[node].written = written(event, at);
     anchor(view(scalar.anchor), node);
     attach(node);
   }
@@ -252,27 +253,27 @@ class Reader {
             at, escaped ? std::string(rest) : std::string()};
   }
 
-  Kind tagged(std::string_view tag, std::string_view text, Position at) {
-    const Kind plain = resolve_plain(text);
-    if (tag == "!" || tag == YAML_STR_TAG) return Kind::string;
-    Kind wanted = plain;
+  NodeKind tagged(std::string_view tag, std::string_view text, Position at) {
+    const NodeKind plain = resolve_plain(text);
+    if (tag == "!" || tag == YAML_STR_TAG) return NodeKind::string;
+    NodeKind wanted = plain;
     if (tag == YAML_INT_TAG)
-      wanted = Kind::integer;
+      wanted = NodeKind::integer;
     else if (tag == YAML_FLOAT_TAG)
-      wanted = Kind::real;
+      wanted = NodeKind::real;
     else if (tag == YAML_BOOL_TAG)
-      wanted = Kind::boolean;
+      wanted = NodeKind::boolean;
     else if (tag == YAML_NULL_TAG)
-      wanted = Kind::null;
+      wanted = NodeKind::null;
     else
       error(at, "yaml_unknown_tag", "unknown tag " + in_quotes(tag));
-    const bool widened = wanted == Kind::real && plain == Kind::integer;
+    const bool widened = wanted == NodeKind::real && plain == NodeKind::integer;
     if (plain != wanted && !widened)
       error(at, "yaml_bad_value", in_quotes(text) + " is not a value of the tag " + in_quotes(tag));
     return wanted;
   }
 
-  void on_collection(Kind kind, std::string_view own_tag, std::string_view tag, std::string_view name,
+  void on_collection(NodeKind kind, std::string_view own_tag, std::string_view tag, std::string_view name,
                      Position at) {
     if (expects_key())
       return fatal(at, "yaml_complex_key", "a key must be a scalar", "quote it if it is text");
@@ -291,7 +292,7 @@ class Reader {
     Draft& draft = drafts_[frames_.back().node];
     draft.open = false;
     frames_.pop_back();
-    if (draft.kind == Kind::mapping) check_duplicates(draft);
+    if (draft.kind == NodeKind::mapping) check_duplicates(draft);
   }
 
   void on_alias(std::string_view name, Position at) {
@@ -303,7 +304,7 @@ class Reader {
       return fatal(at, "yaml_recursive_alias", "the alias " + in_quotes(name) + " contains itself");
     if (!count(at)) return;
     if (!expects_key()) return attach(found->second);
-    if (target.kind == Kind::sequence || target.kind == Kind::mapping)
+    if (target.kind == NodeKind::sequence || target.kind == NodeKind::mapping)
       return fatal(at, "yaml_complex_key", "a key must be a scalar");
     if (target.text.size() > bytes_left_) return too_many(at);
     bytes_left_ -= target.text.size();
@@ -330,7 +331,7 @@ class Reader {
   }
 
   [[nodiscard]] bool expects_key() const {
-    return !frames_.empty() && drafts_[frames_.back().node].kind == Kind::mapping && !frames_.back().key;
+    return !frames_.empty() && drafts_[frames_.back().node].kind == NodeKind::mapping && !frames_.back().key;
   }
 
   [[nodiscard]] bool count(Position at) {
@@ -339,7 +340,7 @@ class Reader {
     return false;
   }
 
-  std::size_t add(Kind kind, Position at, std::string_view text) {
+  std::size_t add(NodeKind kind, Position at, std::string_view text) {
     drafts_.push_back({kind, at, std::string(text), {}, {}, false});
     return drafts_.size() - 1;
   }
@@ -377,11 +378,11 @@ class Reader {
     out.written = draft.written;
     if (out.is_scalar()) return;
     if (depth == 0) return too_deep(draft.at);
-    if (draft.kind == Kind::sequence) out.items.reserve(draft.children.size());
-    if (draft.kind == Kind::mapping) out.entries.reserve(draft.children.size());
+    if (draft.kind == NodeKind::sequence) out.items.reserve(draft.children.size());
+    if (draft.kind == NodeKind::mapping) out.entries.reserve(draft.children.size());
     for (const auto& child : draft.children) {
-      if (draft.kind == Kind::mapping && !spend(child.key.size())) return too_many(child.key_at);
-      Node& slot = draft.kind == Kind::sequence
+      if (draft.kind == NodeKind::mapping && !spend(child.key.size())) return too_many(child.key_at);
+      Node& slot = draft.kind == NodeKind::sequence
                        ? out.items.emplace_back()
                        : out.entries.emplace_back(Entry{child.key, child.key_at, {}}).value;
       expand(child.node, depth - 1, slot);
@@ -428,12 +429,12 @@ void append_real(std::string& out, const Node& node) {
 void append_json(std::string& out, const Node& node) {
   bool first = true;
   switch (node.kind) {
-    case Kind::null: out += "null"; break;
-    case Kind::boolean: out += node.as_bool() ? "true" : "false"; break;
-    case Kind::integer: out += std::to_string(node.as_int()); break;
-    case Kind::real: append_real(out, node); break;
-    case Kind::string: append_quoted(out, node.text); break;
-    case Kind::sequence:
+    case NodeKind::null: out += "null"; break;
+    case NodeKind::boolean: out += node.as_bool() ? "true" : "false"; break;
+    case NodeKind::integer: out += std::to_string(node.as_int()); break;
+    case NodeKind::real: append_real(out, node); break;
+    case NodeKind::string: append_quoted(out, node.text); break;
+    case NodeKind::sequence:
       out += '[';
       for (const Node& item : node.items) {
         if (!std::exchange(first, false)) out += ',';
@@ -441,7 +442,7 @@ void append_json(std::string& out, const Node& node) {
       }
       out += ']';
       break;
-    case Kind::mapping:
+    case NodeKind::mapping:
       out += '{';
       for (const Entry& entry : node.entries) {
         if (!std::exchange(first, false)) out += ',';
@@ -514,19 +515,19 @@ const Node* Node::find(std::string_view key) const {
 }
 
 bool Node::as_bool() const {
-  ENSURE(kind == Kind::boolean);
+  ENSURE(kind == NodeKind::boolean);
   return text.front() == 't' || text.front() == 'T';
 }
 
 std::int64_t Node::as_int() const {
-  ENSURE(kind == Kind::integer);
+  ENSURE(kind == NodeKind::integer);
   const auto value = to_int(text);
   ENSURE(value);
   return *value;
 }
 
 double Node::as_real() const {
-  ENSURE(kind == Kind::real || kind == Kind::integer);
+  ENSURE(kind == NodeKind::real || kind == NodeKind::integer);
   return to_real(text);
 }
 

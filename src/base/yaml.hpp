@@ -23,7 +23,7 @@ struct Limits {
   int depth = 64;
 };
 
-enum class Kind { null, boolean, integer, real, string, sequence, mapping };
+enum class NodeKind { null, boolean, integer, real, string, sequence, mapping };
 
 // Where the text of a scalar stands in the document, byte for byte as far as it is on one line.
 struct Written {
@@ -40,7 +40,7 @@ struct Node;
 struct Entry;
 
 struct Node {
-  Kind kind = Kind::null;
+  NodeKind kind = NodeKind::null;
   Position at;
   std::string text;            // scalars: the value as written, after unquoting and folding
   Written written;             // scalars: where that text stands
@@ -48,7 +48,7 @@ struct Node {
   std::vector<Entry> entries;  // mappings, in the order of the document
 
   [[nodiscard]] const Node* find(std::string_view key) const;  // mappings; nullptr when absent
-  [[nodiscard]] bool is_scalar() const { return kind != Kind::sequence && kind != Kind::mapping; }
+  [[nodiscard]] bool is_scalar() const { return kind != NodeKind::sequence && kind != NodeKind::mapping; }
   // Of kind boolean, integer or real; ENSUREd.
   [[nodiscard]] bool as_bool() const;
   [[nodiscard]] std::int64_t as_int() const;  // integers out of range are kind real

@@ -86,12 +86,12 @@ double to_real(const std::string& text) {
   return result.ec == std::errc::result_out_of_range ? std::strtod(begin, nullptr) : value;
 }
 
-Kind resolve_plain(std::string_view text) {
-  if (text.empty() || is_one_of(text, {"null", "Null", "NULL", "~"})) return Kind::null;
-  if (is_one_of(text, {"true", "True", "TRUE", "false", "False", "FALSE"})) return Kind::boolean;
-  if (is_decimal(text) || is_prefixed(text)) return to_int(text) ? Kind::integer : Kind::real;
-  if (is_float(text) || is_infinity(text) || is_nan(text)) return Kind::real;
-  return Kind::string;
+NodeKind resolve_plain(std::string_view text) {
+  if (text.empty() || is_one_of(text, {"null", "Null", "NULL", "~"})) return NodeKind::null;
+  if (is_one_of(text, {"true", "True", "TRUE", "false", "False", "FALSE"})) return NodeKind::boolean;
+  if (is_decimal(text) || is_prefixed(text)) return to_int(text) ? NodeKind::integer : NodeKind::real;
+  if (is_float(text) || is_infinity(text) || is_nan(text)) return NodeKind::real;
+  return NodeKind::string;
 }
 
 std::string_view big_integer_digits(std::string_view text) {

@@ -10,7 +10,7 @@
 
 namespace baton::yaml {
 
-[[nodiscard]] Kind resolve_plain(std::string_view text);
+[[nodiscard]] NodeKind resolve_plain(std::string_view text);
 
 // Of text that resolves to an integer or a real; to_int has none for integers beyond 64 bits.
 [[nodiscard]] std::optional<std::int64_t> to_int(std::string_view text);

@@ -38,50 +38,50 @@ std::string errors(std::string_view text, const Limits& limits = {}) {
 TEST(Yaml, plain_scalars_follow_the_core_schema) {
   struct Case {
     std::string_view text;
-    Kind kind;
+    NodeKind kind;
     std::string_view json;
   };
   for (const auto& [text, kind, expected] : std::vector<Case>{
-           {"", Kind::null, "null"},
-           {"~", Kind::null, "null"},
-           {"Null", Kind::null, "null"},
-           {"nULL", Kind::string, "\"nULL\""},
-           {"true", Kind::boolean, "true"},
-           {"FALSE", Kind::boolean, "false"},
-           {"yes", Kind::string, "\"yes\""},
-           {"no", Kind::string, "\"no\""},
-           {"on", Kind::string, "\"on\""},
-           {"2026-02-02", Kind::string, "\"2026-02-02\""},
-           {"12:30:45", Kind::string, "\"12:30:45\""},
-           {"0", Kind::integer, "0"},
-           {"-17", Kind::integer, "-17"},
-           {"+17", Kind::integer, "17"},
-           {"007", Kind::integer, "7"},
-           {"0o17", Kind::integer, "15"},
-           {"0x1F", Kind::integer, "31"},
-           {"0x", Kind::string, "\"0x\""},
-           {"0o8", Kind::string, "\"0o8\""},
-           {"1_000", Kind::string, "\"1_000\""},
-           {"9223372036854775807", Kind::integer, "9223372036854775807"},
-           {"-9223372036854775808", Kind::integer, "-9223372036854775808"},
-           {"9223372036854775808", Kind::real, "9223372036854775808"},
-           {"-099999999999999999999", Kind::real, "-99999999999999999999"},
-           {"0xFFFFFFFFFFFFFFFF", Kind::real, "18446744073709551616.0"},
-           {"1.0", Kind::real, "1.0"},
-           {"-0.5", Kind::real, "-0.5"},
-           {".5", Kind::real, "0.5"},
-           {"5.", Kind::real, "5.0"},
-           {"+1e3", Kind::real, "1000.0"},
-           {"1e-400", Kind::real, "0.0"},
-           {"1e400", Kind::real, "null"},
-           {"-.inf", Kind::real, "null"},
-           {".NaN", Kind::real, "null"},
-           {".", Kind::string, "\".\""},
-           {"1e", Kind::string, "\"1e\""},
-           {"1.2.3", Kind::string, "\"1.2.3\""},
-           {"'5'", Kind::string, "\"5\""},
-           {"\"true\"", Kind::string, "\"true\""},
-           {"|\n  5\n", Kind::string, "\"5\\n\""},
+           {"", NodeKind::null, "null"},
+           {"~", NodeKind::null, "null"},
+           {"Null", NodeKind::null, "null"},
+           {"nULL", NodeKind::string, "\"nULL\""},
+           {"true", NodeKind::boolean, "true"},
+           {"FALSE", NodeKind::boolean, "false"},
+           {"yes", NodeKind::string, "\"yes\""},
+           {"no", NodeKind::string, "\"no\""},
+           {"on", NodeKind::string, "\"on\""},
+           {"2026-02-02", NodeKind::string, "\"2026-02-02\""},
+           {"12:30:45", NodeKind::string, "\"12:30:45\""},
+           {"0", NodeKind::integer, "0"},
+           {"-17", NodeKind::integer, "-17"},
+           {"+17", NodeKind::integer, "17"},
+           {"007", NodeKind::integer, "7"},
+           {"0o17", NodeKind::integer, "15"},
+           {"0x1F", NodeKind::integer, "31"},
+           {"0x", NodeKind::string, "\"0x\""},
+           {"0o8", NodeKind::string, "\"0o8\""},
+           {"1_000", NodeKind::string, "\"1_000\""},
+           {"9223372036854775807", NodeKind::integer, "9223372036854775807"},
+           {"-9223372036854775808", NodeKind::integer, "-9223372036854775808"},
+           {"9223372036854775808", NodeKind::real, "9223372036854775808"},
+           {"-099999999999999999999", NodeKind::real, "-99999999999999999999"},
+           {"0xFFFFFFFFFFFFFFFF", NodeKind::real, "18446744073709551616.0"},
+           {"1.0", NodeKind::real, "1.0"},
+           {"-0.5", NodeKind::real, "-0.5"},
+           {".5", NodeKind::real, "0.5"},
+           {"5.", NodeKind::real, "5.0"},
+           {"+1e3", NodeKind::real, "1000.0"},
+           {"1e-400", NodeKind::real, "0.0"},
+           {"1e400", NodeKind::real, "null"},
+           {"-.inf", NodeKind::real, "null"},
+           {".NaN", NodeKind::real, "null"},
+           {".", NodeKind::string, "\".\""},
+           {"1e", NodeKind::string, "\"1e\""},
+           {"1.2.3", NodeKind::string, "\"1.2.3\""},
+           {"'5'", NodeKind::string, "\"5\""},
+           {"\"true\"", NodeKind::string, "\"true\""},
+           {"|\n  5\n", NodeKind::string, "\"5\\n\""},
        }) {
     const Node node = parsed(text);
     EXPECT_EQ(node.kind, kind) << text;
@@ -121,7 +121,7 @@ TEST(Yaml, keys_are_found_by_name) {
 
 TEST(Yaml, an_empty_document_is_null) {
   for (const char* text : {"", "\n\n", "# only a comment\n", "---\n", "---\n...\n"})
-    EXPECT_EQ(parsed(text).kind, Kind::null) << text;
+    EXPECT_EQ(parsed(text).kind, NodeKind::null) << text;
 }
 
 TEST(Yaml, a_byte_order_mark_is_skipped) {
@@ -229,7 +229,7 @@ RC_GTEST_PROP(Yaml, any_text_quoted_as_json_reads_back, ()) {
       rc::gen::map(rc::gen::inRange(1, 127), [](int c) { return static_cast<char>(c); }));
   const auto node = parse(baton::quoted(text));
   RC_ASSERT(node.has_value());
-  RC_ASSERT(node->kind == Kind::string);
+  RC_ASSERT(node->kind == NodeKind::string);
   RC_ASSERT(node->text == text);
 }
 

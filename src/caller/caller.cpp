@@ -5,23 +5,23 @@
 #include <boost/asio/post.hpp>
 
 #include "base/tls.hpp"
-#include "caller/exchange.hpp"
+#include "caller/sending.hpp"
 
 namespace baton::caller {
 
-Lane::Lane(Common& shared) : common(shared), pool(shared.options.idle_connections_max) {
+Loop::Loop(Common& shared) : common(shared), pool(shared.options.idle_connections_max) {
   thread_ = std::thread([this] { io.run(); });
 }
 
-void Lane::send(std::shared_ptr<Exchange> exchange) {
-  asio::post(io, [this, exchange = std::move(exchange)] {
-    under_way.insert(exchange.get());
-    if (stopping_) exchange->stop();
-    asio::co_spawn(io, Exchange::run(exchange), asio::detached);
+void Loop::send(std::shared_ptr<Sending> sending) {
+  asio::post(io, [this, sending = std::move(sending)] {
+    under_way.insert(sending.get());
+    if (stopping_) sending->stop();
+    asio::co_spawn(io, Sending::run(sending), asio::detached);
   });
 }
 
-void Lane::stop() {
+void Loop::stop() {
   asio::post(io, [this] {
     stopping_ = true;
     pool.clear();
@@ -31,15 +31,15 @@ void Lane::stop() {
   });
 }
 
-void Lane::join() { thread_.join(); }
+void Loop::join() { thread_.join(); }
 
-void Lane::keep(const std::string& origin, std::unique_ptr<Connection> connection) {
+void Loop::keep(const std::string& origin, std::unique_ptr<Connection> connection) {
   if (stopping_) return;
   pool.put(origin, std::move(connection));
   if (!prunes_) prune_later();
 }
 
-void Lane::prune_later() {
+void Loop::prune_later() {
   prunes_ = true;
   pruning_.expires_after(std::chrono::seconds{1});
   pruning_.async_wait([this](const error_code& error) {
@@ -52,14 +52,14 @@ void Lane::prune_later() {
 
 struct HttpCaller::State {
   Common common;
-  std::vector<std::unique_ptr<Lane>> lanes;
-  std::mutex mutex;  // a send must not come after the lanes have ended
+  std::vector<std::unique_ptr<Loop>> loops;
+  std::mutex mutex;  // a send must not come after the loops have ended
   bool stopped = false;
 
   State(Options options, asio::ssl::context tls)
       : common{.options = std::move(options), .tls = std::move(tls)} {
     for (std::size_t i = 0; i < std::max<std::size_t>(common.options.threads, 1); ++i)
-      lanes.push_back(std::make_unique<Lane>(common));
+      loops.push_back(std::make_unique<Loop>(common));
   }
 };
 
@@ -78,13 +78,13 @@ void HttpCaller::send(const std::string& for_whom, const std::string& origin, Ou
                       std::function<void(OutgoingResult)> done) {
   std::unique_lock lock(state_->mutex);
   if (!state_->stopped) {
-    auto& lane = *state_->lanes[std::hash<std::string>{}(origin) % state_->lanes.size()];
-    lane.send(std::make_shared<Exchange>(lane, for_whom, std::move(request), std::move(done)));
+    auto& loop = *state_->loops[std::hash<std::string>{}(origin) % state_->loops.size()];
+    loop.send(std::make_shared<Sending>(loop, for_whom, std::move(request), std::move(done)));
     return;
   }
   lock.unlock();
   OutgoingResult result;
-  result.kind = OutgoingResult::Kind::stopped;
+  result.kind = OutgoingKind::stopped;
   result.message = "the server is stopping";
   done(std::move(result));
 }
@@ -96,8 +96,8 @@ void HttpCaller::stop() {
     state_->stopped = true;
   }
   state_->common.lookups.close();
-  for (auto& lane : state_->lanes) lane->stop();
-  for (auto& lane : state_->lanes) lane->join();
+  for (auto& loop : state_->loops) loop->stop();
+  for (auto& loop : state_->loops) loop->join();
 }
 
 Stats HttpCaller::stats() const {

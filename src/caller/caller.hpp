@@ -1,5 +1,5 @@
-// Makes the HTTP requests of service calls. Lanes, which are threads with an event loop each, share the work:
-// all requests to one origin are on one lane, so that its idle connections need no lock.
+// Makes the HTTP requests of service calls. Loops, each with a thread of its own, share the work: all
+// requests to one origin are on one loop, so that its idle connections need no lock.
 //
 // A request is sent once. A kept connection is looked at before it is used, and replaced only as long as not
 // a byte was handed to it; after that, whatever goes wrong is told as it is. A name is looked up once for a

@@ -171,8 +171,6 @@ class TestServer {
 
 class CallerTest : public ::testing::Test {
  protected:
-  using Kind = OutgoingResult::Kind;
-
   CallerTest() {
     const std::vector<std::string> allow{"127.0.0.0/8"};
     options_.egress = Egress::parse(allow, {}).value();

@@ -22,7 +22,7 @@ TEST_F(CallerTest, a_request_is_sent_as_it_was_asked_for) {
   EXPECT_EQ(seen, "PATCH /a?b=c HTTP/1.1\r\nHost: host.test:" + std::to_string(server.port()) +
                       "\r\nX-One: 1\r\nx-one: 2\r\naccept: text/plain\r\nUser-Agent: baton\r\n"
                       "Accept-Encoding: identity\r\nContent-Length: 4\r\n\r\nbody");
-  EXPECT_EQ(result.kind, Kind::answered);
+  EXPECT_EQ(result.kind, OutgoingKind::answered);
   EXPECT_EQ(result.status, 201);
   EXPECT_EQ(result.snippet, "hello");
   EXPECT_EQ(result.body_bytes, 5U);
@@ -40,7 +40,7 @@ TEST_F(CallerTest, any_other_status_is_an_error_with_its_answer) {
     while (!peer.request().empty()) peer.answer("nothing here", "HTTP/1.1 404 Not Found\r\n");
   });
   const auto result = get(server.url());
-  EXPECT_EQ(result.kind, Kind::http_error);
+  EXPECT_EQ(result.kind, OutgoingKind::http_error);
   EXPECT_EQ(result.status, 404);
   EXPECT_EQ(result.message, "the server answered 404 Not Found");
   EXPECT_EQ(result.snippet, "nothing here");
@@ -70,14 +70,14 @@ TEST_F(CallerTest, bodies_come_in_every_framing) {
       if (!each.closes) peer.request();
     });
     const auto result = call({.method = each.method, .url = server.url(), .timeout = seconds{5}});
-    EXPECT_EQ(result.kind, Kind::answered) << each.answer << result.message;
+    EXPECT_EQ(result.kind, OutgoingKind::answered) << each.answer << result.message;
     EXPECT_EQ(result.snippet, each.snippet) << each.answer;
   }
 }
 
 TEST_F(CallerTest, connections_are_kept) {
   TestServer server(agree);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(get(server.url()).kind, Kind::answered);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(get(server.url()).kind, OutgoingKind::answered);
   EXPECT_EQ(server.connections(), 1);
   EXPECT_EQ(caller_->stats().connections_reused, 19U);
   EXPECT_EQ(caller_->stats().connections_open, 1U);
@@ -87,9 +87,9 @@ TEST_F(CallerTest, connections_are_kept) {
 TEST_F(CallerTest, connections_are_not_kept_for_long) {
   options_.idle_max = milliseconds{50};
   TestServer server(agree);
-  EXPECT_EQ(get(server.url()).kind, Kind::answered);
+  EXPECT_EQ(get(server.url()).kind, OutgoingKind::answered);
   std::this_thread::sleep_for(milliseconds{100});
-  EXPECT_EQ(get(server.url()).kind, Kind::answered);
+  EXPECT_EQ(get(server.url()).kind, OutgoingKind::answered);
   EXPECT_EQ(server.connections(), 2);
 }
 
@@ -99,8 +99,8 @@ TEST_F(CallerTest, connections_are_not_kept_against_the_word_of_the_server) {
     TestServer server([&](Peer& peer) {
       while (!peer.request().empty()) peer.answer("fine", head);
     });
-    EXPECT_EQ(get(server.url()).kind, Kind::answered);
-    EXPECT_EQ(get(server.url()).kind, Kind::answered);
+    EXPECT_EQ(get(server.url()).kind, OutgoingKind::answered);
+    EXPECT_EQ(get(server.url()).kind, OutgoingKind::answered);
     EXPECT_EQ(server.connections(), 2) << head;
   }
 }
@@ -108,7 +108,7 @@ TEST_F(CallerTest, connections_are_not_kept_against_the_word_of_the_server) {
 TEST_F(CallerTest, no_more_connections_are_kept_than_wanted) {
   options_.idle_connections_max = 2;
   TestServer one(agree), two(agree), three(agree);
-  for (const auto* server : {&one, &two, &three}) EXPECT_EQ(get(server->url()).kind, Kind::answered);
+  for (const auto* server : {&one, &two, &three}) EXPECT_EQ(get(server->url()).kind, OutgoingKind::answered);
   EXPECT_EQ(caller_->stats().connections_open, 2U);
 }
 
@@ -118,7 +118,7 @@ TEST_F(CallerTest, a_dead_connection_is_seen_before_it_is_used) {
     peer.answer("fine");
   });
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(get(server.url()).kind, Kind::answered);
+    EXPECT_EQ(get(server.url()).kind, OutgoingKind::answered);
     std::this_thread::sleep_for(milliseconds{20});
   }
   EXPECT_EQ(server.connections(), 5);
@@ -147,9 +147,9 @@ TEST_F(CallerTest, a_request_is_not_sent_again_when_its_fate_is_in_doubt) {
     peer.answer("fine");
     if (!peer.request().empty()) ++requests;  // and hangs up
   });
-  EXPECT_EQ(get(server.url()).kind, Kind::answered);
+  EXPECT_EQ(get(server.url()).kind, OutgoingKind::answered);
   const auto result = get(server.url());
-  EXPECT_EQ(result.kind, Kind::network_error);
+  EXPECT_EQ(result.kind, OutgoingKind::network_error);
   EXPECT_TRUE(result.may_have_left);
   EXPECT_EQ(result.message, "the server closed the connection without an answer");
   EXPECT_EQ(requests, 2);
@@ -164,7 +164,7 @@ TEST_F(CallerTest, slow_headers_end_in_a_timeout) {
     }
   });
   const auto result = call({.url = server.url(), .timeout = milliseconds{150}});
-  EXPECT_EQ(result.kind, Kind::timeout);
+  EXPECT_EQ(result.kind, OutgoingKind::timeout);
   EXPECT_EQ(result.message, "the answer did not end within 150 ms");
   EXPECT_EQ(result.status, 0);
   EXPECT_TRUE(result.may_have_left);
@@ -179,12 +179,12 @@ TEST_F(CallerTest, no_answer_ends_in_a_timeout) {
     server.hang();
   });
   auto result = call({.url = server.url(), .timeout = milliseconds{100}});
-  EXPECT_EQ(result.kind, Kind::timeout);
+  EXPECT_EQ(result.kind, OutgoingKind::timeout);
   EXPECT_EQ(result.message, "no answer within 100 ms");
   caller_.reset();
   options_.first_byte_timeout = milliseconds{50};
   result = get(server.url());
-  EXPECT_EQ(result.kind, Kind::timeout);
+  EXPECT_EQ(result.kind, OutgoingKind::timeout);
   EXPECT_EQ(result.message, "no answer within 50 ms");
 }
 
@@ -196,7 +196,7 @@ TEST_F(CallerTest, a_body_that_drips_ends_in_a_timeout) {
     }
   });
   const auto result = call({.url = server.url(), .timeout = milliseconds{200}});
-  EXPECT_EQ(result.kind, Kind::timeout);
+  EXPECT_EQ(result.kind, OutgoingKind::timeout);
   EXPECT_EQ(result.status, 200);
   EXPECT_TRUE(result.truncated);
   EXPECT_TRUE(result.snippet.starts_with("xx"));
@@ -218,7 +218,7 @@ TEST_F(CallerTest, a_body_without_an_end_is_cut) {
       }
     });
     const auto result = get(server.url());
-    EXPECT_EQ(result.kind, Kind::answered) << result.message;
+    EXPECT_EQ(result.kind, OutgoingKind::answered) << result.message;
     EXPECT_TRUE(result.truncated);
     EXPECT_EQ(result.snippet, std::string(1024, 'x'));
     EXPECT_GT(result.body_bytes, 64U * 1024);
@@ -245,7 +245,7 @@ TEST_F(CallerTest, a_head_or_a_chunk_without_an_end_is_an_error) {
       }
     });
     const auto result = get(server.url());
-    EXPECT_EQ(result.kind, Kind::network_error) << begin << part << result.message;
+    EXPECT_EQ(result.kind, OutgoingKind::network_error) << begin << part << result.message;
     EXPECT_FALSE(result.message.empty());
     EXPECT_TRUE(result.may_have_left);
   }
@@ -271,7 +271,7 @@ TEST_F(CallerTest, the_snippet_is_text_whatever_comes) {
                 "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n");
   });
   const auto result = get(server.url());
-  EXPECT_EQ(result.kind, Kind::answered);
+  EXPECT_EQ(result.kind, OutgoingKind::answered);
   EXPECT_TRUE(result.snippet.starts_with("\x1f\xef\xbf\xbd\xef\xbf\xbd"));
   EXPECT_LE(result.snippet.size(), 1024U);
   EXPECT_TRUE(result.truncated);
@@ -289,7 +289,7 @@ TEST_F(CallerTest, a_gzip_bomb_does_not_go_off) {
   });
   const auto result = get(server.url());
   EXPECT_NE(seen.find("Accept-Encoding: identity"), std::string::npos);
-  EXPECT_EQ(result.kind, Kind::answered);
+  EXPECT_EQ(result.kind, OutgoingKind::answered);
   EXPECT_TRUE(result.truncated);
   EXPECT_LE(result.body_bytes, 128U << 10);
   EXPECT_LE(result.snippet.size(), 1024U);
@@ -302,7 +302,7 @@ TEST_F(CallerTest, nobody_listens) {
     url = server.url();
   }
   const auto result = get(url);
-  EXPECT_EQ(result.kind, Kind::network_error);
+  EXPECT_EQ(result.kind, OutgoingKind::network_error);
   EXPECT_FALSE(result.may_have_left);
   EXPECT_TRUE(result.message.ends_with("Connection refused")) << result.message;
   expect_nothing_left();
@@ -316,7 +316,7 @@ TEST_F(CallerTest, a_connection_that_breaks_in_the_answer_is_told_with_what_was_
     peer.reset();
   });
   auto result = get(server.url());
-  EXPECT_EQ(result.kind, Kind::network_error);
+  EXPECT_EQ(result.kind, OutgoingKind::network_error);
   EXPECT_EQ(result.status, 200);
   EXPECT_EQ(result.snippet, "some");
   EXPECT_TRUE(result.truncated);
@@ -326,7 +326,7 @@ TEST_F(CallerTest, a_connection_that_breaks_in_the_answer_is_told_with_what_was_
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome");
   });
   result = get(polite.url());
-  EXPECT_EQ(result.kind, Kind::network_error);
+  EXPECT_EQ(result.kind, OutgoingKind::network_error);
   EXPECT_EQ(result.message, "the server closed the connection in the middle of its answer");
   expect_nothing_left();
 }
@@ -339,7 +339,7 @@ TEST_F(CallerTest, a_server_may_refuse_a_body_before_it_has_read_it) {
   const auto result = call(
       {.method = "POST", .url = server.url(), .body = std::string(20'000'000, 'x'), .timeout = seconds{5}});
   // The answer may be lost with the connection, which is not ours to change.
-  EXPECT_TRUE(result.status == 413 || result.kind == Kind::network_error) << result.message;
+  EXPECT_TRUE(result.status == 413 || result.kind == OutgoingKind::network_error) << result.message;
   EXPECT_TRUE(result.may_have_left);
   expect_nothing_left();
 }
@@ -350,7 +350,7 @@ TEST_F(CallerTest, a_body_that_is_not_taken_ends_in_a_timeout) {
                             .url = server.url(),
                             .body = std::string(20'000'000, 'x'),
                             .timeout = milliseconds{200}});
-  EXPECT_EQ(result.kind, Kind::timeout);
+  EXPECT_EQ(result.kind, OutgoingKind::timeout);
   EXPECT_EQ(result.message, "the request was not taken within 200 ms");
   EXPECT_TRUE(result.may_have_left);
 }
@@ -363,7 +363,7 @@ TEST_F(CallerTest, large_bodies_arrive) {
     peer.answer("fine");
   });
   EXPECT_EQ(call({.method = "PUT", .url = server.url(), .body = body, .timeout = seconds{9}}).kind,
-            Kind::answered);
+            OutgoingKind::answered);
   EXPECT_GT(seen, body.size());
 }
 
@@ -372,11 +372,11 @@ TEST_F(CallerTest, what_is_wrong_is_not_sent) {
   for (const std::string url :
        {"ftp://127.0.0.1/", "http://2130706433/", "http://u:p@127.0.0.1/", "http://127.0.0.1/\r\nX: y"}) {
     const auto result = get(url);
-    EXPECT_EQ(result.kind, Kind::invalid_request) << url;
+    EXPECT_EQ(result.kind, OutgoingKind::invalid_request) << url;
     EXPECT_FALSE(result.may_have_left);
   }
-  EXPECT_EQ(call({.url = server.url(), .headers = {{"Host", "x"}}}).kind, Kind::invalid_request);
-  EXPECT_EQ(call({.method = "TRACE", .url = server.url()}).kind, Kind::invalid_request);
+  EXPECT_EQ(call({.url = server.url(), .headers = {{"Host", "x"}}}).kind, OutgoingKind::invalid_request);
+  EXPECT_EQ(call({.method = "TRACE", .url = server.url()}).kind, OutgoingKind::invalid_request);
   EXPECT_EQ(server.connections(), 0);
   expect_nothing_left();
 }
@@ -391,7 +391,7 @@ TEST_F(CallerTest, a_head_that_is_too_long_is_told_as_that) {
 
 TEST_F(CallerTest, no_timeout_is_too_long_to_be_refused) {
   const auto result = call({.url = "http://127.0.0.1/", .timeout = Duration::max()});
-  EXPECT_EQ(result.kind, Kind::invalid_request);
+  EXPECT_EQ(result.kind, OutgoingKind::invalid_request);
 }
 
 TEST_F(CallerTest, what_is_under_way_ends_when_all_ends) {
@@ -415,7 +415,7 @@ TEST_F(CallerTest, what_is_under_way_ends_when_all_ends) {
   for (auto& each : outcomes) {
     ASSERT_EQ(each.wait_for(seconds{0}), std::future_status::ready);
     const auto result = each.get();
-    EXPECT_EQ(result.kind, Kind::stopped);
+    EXPECT_EQ(result.kind, OutgoingKind::stopped);
     EXPECT_EQ(result.message, "the server is stopping");
     EXPECT_TRUE(result.may_have_left);
   }
@@ -485,7 +485,7 @@ TEST_F(CallerTest, thousands_of_requests_leave_nothing_behind) {
     outcomes.push_back(send({.url = url, .timeout = seconds{9}}));
   }
   std::size_t answered = 0;
-  for (auto& each : outcomes) answered += wait(std::move(each)).kind == Kind::answered ? 1 : 0;
+  for (auto& each : outcomes) answered += wait(std::move(each)).kind == OutgoingKind::answered ? 1 : 0;
   EXPECT_EQ(answered, 1800U);
   EXPECT_LT(std::chrono::steady_clock::now() - began, seconds{20});
   EXPECT_LE(caller_->stats().connections_open, 64U);

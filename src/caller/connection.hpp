@@ -1,5 +1,5 @@
 // One connection to an origin, plain or TLS, and the pool of those that are idle. Both live on the thread of
-// one lane.
+// one loop.
 #pragma once
 
 #include <atomic>

@@ -36,9 +36,9 @@ std::vector<T> cut_off(std::vector<T>& all, std::size_t n) {
 
 }  // namespace
 
-Dispatch::Dispatch(Outside& outside, metrics::Registry& metrics, std::shared_ptr<Places> places,
+Dispatch::Dispatch(DispatchActions& actions, metrics::Registry& metrics, std::shared_ptr<Places> places,
                    DispatchOptions options)
-    : outside_(outside),
+    : actions_(actions),
       places_(std::move(places)),
       options_(std::move(options)),
       agenda_(options_.window),
@@ -60,7 +60,7 @@ Duration Dispatch::step(Time now, Duration uptime) {
   Duration wait = look_at_clock_after;
   if (begins_ && uptime >= read_not_before_) {
     const auto done = begin_what_is_due(now, uptime);
-    if (!done) outside_.drop_reads();
+    if (!done) actions_.drop_reads();
     if (!done && done.error().message != read_trouble_) say("service calls: " + done.error().message);
     read_trouble_ = done ? "" : done.error().message;
     read_delay_ = done ? Duration{} : std::clamp(read_delay_ * 2, options_.retry_after, retry_after_max);
@@ -79,7 +79,7 @@ Duration Dispatch::step(Time now, Duration uptime) {
 }
 
 Result<> Dispatch::begin_what_is_due(Time now, Duration uptime) {
-  TRY_ASSIGN(CallReads* const reads, outside_.reads());
+  TRY_ASSIGN(CallReads* const reads, actions_.reads());
   if (!has_begun_) TRY(take_left_over(*reads, uptime));
   TRY(look_for_lost_rows(*reads, uptime));
   send_probes(uptime);
@@ -163,7 +163,7 @@ void Dispatch::send_probes(Duration uptime) {
     }
     const Ticket ticket = ++next_ticket_;
     under_way_[ticket] = {probe.key, probe.lane, options_.name, true};
-    outside_.send(ticket, probe.lane, std::move(probe.request));
+    actions_.send(ticket, probe.lane, std::move(probe.request));
   }
   probes_ = std::move(waiting);
 }
@@ -273,7 +273,7 @@ void Dispatch::send(const call::Lane& lane, const StartedCall& started, const st
   metrics_.lag.observe(now - started.call.due_at);
   const Ticket ticket = ++next_ticket_;
   under_way_[ticket] = {started.call.key(), lane, token, false};
-  outside_.send(ticket, lane, outgoing(started.request));
+  actions_.send(ticket, lane, outgoing(started.request));
 }
 
 // --- what has ended
@@ -283,7 +283,7 @@ void Dispatch::ended(Ticket ticket, const OutgoingResult& result) {
   ENSURE(!node.empty());
   const UnderWay& was = node.mapped();
   // We are stopping and it may have been received: it is for the next server to settle.
-  if (result.kind == OutgoingResult::Kind::stopped && (result.may_have_left || was.is_probe)) return;
+  if (result.kind == OutgoingKind::stopped && (result.may_have_left || was.is_probe)) return;
   leave_origin(was.lane);
   if (MUTANT(place_given_too_early))
     places_->leave_place(was.lane.tenant);
@@ -323,7 +323,7 @@ void Dispatch::ask(Asked asked) {
                             [](const Rebuild& rebuild) -> Command { return RebuildCalls{rebuild.keys}; }},
                  asked.what);
   asked_.emplace(ticket, std::move(asked));
-  outside_.ask(ticket, std::move(command));
+  actions_.ask(ticket, std::move(command));
 }
 
 void Dispatch::answered(Ticket ticket, Reply reply, Time now) {

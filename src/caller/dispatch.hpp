@@ -41,9 +41,9 @@ using Ticket = std::uint64_t;
 
 // Carries out what a Dispatch wants, and tells it what came of it, not before the call that wants it has
 // returned.
-class Outside {
+class DispatchActions {
  public:
-  virtual ~Outside() = default;
+  virtual ~DispatchActions() = default;
   virtual void ask(Ticket ticket, Command command) = 0;  // then Dispatch::answered()
   virtual void send(Ticket ticket, const call::Lane& lane,
                     OutgoingRequest request) = 0;  // then Dispatch::ended()
@@ -68,7 +68,7 @@ struct DispatchOptions {
 class Dispatch {
  public:
   // All of them must outlive this object.
-  Dispatch(Outside& outside, metrics::Registry& metrics, std::shared_ptr<Places> places,
+  Dispatch(DispatchActions& actions, metrics::Registry& metrics, std::shared_ptr<Places> places,
            DispatchOptions options);
 
   // --- what happened
@@ -159,7 +159,7 @@ class Dispatch {
     if (options_.log) options_.log(what);
   }
 
-  Outside& outside_;
+  DispatchActions& actions_;
   const std::shared_ptr<Places> places_;
   const DispatchOptions options_;
   call::Agenda agenda_;

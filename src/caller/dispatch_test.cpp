@@ -13,7 +13,7 @@ namespace {
 const Time noon = *from_iso("2026-03-01T12:00:00Z");
 
 // Remembers what is wanted, and has nothing stored.
-class World : public Outside {
+class World : public DispatchActions {
  public:
   void ask(Ticket ticket, Command command) override { asked.emplace_back(ticket, std::move(command)); }
   void send(Ticket ticket, const call::Lane&, OutgoingRequest request) override {
@@ -137,7 +137,7 @@ TEST_F(DispatchTest, WhatWasBegunWithItsSubmissionIsSentAtOnceAndKeepsItsPlace) 
   EXPECT_EQ(places_->reserved(), 0U);
   EXPECT_EQ(dispatch_.open(), 1U);
   dispatch_.ended(world_.sent[0].first,
-                  {.kind = OutgoingResult::Kind::answered, .may_have_left = true, .status = 200});
+                  {.kind = OutgoingKind::answered, .may_have_left = true, .status = 200});
   (void)step(1);
   const auto ends = take<EndCalls>();
   ASSERT_EQ(ends.size(), 1U);
@@ -156,8 +156,8 @@ TEST_F(DispatchTest, AtTheEndWhatHasNotLeftHasFailedAndTheRestIsLeftToTheNext) {
   EXPECT_FALSE(dispatch_.idle());
   dispatch_.begin_no_more();
   due(3);
-  dispatch_.ended(world_.sent[0].first, {.kind = OutgoingResult::Kind::stopped, .may_have_left = true});
-  dispatch_.ended(world_.sent[1].first, {.kind = OutgoingResult::Kind::stopped, .message = "stopping"});
+  dispatch_.ended(world_.sent[0].first, {.kind = OutgoingKind::stopped, .may_have_left = true});
+  dispatch_.ended(world_.sent[1].first, {.kind = OutgoingKind::stopped, .message = "stopping"});
   (void)step();
   const auto ends = take<EndCalls>();
   ASSERT_EQ(ends.size(), 1U);

@@ -24,7 +24,7 @@ struct Mail {
 
 }  // namespace
 
-struct Dispatcher::State final : Outside, std::enable_shared_from_this<State> {
+struct Dispatcher::State final : DispatchActions, std::enable_shared_from_this<State> {
   State(Inbox& i, const Clock& c, Caller& k, OpenReads r, metrics::Registry& m, std::shared_ptr<Places> p,
         DispatchOptions o)
       : inbox(i),

@@ -66,7 +66,7 @@ struct Lookups::State {
     }
   }
 
-  // Whose turn it is, and the name that he wants.
+  // Whose turn it is, and the name that they want.
   std::optional<std::pair<std::string, std::string>> next() {
     auto it = queues.upper_bound(turn);
     for (std::size_t looks = queues.size(); looks > 0; --looks) {

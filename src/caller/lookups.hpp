@@ -2,7 +2,7 @@
 // all, so that one slow name server would hold up everybody. Names that are asked for while they are being
 // looked up share one lookup; so a slow name takes one thread, however many requests wait for it. Those who
 // ask take turns, and nobody has more threads than are free: whoever asks for a thousand names whose
-// server is slow holds up himself. Nothing is kept. Thread-safe.
+// server is slow holds up nobody else. Nothing is kept. Thread-safe.
 #pragma once
 
 #include <chrono>

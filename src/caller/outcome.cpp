@@ -10,20 +10,18 @@
 namespace baton::caller {
 namespace {
 
-using Kind = OutgoingResult::Kind;
-
 constexpr Duration probe_timeout_max{30'000};
 
-std::string_view word(Kind kind) {
+std::string_view word(OutgoingKind kind) {
   switch (kind) {
-    case Kind::answered: return "Succeeded";
-    case Kind::http_error: return "HttpError";
-    case Kind::timeout: return "Timeout";
-    case Kind::network_error: return "NetworkError";
-    case Kind::tls_error: return "TlsError";
-    case Kind::egress_denied: return "EgressDenied";
-    case Kind::invalid_request: return "InvalidRequest";
-    case Kind::stopped: return "NetworkError";
+    case OutgoingKind::answered: return "Succeeded";
+    case OutgoingKind::http_error: return "HttpError";
+    case OutgoingKind::timeout: return "Timeout";
+    case OutgoingKind::network_error: return "NetworkError";
+    case OutgoingKind::tls_error: return "TlsError";
+    case OutgoingKind::egress_denied: return "EgressDenied";
+    case OutgoingKind::invalid_request: return "InvalidRequest";
+    case OutgoingKind::stopped: return "NetworkError";
   }
   return "NetworkError";
 }
@@ -91,7 +89,7 @@ std::optional<OutgoingRequest> probe_of(const call::Request& request) {
 
 Outcome outcome_of(const OutgoingResult& result) {
   std::string members;
-  const bool succeeded = result.kind == Kind::answered;
+  const bool succeeded = result.kind == OutgoingKind::answered;
   if (!succeeded) append_member(members, "requestMayHaveLeft", result.may_have_left);
   if (succeeded || result.status != 0) append_answer(members, result);
   append_timing(members, result);
@@ -115,7 +113,7 @@ Outcome settled_by(const OutgoingResult& probe) {
     return outcome;
   }
   const bool was_not_received = probe.status == not_found || probe.status == gone;
-  const std::string_view kind = was_not_received ? word(Kind::network_error) : call::outcome_unknown;
+  const std::string_view kind = was_not_received ? word(OutgoingKind::network_error) : call::outcome_unknown;
   std::string why = "the server stopped while the call was under way, and its probe ";
   why += was_not_received ? "says that it was not received" : "could not tell";
   if (!was_not_received && !probe.message.empty()) why += ": " + probe.message;

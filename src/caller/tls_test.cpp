@@ -72,7 +72,7 @@ class TlsCallerTest : public CallerTest {
     std::string seen;
     TestServer server([&](Peer& peer) { seen = peer.request(); }, context.get());
     const auto result = get(server.url("/", "a.test", "https"));
-    EXPECT_EQ(result.kind, Kind::tls_error);
+    EXPECT_EQ(result.kind, OutgoingKind::tls_error);
     EXPECT_FALSE(result.may_have_left);
     EXPECT_NE(result.message.find(why), std::string::npos) << result.message;
     server.stop();
@@ -89,7 +89,7 @@ TEST_F(TlsCallerTest, a_trusted_server_is_called_and_its_connection_kept) {
   TestServer server(agree, tls.get());
   for (int i = 0; i < 3; ++i) {
     const auto result = get(server.url("/", "a.test", "https"));
-    EXPECT_EQ(result.kind, Kind::answered) << result.message;
+    EXPECT_EQ(result.kind, OutgoingKind::answered) << result.message;
     EXPECT_EQ(result.snippet, "fine");
   }
   EXPECT_EQ(server.connections(), 1);
@@ -106,16 +106,16 @@ TEST_F(TlsCallerTest, the_server_is_told_which_host_is_meant) {
       });
   SSL_CTX_set_tlsext_servername_arg(tls.get(), &name);
   TestServer server(agree, tls.get());
-  EXPECT_EQ(get(server.url("/", "A.b.test", "https")).kind, Kind::answered);
+  EXPECT_EQ(get(server.url("/", "A.b.test", "https")).kind, OutgoingKind::answered);
   EXPECT_EQ(name, "a.b.test");
 }
 
 TEST_F(TlsCallerTest, an_address_is_checked_too) {
   const auto tls = context("IP:127.0.0.1");
   TestServer server(agree, tls.get());
-  EXPECT_EQ(get(server.url("/", "127.0.0.1", "https")).kind, Kind::answered);
+  EXPECT_EQ(get(server.url("/", "127.0.0.1", "https")).kind, OutgoingKind::answered);
   const auto result = get(server.url("/", "127.0.0.2", "https"));
-  EXPECT_NE(result.kind, Kind::answered);
+  EXPECT_NE(result.kind, OutgoingKind::answered);
 }
 
 TEST_F(TlsCallerTest, the_certificate_of_another_host_is_refused) {
@@ -141,7 +141,7 @@ TEST_F(TlsCallerTest, old_tls_is_refused) {
 TEST_F(TlsCallerTest, a_server_without_tls_is_told_as_one) {
   TestServer server([](Peer& peer) { peer.send("HTTP/1.1 400 Bad Request\r\n\r\n"); });
   const auto result = get(server.url("/", "a.test", "https"));
-  EXPECT_EQ(result.kind, Kind::tls_error) << result.message;
+  EXPECT_EQ(result.kind, OutgoingKind::tls_error) << result.message;
   EXPECT_FALSE(result.may_have_left);
 }
 
@@ -149,7 +149,7 @@ TEST_F(TlsCallerTest, a_handshake_without_an_end_ends_in_a_timeout) {
   options_.connect_timeout = std::chrono::milliseconds{100};
   TestServer server([&](Peer&) { server.hang(); });
   const auto result = get(server.url("/", "a.test", "https"));
-  EXPECT_EQ(result.kind, Kind::timeout);
+  EXPECT_EQ(result.kind, OutgoingKind::timeout);
   EXPECT_FALSE(result.may_have_left);
   EXPECT_TRUE(result.message.starts_with("no TLS with a.test:")) << result.message;
 }
@@ -165,7 +165,7 @@ TEST_F(TlsCallerTest, a_body_may_end_with_the_connection) {
         },
         tls.get());
     const auto result = get(server.url("/", "a.test", "https"));
-    EXPECT_EQ(result.kind, Kind::answered) << result.message;
+    EXPECT_EQ(result.kind, OutgoingKind::answered) << result.message;
     EXPECT_EQ(result.snippet, "all of it");
     EXPECT_EQ(result.truncated, !polite);
   }
@@ -180,7 +180,7 @@ TEST_F(TlsCallerTest, an_answer_that_is_cut_off_is_no_answer) {
       },
       tls.get());
   const auto result = get(server.url("/", "a.test", "https"));
-  EXPECT_EQ(result.kind, Kind::network_error);
+  EXPECT_EQ(result.kind, OutgoingKind::network_error);
   EXPECT_EQ(result.message, "the server closed the connection in the middle of its answer");
 }
 
@@ -194,7 +194,7 @@ TEST_F(TlsCallerTest, there_is_no_redirect_from_https_to_http) {
       },
       tls.get());
   const auto result = call({.url = server.url("/", "a.test", "https"), .redirects_max = 2});
-  EXPECT_EQ(result.kind, Kind::http_error);
+  EXPECT_EQ(result.kind, OutgoingKind::http_error);
   EXPECT_EQ(result.message, "the redirect is not followed: it leads from https to http");
   EXPECT_EQ(plain.connections(), 0);
 }

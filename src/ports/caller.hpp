@@ -25,18 +25,19 @@ struct OutgoingRequest {
   int redirects_max = 0;         // followed; 0: a redirect is an answer like another
 };
 
+enum class OutgoingKind {
+  answered,
+  http_error,
+  timeout,
+  network_error,
+  tls_error,
+  egress_denied,
+  invalid_request,
+  stopped
+};
+
 struct OutgoingResult {
-  enum class Kind {
-    answered,
-    http_error,
-    timeout,
-    network_error,
-    tls_error,
-    egress_denied,
-    invalid_request,
-    stopped
-  };
-  Kind kind{};                 // answered: 2xx; http_error: any other status
+  OutgoingKind kind{};         // answered: 2xx; http_error: any other status
   std::string message;         // what went wrong, for people; nothing secret
   bool may_have_left = false;  // a byte of the request may have reached the server
   int status = 0;              // of the answer; 0: there was none

@@ -249,7 +249,7 @@ class Waiter {
  public:
   virtual ~Waiter() = default;
   virtual void deliver(Reply reply) = 0;
-  // The waiter's client has gone: a poll of his is not worth a lease. May be called from any thread.
+  // The waiter's client has gone: its poll is not worth a lease. May be called from any thread.
   [[nodiscard]] virtual bool gone() const { return false; }
 };
 

@@ -128,7 +128,7 @@ class RunbookReads {
   // Those that have not ended, by id.
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> open_cleanups(std::int64_t batch_id,
                                                                          std::size_t limit) = 0;
-  // The removals of a member and the rollbacks of these steps of his, by id.
+  // The removals of a member and the rollbacks of these steps of the member, by id.
   [[nodiscard]] virtual Result<std::vector<ExecutionView>> cleanups_of_member(
       std::int64_t member_id, const std::vector<std::int64_t>& step_ids) = 0;
 

@@ -38,25 +38,27 @@ class Handler {
   bool on_key(bj::string_view s, std::size_t, bj::error_code&) { return add(s), take_key(); }
   bool on_string_part(bj::string_view s, std::size_t, bj::error_code&) { return add(s); }
   bool on_string(bj::string_view s, std::size_t, bj::error_code& e) {
-    return add(s), check(scalar(Kind::string), e);
+    return add(s), check(scalar(CellKind::string), e);
   }
   bool on_number_part(bj::string_view s, bj::error_code&) { return add(s); }
   bool on_int64(std::int64_t, bj::string_view s, bj::error_code& e) {
-    return add(s), check(scalar(Kind::other), e);
+    return add(s), check(scalar(CellKind::other), e);
   }
   bool on_uint64(std::uint64_t, bj::string_view s, bj::error_code& e) {
-    return add(s), check(scalar(Kind::other), e);
+    return add(s), check(scalar(CellKind::other), e);
   }
   bool on_double(double, bj::string_view s, bj::error_code& e) {
-    return add(s), check(scalar(Kind::other), e);
+    return add(s), check(scalar(CellKind::other), e);
   }
-  bool on_bool(bool b, bj::error_code& e) { return add(b ? "true" : "false"), check(scalar(Kind::other), e); }
-  bool on_null(bj::error_code& e) { return add("null"), check(scalar(Kind::null), e); }
+  bool on_bool(bool b, bj::error_code& e) {
+    return add(b ? "true" : "false"), check(scalar(CellKind::other), e);
+  }
+  bool on_null(bj::error_code& e) { return add("null"), check(scalar(CellKind::null), e); }
   bool on_comment_part(bj::string_view, bj::error_code&) { return true; }
   bool on_comment(bj::string_view, bj::error_code&) { return true; }
 
  private:
-  enum class Kind { string, null, other };
+  enum class CellKind { string, null, other };
   // What an open container is: the object around the rows, their array, one of them, the value of a cell with
   // all that is in it, or something that nobody asked for.
   enum class Place { outside, wrapper, rows, row, cell, skipped };
@@ -66,7 +68,7 @@ class Handler {
   bool take_key();
   Result<> begin(bool is_object);
   Result<> end(char bracket);
-  Result<> scalar(Kind kind);
+  Result<> scalar(CellKind kind);
   Result<> set_cell(std::optional<std::string_view> text);
   Result<> not_rows() const;
   // In compact JSON what needs no comma before it is behind one of these.
@@ -147,21 +149,21 @@ Result<> Handler::end(char bracket) {
   return done;
 }
 
-Result<> Handler::scalar(Kind kind) {
+Result<> Handler::scalar(CellKind kind) {
   const std::string text = std::exchange(text_, {});
   switch (place()) {
     case Place::outside:
     case Place::rows: return not_rows();
     case Place::wrapper:
       // Half of the members would look as if the others had left.
-      if (kind == Kind::string && (key_ == "@odata.nextLink" || key_ == "nextLink"))
+      if (kind == CellKind::string && (key_ == "@odata.nextLink" || key_ == "nextLink"))
         return fail(Code::invalid, fmt::format("the answer is one page of several ({})", key_));
       return {};
     case Place::row:
-      return set_cell(kind == Kind::null ? std::nullopt : std::optional<std::string_view>(text));
+      return set_cell(kind == CellKind::null ? std::nullopt : std::optional<std::string_view>(text));
     case Place::cell:
       comma();
-      if (kind == Kind::string) {
+      if (kind == CellKind::string) {
         append_quoted(cell_, text);
       } else {
         cell_ += text;

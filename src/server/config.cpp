@@ -226,8 +226,8 @@ void Layers::file(const std::string& path) {
     for (const Diagnostic& wrong : document.error()) errors_.push_back(render(path, wrong));
     return;
   }
-  if (document->kind == yaml::Kind::null) return;
-  if (document->kind != yaml::Kind::mapping) {
+  if (document->kind == yaml::NodeKind::null) return;
+  if (document->kind != yaml::NodeKind::mapping) {
     errors_.push_back(render(
         path,
         {.at = document->at, .code = "wrong_type", .message = "expected keys with values", .hint = {}}));
@@ -242,10 +242,10 @@ void Layers::connections(const std::string& path, const yaml::Node& node) {
     errors_.push_back(
         render(path, {.at = at, .code = "wrong_type", .message = std::move(message), .hint = {}}));
   };
-  if (node.kind == yaml::Kind::null) return;
-  if (node.kind != yaml::Kind::mapping) return wrong(node.at, "'connections' needs names with values");
+  if (node.kind == yaml::NodeKind::null) return;
+  if (node.kind != yaml::NodeKind::mapping) return wrong(node.at, "'connections' needs names with values");
   for (const yaml::Entry& each : node.entries) {
-    if (!each.value.is_scalar() || each.value.kind == yaml::Kind::null || each.value.text.empty()) {
+    if (!each.value.is_scalar() || each.value.kind == yaml::NodeKind::null || each.value.text.empty()) {
       wrong(each.value.at, fmt::format("connection '{}' needs a single value", each.key));
     } else {
       config_.connections[each.key] = each.value.text;
@@ -269,7 +269,7 @@ void Layers::entry(const std::string& path, const yaml::Entry& entry) {
                  near.empty() ? fmt::format("known keys: {}", fmt::join(keys, ", "))
                               : fmt::format("did you mean '{}'?", near));
   }
-  if (!entry.value.is_scalar() || entry.value.kind == yaml::Kind::null)
+  if (!entry.value.is_scalar() || entry.value.kind == yaml::NodeKind::null)
     return wrong(entry.value.at, "wrong_type", fmt::format("'{}' needs a single value", entry.key));
   if (const auto done = apply(*setting, entry.value.text, from_file); !done)
     wrong(entry.value.at, "invalid_value", fmt::format("{}: {}", entry.key, done.error().message));

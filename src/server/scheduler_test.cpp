@@ -257,7 +257,7 @@ TEST_F(SchedulerTest, sends_only_what_has_changed_to_the_data_table) {
   rows.erase("m4");
   sources_.set(rows);
   look_again();
-  EXPECT_EQ(inbox_.rows, 22U) << "one is gone: the others are told apart from him";
+  EXPECT_EQ(inbox_.rows, 22U) << "one is gone: the others are told apart from it";
   EXPECT_EQ(inbox_.finished, 2U);
 }
 

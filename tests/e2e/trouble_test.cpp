@@ -101,8 +101,8 @@ TEST(FullDisk, IsToldLosesNothingThatWasAcknowledgedAndGoesOnWhenThereIsRoom) {
   const std::string mount = "mount -t tmpfs -o size=3m none '" + directory +
                             "' && head -c 1000000 /dev/zero > '" + directory + "/ballast'";
   support::Process probe({"unshare", "-m", "sh", "-c", mount});
-  // Only root, or a user with namespaces of his own, may mount. A disk that is full by other means would not
-  // answer ENOSPC.
+  // Only root, or a user with namespaces of their own, may mount. A disk that is full by other means would
+  // not answer ENOSPC.
   if (probe.wait(10s) != 0)
     GTEST_SKIP() << "a small file system of its own needs the right to mount: " << probe.err();
   Server server({"--data", directory}, {"unshare", "-m", "sh", "-c", mount + " && exec \"$0\" \"$@\""});

@@ -99,8 +99,8 @@ void CallLoad::engine_started() {
   options.look_after = Duration{random_.between(1, 200)};
   options.name = "life-" + std::to_string(life_);
   places_ = std::make_shared<caller::Places>(caller::Places::Limits{places_max, per_origin_max}, options.name);
-  dispatch_ =
-      std::make_unique<caller::Dispatch>(static_cast<caller::Outside&>(*this), metrics_, places_, options);
+  dispatch_ = std::make_unique<caller::Dispatch>(static_cast<caller::DispatchActions&>(*this), metrics_,
+                                                 places_, options);
   step_after({});
 }
 
@@ -330,7 +330,7 @@ void CallLoad::send(caller::Ticket ticket, const call::Lane& lane, OutgoingReque
   expect(row.status == call::Status::running, "a call is sent when its start is stored", key);
   expect(row.due_at <= row.started_at.value_or(Time{}), "a call is not made before its time", key);
   if (random_.chance(0.05)) {  // nobody listens
-    return if_alive(1ms, [this, ticket] { end(ticket, {.kind = OutgoingResult::Kind::network_error}); });
+    return if_alive(1ms, [this, ticket] { end(ticket, {.kind = OutgoingKind::network_error}); });
   }
   // What has left the machine arrives, whatever becomes of the server; but not later than the call's timeout.
   const bool has_left = random_.chance(0.5);
@@ -342,19 +342,19 @@ void CallLoad::send(caller::Ticket ticket, const call::Lane& lane, OutgoingReque
     if_alive(way, arrive);
   if_alive(way + Duration{random_.between(1, 1'000)}, [this, ticket] {
     const auto what = random_.below(10);
-    OutgoingResult result{.kind = OutgoingResult::Kind::answered, .may_have_left = true, .status = 200};
-    if (what == 0) result.kind = OutgoingResult::Kind::http_error, result.status = 500;
-    if (what == 1) result.kind = OutgoingResult::Kind::timeout, result.status = 0;
+    OutgoingResult result{.kind = OutgoingKind::answered, .may_have_left = true, .status = 200};
+    if (what == 0) result.kind = OutgoingKind::http_error, result.status = 500;
+    if (what == 1) result.kind = OutgoingKind::timeout, result.status = 0;
     end(ticket, result);
   });
 }
 
 void CallLoad::answer_probe(caller::Ticket ticket, const CallKey& key) {
   expect(in_doubt_.contains(key), "only what was under way is probed", key);
-  OutgoingResult result{.kind = OutgoingResult::Kind::http_error, .may_have_left = true, .status = 404};
-  if (seen_.contains(key)) result.kind = OutgoingResult::Kind::answered, result.status = 200;
+  OutgoingResult result{.kind = OutgoingKind::http_error, .may_have_left = true, .status = 404};
+  if (seen_.contains(key)) result.kind = OutgoingKind::answered, result.status = 200;
   if (random_.chance(0.2)) {
-    result.kind = OutgoingResult::Kind::http_error, result.status = 500;
+    result.kind = OutgoingKind::http_error, result.status = 500;
     probed_in_vain_.insert(key);
   }
   if_alive(Duration{random_.between(1, 1'000)}, [this, ticket, result] { end(ticket, result); });

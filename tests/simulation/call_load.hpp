@@ -19,7 +19,7 @@
 
 namespace baton::simulation {
 
-class CallLoad final : public Workload, caller::Outside {
+class CallLoad final : public Workload, caller::DispatchActions {
  public:
   explicit CallLoad(World& world);
   ~CallLoad() override;

@@ -198,7 +198,7 @@ void RunbookWatch::check_members(const Whole& all) const {
       (step->is_catch_up ? catch_up : by_phase[step->phase_execution_id]).push_back(step);
       open = open || (step->counted_as && is_open(step->status));
       if (step->is_catch_up && under_way(*step))
-        expect(member->catching_up, "who does what he missed is catching up", what);
+        expect(member->catching_up, "a member that does what it missed is catching up", what);
     }
     const auto index = [](const StepExecution* step) { return step->step_index; };
     for (auto& [phase_id, steps] : by_phase) {
@@ -209,7 +209,7 @@ void RunbookWatch::check_members(const Whole& all) const {
     const auto is_ours = [&](const StepExecution& step) { return !given_out_by_another_.contains(step.id); };
     expect(std::ranges::count_if(catch_up, [&](const auto* step) { return under_way(*step) && is_ours(*step); }) <= 1,
            "who is late does one step after the other", what);
-    // Another program's word that he left counts when it has told us.
+    // Another program's word that it left counts when it has told us.
     const bool told = member->status == MemberStatus::failed ||
                       (member->status == MemberStatus::removed && member->remove_dispatched_at);
     const bool over = told && all.batch->status != BatchStatus::cancelled;

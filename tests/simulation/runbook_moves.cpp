@@ -340,7 +340,7 @@ void RunbookWatch::check_move(const Execution& from, const Execution& to, Ref re
   check_lease(from, to, what);
 }
 
-// Who fails for good has had his retries, and is rolled back.
+// A step that fails for good has had its retries, and is rolled back.
 void RunbookWatch::check_failure(const Execution& from, const Execution& to, Ref ref, const std::string& what) const {
   if (const Step* step = step_of(ref); step && !step->on_failure.empty())
     expect(std::ranges::any_of(rows_.cleanups,
@@ -363,7 +363,7 @@ void RunbookWatch::check_lease(const Execution& from, const Execution& to, const
     expect(!batch.paused_at || is_terminal(batch.status), "a paused batch hands nothing out", what);
     expect(batch.status != BatchStatus::cancelled || is_removal(named->ref), "a cancelled batch hands nothing out", what);
   }
-  // Whoever has a lease keeps it as long as was promised, unless the step is over or he spoke himself.
+  // Whoever has a lease keeps it as long as was promised, unless the step is over or it reported itself.
   if (from.job_state != JobState::leased) return;
   const bool again = to.job_state == JobState::queued && to.job_id == from.job_id;
   const bool given_up = to.error_message && to.error_message != from.error_message &&

@@ -38,7 +38,7 @@ class Notes {
   void drop(const std::string& key);
 
  private:
-  enum Kind : std::size_t { checkpoint, log, progress, kinds };
+  enum NoteKind : std::size_t { checkpoint, log, progress, kinds };
   struct Outbox {
     std::string head;                     // {"task_id":…,"lease":…
     std::size_t line = 0;                 // its connection
@@ -56,7 +56,7 @@ class Notes {
     std::function<void()> then;  // set: it is closed
   };
   struct Request {
-    Kind kind{};
+    NoteKind kind{};
     std::string body;
     std::size_t items = 0;  // how many entries of the outbox it takes out when it is done
   };

@@ -55,11 +55,12 @@ void Results::send() {
 
 void Results::on_answer(const Answered& answer) {
   if (answer && answer->status == 200) {
-    backoff_.reset();
+    retry_delay_.reset();
     settle_each(answer->body);  // still busy: what is added meanwhile waits
     if (!sent_.empty()) return send_later();
   } else if (is_passing(answer) || is_denied(answer) || answer->status == 404) {
-    if (backoff_.is_fresh()) listener_.trouble(fmt::format("{} results wait: {}", size(), describe(answer)));
+    if (retry_delay_.is_fresh())
+      listener_.trouble(fmt::format("{} results wait: {}", size(), describe(answer)));
     return send_later();
   } else if (sent_.size() > 1) {
     singles_ = sent_.size();
@@ -106,7 +107,7 @@ void Results::put_back() {
 
 void Results::send_later() {
   put_back();
-  timers_.after(backoff_.next(), [this] {
+  timers_.after(retry_delay_.next(), [this] {
     is_busy_ = false;
     send();
   });

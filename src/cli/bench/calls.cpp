@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/json.hpp"
-#include "cli/bench/bed.hpp"
+#include "cli/bench/bench_server.hpp"
 #include "cli/bench/sink.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/terminal/fields.hpp"
@@ -35,15 +35,16 @@ std::string call_text(const Sink& sink, std::size_t i, Time due) {
 
 // Calls `from` to `to`, in batches.
 template <class TextOf>
-Result<> submit(Bed& bed, const std::string& tenant, std::size_t from, std::size_t to, TextOf&& text_of) {
+Result<> submit(BenchServer& server, const std::string& tenant, std::size_t from, std::size_t to,
+                TextOf&& text_of) {
   constexpr std::size_t at_once = 1'000;
   for (std::size_t begin = from; begin < to; begin += at_once) {
     std::string body = R"({"calls":[)";
     for (std::size_t i = begin; i < std::min(to, begin + at_once); ++i)
       body += (i == begin ? "" : ",") + text_of(i);
     TRY_ASSIGN(const auto answer,
-               bed.client->request("POST", "/api/v1/tenants/" + tenant + "/service-calls:batch", body + "]}",
-                                   "application/json", {}, 60s));
+               server.client->request("POST", "/api/v1/tenants/" + tenant + "/service-calls:batch",
+                                      body + "]}", "application/json", {}, 60s));
     if (answer.status != 202) return fail(Code::invalid, answer.body.substr(0, 500));
   }
   return {};
@@ -76,16 +77,16 @@ void print_lags(std::string_view what, const Sink& sink, std::size_t from, std::
 }
 
 // All due at one moment, and meanwhile another tenant's, one each 100 ms.
-Result<> burst(Bed& bed, const Options& options) {
+Result<> burst(BenchServer& server, const Options& options) {
   constexpr std::size_t lone = 50;
   Sink sink(options.calls + lone);
   const auto began = Steady::now();
   const Time due = now() + std::chrono::milliseconds{2'000 + options.calls / 5};
-  TRY(submit(bed, "many", 0, options.calls, [&](std::size_t i) { return call_text(sink, i, due); }));
+  TRY(submit(server, "many", 0, options.calls, [&](std::size_t i) { return call_text(sink, i, due); }));
   const double submit_seconds = seconds_since(began);
   if (now() > due) return fail(Code::unavailable, "submitting took longer than the calls could wait");
   const Time lone_due = due + 200ms;
-  TRY(submit(bed, "lone", options.calls, options.calls + lone, [&](std::size_t i) {
+  TRY(submit(server, "lone", options.calls, options.calls + lone, [&](std::size_t i) {
     return call_text(sink, i, lone_due + Duration{100} * static_cast<std::int64_t>(i - options.calls));
   }));
   TRY(wait_for(sink, options.calls + lone, 300s));
@@ -104,16 +105,16 @@ Result<> burst(Bed& bed, const Options& options) {
              static_cast<double>(options.calls) / submit_seconds);
   fmt::print("burst: {} calls due at once: {:.0f} calls/s; early {}, lost {}, twice {}; RSS {:.0f} MiB\n",
              options.calls, static_cast<double>(options.calls) / seconds, early, lost, twice,
-             bed.resident_mib());
+             server.resident_mib());
   print_lags("another tenant meanwhile", sink, options.calls, options.calls + lone, lone_due, Duration{100});
   return {};
 }
 
-Result<> idle(Bed& bed, const Options& options) {
+Result<> idle(BenchServer& server, const Options& options) {
   constexpr Duration step{7};
   Sink sink(options.idle);
   const Time first = now() + 2s;
-  TRY(submit(bed, "idle", 0, options.idle,
+  TRY(submit(server, "idle", 0, options.idle,
              [&](std::size_t i) { return call_text(sink, i, first + step * static_cast<std::int64_t>(i)); }));
   TRY(wait_for(sink, options.idle, 60s));
   sink.stop();
@@ -123,7 +124,7 @@ Result<> idle(Bed& bed, const Options& options) {
 
 // For tomorrow: what they cost until then, and when the server comes back after a kill. A call that is due at
 // once tells when it is at work again.
-Result<> later(Bed& bed, const Options& options) {
+Result<> later(BenchServer& server, const Options& options) {
   Sink sink(1);
   const auto began = Steady::now();
   const Time tomorrow = now() + 24h;
@@ -132,26 +133,26 @@ Result<> later(Bed& bed, const Options& options) {
     return fmt::format(R"({{"name":"bench","dueAt":"{}","requestSpec":{{"url":"http://h{}.example/{}"}}}})",
                        to_iso(due), i % options.hosts, i);
   };
-  TRY(submit(bed, "later", 0, options.later, text));
+  TRY(submit(server, "later", 0, options.later, text));
   fmt::print("later: {} calls for tomorrow, {} hosts: {:.0f} submits/s, RSS {:.0f} MiB\n", options.later,
-             options.hosts, static_cast<double>(options.later) / seconds_since(began), bed.resident_mib());
+             options.hosts, static_cast<double>(options.later) / seconds_since(began), server.resident_mib());
   const auto killed = Steady::now();
-  TRY(bed.restart());
+  TRY(server.restart());
   const double ready = seconds_since(killed);
-  TRY(submit(bed, "now", 0, 1, [&](std::size_t i) { return call_text(sink, i, now()); }));
+  TRY(submit(server, "now", 0, 1, [&](std::size_t i) { return call_text(sink, i, now()); }));
   TRY(wait_for(sink, 1, 60s));
   fmt::print("killed and started again: ready after {:.2f} s, a call made after {:.2f} s, RSS {:.0f} MiB\n",
-             ready, seconds_since(killed), bed.resident_mib());
+             ready, seconds_since(killed), server.resident_mib());
   return {};
 }
 
 Result<> measure(const Options& options) {
-  Bed bed;
-  TRY(bed.start(options.store, {},
-                {"--egress-allow", "127.0.0.1", "--calls-per-origin", "1024", "--body-max", "64m"}));
-  if (options.later > 0) TRY(later(bed, options));
-  if (options.idle > 0) TRY(idle(bed, options));
-  if (options.calls > 0) TRY(burst(bed, options));
+  BenchServer server;
+  TRY(server.start(options.store, {},
+                   {"--egress-allow", "127.0.0.1", "--calls-per-origin", "1024", "--body-max", "64m"}));
+  if (options.later > 0) TRY(later(server, options));
+  if (options.idle > 0) TRY(idle(server, options));
+  if (options.calls > 0) TRY(burst(server, options));
   return {};
 }
 

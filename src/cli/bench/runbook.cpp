@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "cli/bench/bed.hpp"
+#include "cli/bench/bench_server.hpp"
 #include "cli/bench/wire.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/terminal/fields.hpp"
@@ -118,20 +118,20 @@ Result<double> timed_get(http::Client& client, const std::string& target, std::s
   return std::chrono::duration<double, std::milli>(Steady::now() - asked).count();
 }
 
-Result<Found> run_batch(Bed& bed, Probe& probe, std::size_t members) {
+Result<Found> run_batch(BenchServer& server, Probe& probe, std::size_t members) {
   Found found;
-  TRY_ASSIGN(const auto batch, make_batch(*bed.client, "bench", members));
+  TRY_ASSIGN(const auto batch, make_batch(*server.client, "bench", members));
   const std::string target = "/api/v1/batches/" + batch;
   probe.forget();
   const auto began = Steady::now();
-  TRY(post(*bed.client, target + "/advance", "", "application/json"));
+  TRY(post(*server.client, target + "/advance", "", "application/json"));
   while (true) {
     std::string page, matrix;
-    TRY_ASSIGN(const double page_took, timed_get(*bed.client, target, page));
-    TRY_ASSIGN(const double matrix_took, timed_get(*bed.client, target + "/matrix?limit=100", matrix));
+    TRY_ASSIGN(const double page_took, timed_get(*server.client, target, page));
+    TRY_ASSIGN(const double matrix_took, timed_get(*server.client, target + "/matrix?limit=100", matrix));
     found.page_millis = std::max(found.page_millis, page_took);
     found.matrix_millis = std::max(found.matrix_millis, matrix_took);
-    found.resident = std::max(found.resident, bed.resident_mib());
+    found.resident = std::max(found.resident, server.resident_mib());
     const std::string status = Fields(page).text("status");
     if (status == "completed") break;
     if (status != "active") return fail(Code::conflict, "the batch is " + status);
@@ -145,18 +145,18 @@ Result<Found> run_batch(Bed& bed, Probe& probe, std::size_t members) {
 }
 
 Result<> measure(const Options& options) {
-  Bed bed;
-  TRY(bed.start(options.store, {}, {"--scheduler", "off", "--body-max", "256m"}));
-  TRY(post(*bed.client, "/api/v1/runbooks", runbook_of("bench", "bench", options.steps, ""),
+  BenchServer server;
+  TRY(server.start(options.store, {}, {"--scheduler", "off", "--body-max", "256m"}));
+  TRY(post(*server.client, "/api/v1/runbooks", runbook_of("bench", "bench", options.steps, ""),
            "application/yaml"));
   std::vector<Instance> workers;
   workers.reserve(options.workers);
   for (std::size_t i = 0; i < options.workers; ++i)
     TRY(workers.emplace_back().start(
-        {"bench", "worker", "--server", bed.url, "--name", fmt::format("bench-{}", i), "--max", "250"}));
-  Probe probe(bed.url);
+        {"bench", "worker", "--server", server.url, "--name", fmt::format("bench-{}", i), "--max", "250"}));
+  Probe probe(server.url);
   TRY(probe.start());
-  TRY(run_batch(bed, probe, 200));  // warm-up
+  TRY(run_batch(server, probe, 200));  // warm-up
   fmt::print("{:>8} {:>6} {:>10} {:>9} {:>9} {:>9} {:>10} {:>9} {:>8}\n", "members", "batches", "steps/s",
              "us/step", "of first", "page ms", "matrix ms", "late ms", "RSS MiB");
   double first = 0;
@@ -165,7 +165,7 @@ Result<> measure(const Options& options) {
     const std::size_t rounds = std::clamp<std::size_t>(most / size / 10, 1, 10);
     Found all;
     for (std::size_t i = 0; i < rounds; ++i) {
-      TRY_ASSIGN(const Found one, run_batch(bed, probe, size));
+      TRY_ASSIGN(const Found one, run_batch(server, probe, size));
       all.seconds += one.seconds;
       all.page_millis = std::max(all.page_millis, one.page_millis);
       all.matrix_millis = std::max(all.matrix_millis, one.matrix_millis);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "cli/bench/bed.hpp"
+#include "cli/bench/bench_server.hpp"
 #include "cli/bench/wire.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/terminal/fields.hpp"
@@ -48,25 +48,25 @@ struct FanOut {
 };
 
 // Small ones are run again and again, so that each size has had as many items.
-Result<FanOut> run_fan_out(Bed& bed, std::size_t items) {
+Result<FanOut> run_fan_out(BenchServer& server, std::size_t items) {
   FanOut found;
   const auto began = Steady::now();
-  TRY_ASSIGN(const auto created, bed.client->request("POST", "/api/v1/jobs", submission(items)));
+  TRY_ASSIGN(const auto created, server.client->request("POST", "/api/v1/jobs", submission(items)));
   if (created.status != 201) return fail(Code::invalid, created.body);
   const std::string target = "/api/v1/jobs/" + Fields(created.body).text("job_id");
   while (true) {
     const auto asked = Steady::now();
-    TRY_ASSIGN(const auto view, bed.client->request("GET", target));
+    TRY_ASSIGN(const auto view, server.client->request("GET", target));
     const auto took = Steady::now() - asked;
     found.view_millis = std::max(found.view_millis, std::chrono::duration<double, std::milli>(took).count());
-    found.resident = std::max(found.resident, bed.resident_mib());
+    found.resident = std::max(found.resident, server.resident_mib());
     const std::string status = Fields(view.body).text("status");
     if (status == "COMPLETED") break;
     if (status != "RUNNING" && status != "PENDING") return fail(Code::conflict, "the job is " + status);
     if (was_interrupted()) return fail(Code::unavailable, "interrupted");
     // Held by the server until the job ends; large ones are looked at in between.
     TRY_ASSIGN(const auto waited,
-               bed.client->request("GET", target + "?wait_ms=" + (items > 5'000 ? "100" : "20000")));
+               server.client->request("GET", target + "?wait_ms=" + (items > 5'000 ? "100" : "20000")));
     (void)waited;
   }
   found.seconds = std::chrono::duration<double>(Steady::now() - began).count();
@@ -74,11 +74,11 @@ Result<FanOut> run_fan_out(Bed& bed, std::size_t items) {
 }
 
 Result<> measure_fan_outs(const FanOutOptions& options) {
-  Bed bed;
-  TRY(bed.start(options.store, {"bench.yaml", definition}));
+  BenchServer server;
+  TRY(server.start(options.store, {"bench.yaml", definition}));
   Instance worker;
-  TRY(worker.start({"bench", "worker", "--server", bed.url, "--name", "bench", "--max", "200"}));
-  TRY(run_fan_out(bed, 100));  // warm-up
+  TRY(worker.start({"bench", "worker", "--server", server.url, "--name", "bench", "--max", "200"}));
+  TRY(run_fan_out(server, 100));  // warm-up
   fmt::print("{:>8} {:>6} {:>12} {:>10} {:>12} {:>10} {:>8}\n", "items", "jobs", "items/s", "us/item",
              "of first", "view ms", "RSS MiB");
   double first = 0;
@@ -87,7 +87,7 @@ Result<> measure_fan_outs(const FanOutOptions& options) {
     const std::size_t rounds = std::clamp<std::size_t>(most / size / 10, 1, 100);
     FanOut all;
     for (std::size_t i = 0; i < rounds; ++i) {
-      TRY_ASSIGN(const FanOut one, run_fan_out(bed, size));
+      TRY_ASSIGN(const FanOut one, run_fan_out(server, size));
       all.seconds += one.seconds;
       all.view_millis = std::max(all.view_millis, one.view_millis);
       all.resident = std::max(all.resident, one.resident);
@@ -103,10 +103,10 @@ Result<> measure_fan_outs(const FanOutOptions& options) {
 
 // Waiting polls, on a connection each.
 Result<> measure_polls(std::size_t count) {
-  Bed bed;
-  TRY(bed.start("", {"bench.yaml", definition}, {"--connections-max", std::to_string(count + 100)}));
-  const double before = bed.resident_mib();
-  Wire wire(bed.url);
+  BenchServer server;
+  TRY(server.start("", {"bench.yaml", definition}, {"--connections-max", std::to_string(count + 100)}));
+  const double before = server.resident_mib();
+  Wire wire(server.url);
   const std::string poll =
       post("/api/v1/workers/idle/jobs:poll", R"({"max":1,"wait_ms":60000,"worker":"idle"})");
   for (std::size_t i = 0; i < count; ++i) {
@@ -114,12 +114,12 @@ Result<> measure_polls(std::size_t count) {
     TRY(wire.send(connection, poll));
   }
   std::this_thread::sleep_for(3s);  // what the connections cost to make is over
-  const double cpu = bed.server.cpu_seconds();
+  const double cpu = server.process.cpu_seconds();
   std::this_thread::sleep_for(10s);  // the time that is measured: nothing happens in it
   fmt::print("{} waiting polls: {:.0f} MiB resident ({:.0f} before them), {:.1f} ms of CPU a second\n", count,
-             bed.resident_mib(), before, (bed.server.cpu_seconds() - cpu) * 100);
+             server.resident_mib(), before, (server.process.cpu_seconds() - cpu) * 100);
   const auto asked = Steady::now();
-  TRY_ASSIGN(const auto health, bed.client->request("GET", "/readyz"));
+  TRY_ASSIGN(const auto health, server.client->request("GET", "/readyz"));
   fmt::print("another request meanwhile: {} in {:.1f} ms\n", health.status,
              std::chrono::duration<double, std::milli>(Steady::now() - asked).count());
   return {};

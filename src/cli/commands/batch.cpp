@@ -5,8 +5,8 @@
 
 #include "cli/commands/subcommand.hpp"
 #include "cli/commands/targets.hpp"
-#include "cli/exchange.hpp"
 #include "cli/reconnect.hpp"
+#include "cli/request.hpp"
 #include "cli/terminal/batch_view.hpp"
 #include "cli/terminal/batch_watch.hpp"
 #include "cli/terminal/output.hpp"

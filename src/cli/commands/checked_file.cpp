@@ -22,8 +22,7 @@ Json to_json(const Diagnostic& each) {
 Json to_json(const CheckedFile& file) {
   std::vector<Json> diagnostics;
   for (const Diagnostic& each : file.diagnostics) diagnostics.push_back(to_json(each));
-  return json_object("file", file.path, "valid", file.valid,
-                     file.kind == CheckedFile::Kind::runbook ? "runbook" : "workflow_id",
+  return json_object("file", file.path, "valid", file.valid, file.is_runbook ? "runbook" : "workflow_id",
                      file.valid ? std::optional(file.name) : std::nullopt, "diagnostics", diagnostics);
 }
 
@@ -54,15 +53,13 @@ void take(CheckedFile& file, Parsed parsed) {
 }
 
 CheckedFile check(const std::string& path, bool must_be_runbook) {
-  using Kind = CheckedFile::Kind;
   CheckedFile file;
   file.path = path;
   auto text = server::read_text(path);  // once: it may be a pipe
-  const bool is_runbook = must_be_runbook || (text && server::is_runbook(*text));
-  file.kind = is_runbook ? Kind::runbook : Kind::workflow;
+  file.is_runbook = must_be_runbook || (text && server::is_runbook(*text));
   if (!text)
     file.diagnostics.push_back(std::move(text).error());
-  else if (is_runbook)
+  else if (file.is_runbook)
     take(file, runbook::parse(*text));
   else
     take(file, workflow::parse(*text));

@@ -9,8 +9,7 @@
 namespace baton::cli {
 
 struct CheckedFile {
-  enum class Kind { workflow, runbook };
-  Kind kind = Kind::workflow;
+  bool is_runbook = false;  // else a workflow
   std::string path;
   bool valid = false;
   std::string name;     // the workflow_id, or the runbook's name; empty when it is not valid

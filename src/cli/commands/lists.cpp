@@ -6,7 +6,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/subcommand.hpp"
-#include "cli/exchange.hpp"
+#include "cli/request.hpp"
 #include "cli/terminal/output.hpp"
 
 namespace baton::cli {

@@ -7,7 +7,7 @@
 
 #include "cli/commands/subcommand.hpp"
 #include "cli/commands/targets.hpp"
-#include "cli/exchange.hpp"
+#include "cli/request.hpp"
 #include "cli/terminal/gauge.hpp"
 #include "cli/terminal/output.hpp"
 

@@ -10,7 +10,7 @@
 #include "cli/commands/input.hpp"
 #include "cli/commands/publish.hpp"
 #include "cli/commands/targets.hpp"
-#include "cli/exchange.hpp"
+#include "cli/request.hpp"
 #include "cli/terminal/batch_view.hpp"
 #include "cli/terminal/gauge.hpp"
 #include "cli/terminal/output.hpp"

@@ -6,7 +6,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/publish.hpp"
 #include "cli/commands/subcommand.hpp"
-#include "cli/exchange.hpp"
+#include "cli/request.hpp"
 
 namespace baton::cli {
 namespace {

@@ -1,6 +1,6 @@
 // The near future of service calls: which are due, and whose turn it is.
 //
-// What waits is in the store. Here are the lanes, one for each tenant and each origin that he calls, in which
+// What waits is in the store. Here are the lanes, one for each tenant and each origin that it calls, in which
 // something is due soon, and for each a window over its first calls: neither a tenant nor a host with many
 // calls keeps the others waiting, and what is due tomorrow costs nothing. Tenants take turns, the lanes of a
 // tenant take turns, and within a lane the earliest is first.

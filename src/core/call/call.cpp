@@ -216,33 +216,33 @@ bool is_snapshot(const Call& row, const EventRow& head) {
 
 Decision<Event> start(const Call& call, Time now) {
   if (call.status != Status::scheduled && !MUTANT(call_started_twice))
-    return std::unexpected(Refused::not_scheduled);
-  if (call.due_at > now && !MUTANT(call_started_early)) return std::unexpected(Refused::not_due);
+    return std::unexpected(Conflict::not_scheduled);
+  if (call.due_at > now && !MUTANT(call_started_early)) return std::unexpected(Conflict::not_due);
   return Started{now};
 }
 
 Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now) {
   if (call.status != Status::running && !MUTANT(call_ends_twice))
-    return std::unexpected(Refused::not_running);
+    return std::unexpected(Conflict::not_running);
   if (succeeded) return Succeeded{now, std::move(meta)};
   return Failed{now, std::move(meta)};
 }
 
 Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason, Time now) {
   if (call.status != Status::scheduled && !(MUTANT(running_call_cancelled) && call.status == Status::running))
-    return std::unexpected(Refused::not_scheduled);
+    return std::unexpected(Conflict::not_scheduled);
   const std::string message =
       "cancelled" + (by.empty() ? "" : " by " + by) + (reason.empty() ? "" : ": " + reason);
   return Failed{now, error_meta(cancelled, message)};
 }
 
 Decision<Event> reschedule(const Call& call, Time due_at, const std::string& by, const std::string& reason) {
-  if (call.status != Status::scheduled) return std::unexpected(Refused::not_scheduled);
+  if (call.status != Status::scheduled) return std::unexpected(Conflict::not_scheduled);
   return Scheduled{due_at, by, reason};
 }
 
 Decision<void> repeat(const Call& call) {
-  if (!is_terminal(call.status)) return std::unexpected(Refused::not_over);
+  if (!is_terminal(call.status)) return std::unexpected(Conflict::not_over);
   return {};
 }
 

@@ -64,9 +64,9 @@ void apply(const EventRow& row, const Event& event, Call& call);
 
 // --- decisions: what happens, or why nothing does
 
-enum class Refused { not_due, not_scheduled, not_running, not_over };
+enum class Conflict { not_due, not_scheduled, not_running, not_over };
 template <class T>
-using Decision = std::expected<T, Refused>;
+using Decision = std::expected<T, Conflict>;
 
 [[nodiscard]] Decision<Event> start(const Call& call, Time now);
 [[nodiscard]] Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now);

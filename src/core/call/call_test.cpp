@@ -63,21 +63,21 @@ TEST(ServiceCall, AStreamWithAGapIsNone) {
 
 TEST(ServiceCall, IsStartedOnceAndNotBeforeItsTime) {
   Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
-  EXPECT_EQ(start(call, noon - Duration{1}).error(), Refused::not_due);
+  EXPECT_EQ(start(call, noon - Duration{1}).error(), Conflict::not_due);
   ASSERT_TRUE(start(call, noon));
   apply(row(3, Started{noon}), Started{noon}, call);
-  EXPECT_EQ(start(call, noon).error(), Refused::not_scheduled);
-  EXPECT_EQ(cancel(call, "ada", "", noon).error(), Refused::not_scheduled);
-  EXPECT_EQ(reschedule(call, noon, "", "").error(), Refused::not_scheduled);
+  EXPECT_EQ(start(call, noon).error(), Conflict::not_scheduled);
+  EXPECT_EQ(cancel(call, "ada", "", noon).error(), Conflict::not_scheduled);
+  EXPECT_EQ(reschedule(call, noon, "", "").error(), Conflict::not_scheduled);
 }
 
 TEST(ServiceCall, EndsOnce) {
   Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
-  EXPECT_EQ(finish(call, true, Json{"{}"}, noon).error(), Refused::not_running);
+  EXPECT_EQ(finish(call, true, Json{"{}"}, noon).error(), Conflict::not_running);
   apply(row(3, Started{noon}), Started{noon}, call);
   ASSERT_TRUE(finish(call, false, Json{"{}"}, noon));
   apply(row(4, Failed{noon, Json{"{}"}}), Failed{noon, Json{"{}"}}, call);
-  EXPECT_EQ(finish(call, true, Json{"{}"}, noon).error(), Refused::not_running);
+  EXPECT_EQ(finish(call, true, Json{"{}"}, noon).error(), Conflict::not_running);
 }
 
 TEST(ServiceCall, ThatWaitsMayBeCancelledOrRescheduled) {
@@ -86,8 +86,8 @@ TEST(ServiceCall, ThatWaitsMayBeCancelledOrRescheduled) {
   ASSERT_TRUE(later);
   apply(row(3, *later), *later, call);
   EXPECT_EQ(to_json(*later).text, R"({"dueAt":"2026-03-01T13:00:00.000Z","by":"bo","reason":"too early"})");
-  EXPECT_EQ(start(call, noon).error(), Refused::not_due);
-  EXPECT_EQ(repeat(call).error(), Refused::not_over);
+  EXPECT_EQ(start(call, noon).error(), Conflict::not_due);
+  EXPECT_EQ(repeat(call).error(), Conflict::not_over);
   const auto gone = cancel(call, "ada", "not needed", noon);
   ASSERT_TRUE(gone);
   apply(row(4, *gone), *gone, call);

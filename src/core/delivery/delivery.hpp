@@ -50,6 +50,8 @@ using Expiry = std::variant<StillHeld, TimedOut, Redeliver, GivenUp>;
 
 // ---- retries
 
+enum class Backoff { fixed, exponential };
+
 struct RetryDelay {
   Duration first{};
   bool doubles = false;

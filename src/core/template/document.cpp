@@ -24,8 +24,8 @@ class DocumentReader {
     std::string& out = document_.text_.text;
     bool first = true;
     switch (node.kind) {
-      case yaml::Kind::string: return append_string(node, depth);
-      case yaml::Kind::sequence:
+      case yaml::NodeKind::string: return append_string(node, depth);
+      case yaml::NodeKind::sequence:
         out += '[';
         for (const yaml::Node& item : node.items) {
           if (!std::exchange(first, false)) out += ',';
@@ -33,7 +33,7 @@ class DocumentReader {
         }
         out += ']';
         return;
-      case yaml::Kind::mapping:
+      case yaml::NodeKind::mapping:
         out += '{';
         for (const yaml::Entry& entry : node.entries) {
           if (!std::exchange(first, false)) out += ',';

@@ -33,8 +33,8 @@ class Emitter {
 
   static std::string shown(const Token& token) {
     switch (token.kind) {
-      case Token::Kind::end: return "end of the expression";
-      case Token::Kind::string: return "string " + in_quotes(token.text);
+      case TokenKind::end: return "end of the expression";
+      case TokenKind::string: return "string " + in_quotes(token.text);
       default: return in_quotes(token.text);
     }
   }
@@ -102,15 +102,15 @@ class Emitter {
 
   // The reference that the value read last is a path from, if it is one.
   struct Path {
-    enum class Kind { none, input, node };
-    Kind kind = Kind::none;
+    enum class Root { none, input, node };
+    Root root = Root::none;
     std::size_t number = 0;
   };
 
   // `default` and `is defined` follow: the path may lead nowhere.
   void guard() {
-    if (path_.kind == Path::Kind::input) program_.references.input_names[path_.number].guarded = true;
-    if (path_.kind == Path::Kind::node) program_.references.nodes[path_.number].guarded = true;
+    if (path_.root == Path::Root::input) program_.references.input_names[path_.number].guarded = true;
+    if (path_.root == Path::Root::node) program_.references.nodes[path_.number].guarded = true;
   }
 
   const std::vector<Token>& tokens_;

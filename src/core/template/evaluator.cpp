@@ -232,7 +232,7 @@ Evaluator::Check Evaluator::apply_filter(const Program& program, const Instructi
   const Filter& filter = filters()[code.argument];
   if (!filter.takes_undefined) TRY(need(program, code.count + 1));
   const std::size_t first = stack_.size() - code.count;
-  Call call{std::move(stack_[first - 1]), std::span(stack_).subspan(first), budget_};
+  FilterCall call{std::move(stack_[first - 1]), std::span(stack_).subspan(first), budget_};
   Outcome outcome = filter.apply(call);
   stack_.resize(first - 1);
   return push(std::move(outcome));

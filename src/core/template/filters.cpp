@@ -102,19 +102,20 @@ std::expected<std::string_view, Problem> text_of(const json::value& value) {
   return wrong_subject("a string", value);
 }
 
-std::expected<std::string_view, Problem> text_argument(const Call& call, std::size_t i,
+std::expected<std::string_view, Problem> text_argument(const FilterCall& call, std::size_t i,
                                                        std::string_view preset) {
   if (!call.has(i)) return preset;
   return text_of(call.argument(i));
 }
 
-std::expected<std::int64_t, Problem> integer_argument(const Call& call, std::size_t i, std::int64_t preset) {
+std::expected<std::int64_t, Problem> integer_argument(const FilterCall& call, std::size_t i,
+                                                      std::int64_t preset) {
   if (!call.has(i)) return preset;
   if (const auto* number = call.argument(i).if_int64()) return *number;
   return wrong_subject("an integer", call.argument(i));
 }
 
-bool flag_argument(const Call& call, std::size_t i) { return call.has(i) && truthy(call.argument(i)); }
+bool flag_argument(const FilterCall& call, std::size_t i) { return call.has(i) && truthy(call.argument(i)); }
 
 Outcome made_text(std::string text, Budget& budget) {
   if (!budget.text(text.size())) return budget.exceeded();

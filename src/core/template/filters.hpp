@@ -12,7 +12,7 @@
 
 namespace baton::expression {
 
-struct Call {
+struct FilterCall {
   Value subject;
   std::span<Value> arguments;  // by the parameters; those not given are absent or beyond the end
   Budget& budget;
@@ -23,7 +23,7 @@ struct Call {
 
 struct Filter {
   std::string_view name;
-  Outcome (*apply)(Call& call);
+  Outcome (*apply)(FilterCall& call);
   std::array<std::string_view, 3> parameters{};
   std::size_t required = 0;      // of the parameters, the first ones
   bool takes_undefined = false;  // the subject and the arguments may be undefined
@@ -54,26 +54,30 @@ struct TestName {
 [[nodiscard]] std::unexpected<Problem> wrong_subject(std::string_view expected, const json::value& found);
 [[nodiscard]] std::expected<std::string_view, Problem> text_of(const json::value& value);
 // An argument that must be a string, or a default when it is not given.
-[[nodiscard]] std::expected<std::string_view, Problem> text_argument(const Call& call, std::size_t i,
+[[nodiscard]] std::expected<std::string_view, Problem> text_argument(const FilterCall& call, std::size_t i,
                                                                      std::string_view preset = {});
-[[nodiscard]] std::expected<std::int64_t, Problem> integer_argument(const Call& call, std::size_t i,
+[[nodiscard]] std::expected<std::int64_t, Problem> integer_argument(const FilterCall& call, std::size_t i,
                                                                     std::int64_t preset);
-[[nodiscard]] bool flag_argument(const Call& call, std::size_t i);
+[[nodiscard]] bool flag_argument(const FilterCall& call, std::size_t i);
 [[nodiscard]] Outcome made_text(std::string text, Budget& budget);
 
 // The families of filters; the table in filters.cpp names each.
 namespace filter {
 // of text
-Outcome lower(Call&), upper(Call&), trim(Call&), title(Call&), capitalize(Call&), replace(Call&),
-    split(Call&);
-Outcome b64encode(Call&), b64decode(Call&), urlencode(Call&);
+Outcome lower(FilterCall&), upper(FilterCall&), trim(FilterCall&), title(FilterCall&),
+    capitalize(FilterCall&), replace(FilterCall&), split(FilterCall&);
+Outcome b64encode(FilterCall&), b64decode(FilterCall&), urlencode(FilterCall&);
 // of lists and objects
-Outcome length(Call&), join(Call&), first(Call&), last(Call&), sort(Call&), unique(Call&), reverse(Call&);
-Outcome min(Call&), max(Call&), sum(Call&), map(Call&), select(Call&), reject(Call&), selectattr(Call&);
-Outcome rejectattr(Call&), list(Call&), keys(Call&), values(Call&), items(Call&);
+Outcome length(FilterCall&), join(FilterCall&), first(FilterCall&), last(FilterCall&), sort(FilterCall&),
+    unique(FilterCall&), reverse(FilterCall&);
+Outcome min(FilterCall&), max(FilterCall&), sum(FilterCall&), map(FilterCall&), select(FilterCall&),
+    reject(FilterCall&), selectattr(FilterCall&);
+Outcome rejectattr(FilterCall&), list(FilterCall&), keys(FilterCall&), values(FilterCall&),
+    items(FilterCall&);
 // between types
-Outcome preset(Call&), tojson(Call&), fromjson(Call&), to_int(Call&), to_float(Call&), to_text(Call&);
-Outcome to_bool(Call&), absolute(Call&), round(Call&);
+Outcome preset(FilterCall&), tojson(FilterCall&), fromjson(FilterCall&), to_int(FilterCall&),
+    to_float(FilterCall&), to_text(FilterCall&);
+Outcome to_bool(FilterCall&), absolute(FilterCall&), round(FilterCall&);
 }  // namespace filter
 
 }  // namespace baton::expression

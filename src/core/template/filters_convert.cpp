@@ -38,7 +38,7 @@ std::optional<std::int64_t> truncated(double value) {
 }
 
 // The default, or else an error: quietly going on with 0 is what nobody wants.
-Outcome unreadable(Call& call, std::string_view what) {
+Outcome unreadable(FilterCall& call, std::string_view what) {
   if (call.has(0)) return std::move(call.arguments[0]);
   const auto* text = call.subject->if_string();
   return problem("invalid_value",
@@ -49,7 +49,7 @@ Outcome unreadable(Call& call, std::string_view what) {
 
 }  // namespace
 
-Outcome preset(Call& call) {
+Outcome preset(FilterCall& call) {
   const bool missing = call.subject.undefined() || (call.has(1) && !call.arguments[1].undefined() &&
                                                     flag_argument(call, 1) && !truthy(*call.subject));
   if (!missing) return std::move(call.subject);
@@ -57,13 +57,13 @@ Outcome preset(Call& call) {
   return std::move(call.arguments[0]);
 }
 
-Outcome tojson(Call& call) {
+Outcome tojson(FilterCall& call) {
   std::string text;
   if (!append_json(text, *call.subject, call.budget)) return call.budget.exceeded();
   return json::value(json::string(text));
 }
 
-Outcome fromjson(Call& call) {
+Outcome fromjson(FilterCall& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   constexpr std::size_t parser_steps = 8;  // each text has a parser of its own
   if (!call.budget.steps(parser_steps) || !call.budget.scan(text.size()) || !call.budget.text(text.size()))
@@ -73,7 +73,7 @@ Outcome fromjson(Call& call) {
   return *std::move(value);
 }
 
-Outcome to_int(Call& call) {
+Outcome to_int(FilterCall& call) {
   const json::value& subject = *call.subject;
   if (subject.is_string() && !call.budget.scan(subject.get_string().size())) return call.budget.exceeded();
   std::optional<std::int64_t> number;
@@ -94,7 +94,7 @@ Outcome to_int(Call& call) {
   return json::value(*number);
 }
 
-Outcome to_float(Call& call) {
+Outcome to_float(FilterCall& call) {
   const json::value& subject = *call.subject;
   if (subject.is_string() && !call.budget.scan(subject.get_string().size())) return call.budget.exceeded();
   if (subject.is_number()) return json::value(subject.to_number<double>());
@@ -105,12 +105,12 @@ Outcome to_float(Call& call) {
   return json::value(*number);
 }
 
-Outcome to_text(Call& call) {
+Outcome to_text(FilterCall& call) {
   if (call.subject->is_string()) return std::move(call.subject);
   return tojson(call);
 }
 
-Outcome to_bool(Call& call) {
+Outcome to_bool(FilterCall& call) {
   const auto* text = call.subject->if_string();
   if (!text) return json::value(truthy(*call.subject));
   std::string word;
@@ -122,7 +122,7 @@ Outcome to_bool(Call& call) {
                  "texts are true, yes, on, 1, false, no, off and 0");
 }
 
-Outcome absolute(Call& call) {
+Outcome absolute(FilterCall& call) {
   const json::value& subject = *call.subject;
   if (!subject.is_number()) return wrong_subject("a number", subject);
   if (subject.is_uint64()) return std::move(call.subject);
@@ -132,7 +132,7 @@ Outcome absolute(Call& call) {
 }
 
 // Halves away from zero. As in Jinja, the result is a float unless the subject is an integer.
-Outcome round(Call& call) {
+Outcome round(FilterCall& call) {
   TRY_ASSIGN(const std::int64_t precision, integer_argument(call, 0, 0));
   TRY_ASSIGN(const std::string_view method, text_argument(call, 1, "common"));
   if (method != "common" && method != "ceil" && method != "floor")

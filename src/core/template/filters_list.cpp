@@ -16,7 +16,7 @@ namespace baton::expression::filter {
 namespace {
 
 // The subject as a list: borrowed or moved when it is one, made of characters or keys otherwise.
-Outcome elements(Call& call) {
+Outcome elements(FilterCall& call) {
   if (call.subject->is_array()) return std::move(call.subject);
   json::array list;
   const auto add = [&](std::string_view text) {
@@ -47,7 +47,7 @@ const json::value* attribute_of(const json::value& value, std::string_view path)
   return at;
 }
 
-std::expected<const json::value*, Problem> needed_attribute(const Call& call, const json::value& value,
+std::expected<const json::value*, Problem> needed_attribute(const FilterCall& call, const json::value& value,
                                                             std::string_view path) {
   if (path.empty()) return &value;
   if (!call.budget.scan(path.size())) return call.budget.exceeded();
@@ -63,7 +63,7 @@ struct Keyed {
   [[nodiscard]] const json::array& array() const { return list->get_array(); }
 };
 
-std::expected<Keyed, Problem> keyed(Call& call, std::size_t attribute) {
+std::expected<Keyed, Problem> keyed(FilterCall& call, std::size_t attribute) {
   TRY_ASSIGN(const std::string_view path, text_argument(call, attribute));
   TRY_ASSIGN(Value list, elements(call));
   std::vector<const json::value*> keys;
@@ -88,7 +88,7 @@ Outcome chosen(Value list, const std::vector<std::size_t>& numbers, Budget& budg
   return json::value(std::move(out));
 }
 
-Outcome extreme(Call& call, bool greatest) {
+Outcome extreme(FilterCall& call, bool greatest) {
   TRY_ASSIGN(Keyed all, keyed(call, 0));
   if (all.keys.empty()) return problem("invalid_value", "the list is empty");
   std::size_t best = 0;
@@ -100,7 +100,7 @@ Outcome extreme(Call& call, bool greatest) {
   return std::move(all.list).part(element);
 }
 
-Outcome end_of(Call& call, bool front) {
+Outcome end_of(FilterCall& call, bool front) {
   TRY_ASSIGN(Value list, elements(call));
   const json::array& array = list->get_array();
   if (array.empty())
@@ -217,7 +217,8 @@ constexpr std::array<std::pair<std::string_view, Op>, 18> comparison_names{{{"==
                                                                             {"is", Op::equal}}};
 
 // Whether `found`, null when there is nothing, passes the test at argument `test` with the value after it.
-std::expected<bool, Problem> passes_named(const Call& call, std::size_t test, const json::value* found) {
+std::expected<bool, Problem> passes_named(const FilterCall& call, std::size_t test,
+                                          const json::value* found) {
   const bool named = call.has(test);
   TRY_ASSIGN(const std::string_view name, text_argument(call, test));
   if (named && name == "defined") return found != nullptr;
@@ -236,7 +237,7 @@ std::expected<bool, Problem> passes_named(const Call& call, std::size_t test, co
   return answer->get_bool();
 }
 
-Outcome choose(Call& call, std::size_t test, std::string_view attribute, bool wanted) {
+Outcome choose(FilterCall& call, std::size_t test, std::string_view attribute, bool wanted) {
   TRY_ASSIGN(Value list, elements(call));
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < list->get_array().size(); ++i) {
@@ -247,14 +248,14 @@ Outcome choose(Call& call, std::size_t test, std::string_view attribute, bool wa
   return chosen(std::move(list), numbers, call.budget);
 }
 
-Outcome choose_by_attribute(Call& call, bool wanted) {
+Outcome choose_by_attribute(FilterCall& call, bool wanted) {
   TRY_ASSIGN(const std::string_view attribute, text_argument(call, 0));
   return choose(call, 1, attribute, wanted);
 }
 
 // The members of an object as a list, each as `make` says.
 template <class Make>
-Outcome members(Call& call, Make make) {
+Outcome members(FilterCall& call, Make make) {
   const auto* object = call.subject->if_object();
   if (!object) return wrong_subject("an object", *call.subject);
   json::array list;
@@ -269,7 +270,7 @@ Outcome members(Call& call, Make make) {
 
 }  // namespace
 
-Outcome length(Call& call) {
+Outcome length(FilterCall& call) {
   if (const auto* array = call.subject->if_array())
     return json::value(static_cast<std::int64_t>(array->size()));
   if (const auto* object = call.subject->if_object())
@@ -280,7 +281,7 @@ Outcome length(Call& call) {
   return json::value(static_cast<std::int64_t>(character_count(view(*text))));
 }
 
-Outcome join(Call& call) {
+Outcome join(FilterCall& call) {
   TRY_ASSIGN(const std::string_view separator, text_argument(call, 0));
   TRY_ASSIGN(const Keyed all, keyed(call, 1));
   std::string out;
@@ -292,13 +293,13 @@ Outcome join(Call& call) {
   return json::value(json::string(out));
 }
 
-Outcome first(Call& call) { return end_of(call, true); }
-Outcome last(Call& call) { return end_of(call, false); }
-Outcome min(Call& call) { return extreme(call, false); }
-Outcome max(Call& call) { return extreme(call, true); }
+Outcome first(FilterCall& call) { return end_of(call, true); }
+Outcome last(FilterCall& call) { return end_of(call, false); }
+Outcome min(FilterCall& call) { return extreme(call, false); }
+Outcome max(FilterCall& call) { return extreme(call, true); }
 
 // Stable, also in reverse. All keys must be numbers, or all strings, so that the order is a real one.
-Outcome sort(Call& call) {
+Outcome sort(FilterCall& call) {
   const bool descending = flag_argument(call, 0);
   TRY_ASSIGN(Keyed all, keyed(call, 1));
   std::vector<std::size_t> order(all.keys.size());
@@ -317,7 +318,7 @@ Outcome sort(Call& call) {
 }
 
 // The first of those that are equal stays. Lists and objects are compared by their JSON, numbers across types.
-Outcome unique(Call& call) {
+Outcome unique(FilterCall& call) {
   TRY_ASSIGN(Keyed all, keyed(call, 0));
   FirstOfEqual known(all.keys, call.budget);
   std::vector<std::size_t> numbers;
@@ -328,7 +329,7 @@ Outcome unique(Call& call) {
   return chosen(std::move(all.list), numbers, call.budget);
 }
 
-Outcome reverse(Call& call) {
+Outcome reverse(FilterCall& call) {
   const bool text = call.subject->is_string();
   TRY_ASSIGN(Value list, elements(call));
   if (!call.budget.steps(list->get_array().size())) return call.budget.exceeded();
@@ -340,7 +341,7 @@ Outcome reverse(Call& call) {
   return made_text(std::move(out), call.budget);
 }
 
-Outcome sum(Call& call) {
+Outcome sum(FilterCall& call) {
   TRY_ASSIGN(const Keyed all, keyed(call, 0));
   json::value total = 0;
   if (call.has(1)) total = call.argument(1);
@@ -352,7 +353,7 @@ Outcome sum(Call& call) {
 }
 
 // map('upper') applies a filter without arguments, map(attribute='name') takes a member of each.
-Outcome map(Call& call) {
+Outcome map(FilterCall& call) {
   if (call.has(0) == call.has(1))
     return problem("invalid_arguments", "'map' takes either a filter or an attribute",
                    "map('upper') or map(attribute='name')");
@@ -367,7 +368,7 @@ Outcome map(Call& call) {
     if (!call.budget.scan(attribute.size())) return call.budget.exceeded();
     Value made = Value::borrow(each);
     if (filter) {
-      Call inner{std::move(made), {}, call.budget};
+      FilterCall inner{std::move(made), {}, call.budget};
       TRY_ASSIGN(made, filter->apply(inner));
     } else if (call.has(2) && !attribute_of(each, attribute)) {
       made = Value::borrow(call.argument(2));
@@ -381,24 +382,24 @@ Outcome map(Call& call) {
   return json::value(std::move(out));
 }
 
-Outcome select(Call& call) { return choose(call, 0, {}, true); }
-Outcome reject(Call& call) { return choose(call, 0, {}, false); }
-Outcome selectattr(Call& call) { return choose_by_attribute(call, true); }
-Outcome rejectattr(Call& call) { return choose_by_attribute(call, false); }
+Outcome select(FilterCall& call) { return choose(call, 0, {}, true); }
+Outcome reject(FilterCall& call) { return choose(call, 0, {}, false); }
+Outcome selectattr(FilterCall& call) { return choose_by_attribute(call, true); }
+Outcome rejectattr(FilterCall& call) { return choose_by_attribute(call, false); }
 
-Outcome list(Call& call) { return elements(call); }
+Outcome list(FilterCall& call) { return elements(call); }
 
-Outcome keys(Call& call) {
+Outcome keys(FilterCall& call) {
   return members(call, [](const auto& member) -> std::expected<json::value, Problem> {
     return json::value(json::string(member.key()));
   });
 }
 
-Outcome values(Call& call) {
+Outcome values(FilterCall& call) {
   return members(call, [&](const auto& member) { return copy(member.value(), call.budget); });
 }
 
-Outcome items(Call& call) {
+Outcome items(FilterCall& call) {
   return members(call, [&](const auto& member) -> std::expected<json::value, Problem> {
     TRY_ASSIGN(json::value value, copy(member.value(), call.budget));
     return json::array{json::string(member.key()), std::move(value)};

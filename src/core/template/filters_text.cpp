@@ -14,7 +14,7 @@ namespace {
 
 // The subject's characters, each changed with a look at the one before.
 template <class Change>
-Outcome changed(const Call& call, Change change) {
+Outcome changed(const FilterCall& call, Change change) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   std::string out(text);
   char before = ' ';
@@ -58,30 +58,30 @@ constexpr std::array<std::uint8_t, 256> base64_digits = [] {
 
 }  // namespace
 
-Outcome lower(Call& call) {
+Outcome lower(FilterCall& call) {
   return changed(call, [](char c, char) { return to_lower(c); });
 }
 
-Outcome upper(Call& call) {
+Outcome upper(FilterCall& call) {
   return changed(call, [](char c, char) { return to_upper(c); });
 }
 
-Outcome title(Call& call) {
+Outcome title(FilterCall& call) {
   return changed(call, [](char c, char before) { return joins_word(before) ? to_lower(c) : to_upper(c); });
 }
 
-Outcome capitalize(Call& call) {
+Outcome capitalize(FilterCall& call) {
   bool first = true;
   return changed(call, [&](char c, char) { return std::exchange(first, false) ? to_upper(c) : to_lower(c); });
 }
 
-Outcome trim(Call& call) {
+Outcome trim(FilterCall& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   if (!call.budget.scan(text.size())) return call.budget.exceeded();
   return made_text(std::string(trimmed(text)), call.budget);
 }
 
-Outcome replace(Call& call) {
+Outcome replace(FilterCall& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   TRY_ASSIGN(const std::string_view old, text_argument(call, 0));
   TRY_ASSIGN(const std::string_view fresh, text_argument(call, 1));
@@ -101,7 +101,7 @@ Outcome replace(Call& call) {
 }
 
 // Without a separator, at blanks, of which there may be several.
-Outcome split(Call& call) {
+Outcome split(FilterCall& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   TRY_ASSIGN(const std::string_view separator, text_argument(call, 0));
   if (call.has(0) && separator.empty()) return problem("invalid_value", "'split' needs a separator");
@@ -123,7 +123,7 @@ Outcome split(Call& call) {
   return json::value(std::move(pieces));
 }
 
-Outcome b64encode(Call& call) {
+Outcome b64encode(FilterCall& call) {
   TRY_ASSIGN(const std::string_view text, text_of(*call.subject));
   std::string out;
   out.reserve((text.size() + 2) / 3 * 4);
@@ -137,7 +137,7 @@ Outcome b64encode(Call& call) {
   return made_text(std::move(out), call.budget);
 }
 
-Outcome b64decode(Call& call) {
+Outcome b64decode(FilterCall& call) {
   TRY_ASSIGN(std::string_view text, text_of(*call.subject));
   const auto invalid = [] { return problem("invalid_value", "the text is not Base64"); };
   if (text.size() % 4 != 0) return invalid();
@@ -159,7 +159,7 @@ Outcome b64decode(Call& call) {
 }
 
 // A text as a part of a path, an object as a query.
-Outcome urlencode(Call& call) {
+Outcome urlencode(FilterCall& call) {
   std::string out;
   if (const auto* object = call.subject->if_object()) {
     for (const auto& member : *object) {

@@ -25,11 +25,11 @@ class Lexer {
         return fail(begin_, "an expression has at most " + std::to_string(expression_bytes_max) + " bytes",
                     "expression_too_long");
       if (const std::optional<std::size_t> end = end_here()) {
-        tokens_.push_back({Token::Kind::end, {}, offset, offset});
+        tokens_.push_back({TokenKind::end, {}, offset, offset});
         return Tokens{std::move(tokens_), *end};
       }
       if (at_ >= text_.size()) return fail(begin_, "the expression is not closed by '}}'");
-      tokens_.push_back({Token::Kind::sign, {}, offset, offset});
+      tokens_.push_back({TokenKind::sign, {}, offset, offset});
       TRY(read_token(tokens_.back()));
       tokens_.back().end = at_;
     }
@@ -53,7 +53,7 @@ class Lexer {
     if (is_digit(c)) return read_number(token);
     if (c == '"' || c == '\'') return read_string(token);
     if (is_word_start(c)) {
-      token.kind = Token::Kind::name;
+      token.kind = TokenKind::name;
       while (at_ < text_.size() && is_word_part(text_[at_])) token.text += text_[at_++];
       return {};
     }
@@ -94,15 +94,15 @@ class Lexer {
       while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
       return at_ > first;
     };
-    token.kind = Token::Kind::integer;
+    token.kind = TokenKind::integer;
     bool well_formed = digits() && (text_[from] != '0' || at_ == from + 1);
     if (at_ + 1 < text_.size() && text_[at_] == '.' && is_digit(text_[at_ + 1])) {
-      token.kind = Token::Kind::real;
+      token.kind = TokenKind::real;
       ++at_;
       digits();
     }
     if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
-      token.kind = Token::Kind::real;
+      token.kind = TokenKind::real;
       ++at_;
       if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
       well_formed &= digits();
@@ -117,7 +117,7 @@ class Lexer {
   }
 
   std::expected<void, Problem> read_string(Token& token) {
-    token.kind = Token::Kind::string;
+    token.kind = TokenKind::string;
     const std::size_t from = at_;
     const char quote = text_[at_++];
     while (at_ < text_.size() && text_[at_] != quote) {

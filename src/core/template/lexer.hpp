@@ -11,15 +11,16 @@
 
 namespace baton::expression {
 
+enum class TokenKind { name, integer, real, string, sign, end };
+
 struct Token {
-  enum class Kind { name, integer, real, string, sign, end };
-  Kind kind{};
+  TokenKind kind{};
   std::string text;        // strings: without quotes and escapes
   std::size_t offset = 0;  // into the template text
   std::size_t end = 0;
 
-  [[nodiscard]] bool is_sign(std::string_view sign) const { return kind == Kind::sign && text == sign; }
-  [[nodiscard]] bool is_word(std::string_view word) const { return kind == Kind::name && text == word; }
+  [[nodiscard]] bool is_sign(std::string_view sign) const { return kind == TokenKind::sign && text == sign; }
+  [[nodiscard]] bool is_word(std::string_view word) const { return kind == TokenKind::name && text == word; }
 };
 
 struct Tokens {

@@ -42,9 +42,9 @@ class Parser : Emitter {
   using Emitter::Emitter;
 
   Check parse() {
-    if (next().kind == Token::Kind::end) return fail(next(), "the expression is empty");
+    if (next().kind == TokenKind::end) return fail(next(), "the expression is empty");
     TRY(conditional());
-    if (next().kind == Token::Kind::end) return {};
+    if (next().kind == TokenKind::end) return {};
     return fail(next(), "unexpected " + shown(next()), hint_for_stray());
   }
 
@@ -134,7 +134,7 @@ class Parser : Emitter {
   std::optional<Op> take_comparison() {
     if (take_word("in")) return Op::in;
     if (take_word("not")) return Op::not_in;
-    if (next().kind != Token::Kind::sign) return std::nullopt;
+    if (next().kind != TokenKind::sign) return std::nullopt;
     const auto found = std::ranges::find(comparisons, std::string_view(next().text), &Operator::sign);
     if (found == comparisons.end()) return std::nullopt;
     ++at_;
@@ -144,7 +144,7 @@ class Parser : Emitter {
   Check sum(std::size_t level) {
     if (level == arithmetic.size()) return unary(true);
     TRY(sum(level + 1));
-    while (next().kind == Token::Kind::sign) {
+    while (next().kind == TokenKind::sign) {
       const auto found = std::ranges::find(arithmetic[level], std::string_view(next().text), &Operator::sign);
       if (found == arithmetic[level].end()) break;
       const Token& sign = take();
@@ -174,16 +174,16 @@ class Parser : Emitter {
   Check primary() {
     const Token& token = next();
     switch (token.kind) {
-      case Token::Kind::string: ++at_; return literal(json::value(json::string(token.text)), token);
-      case Token::Kind::integer:
-      case Token::Kind::real: return number();
-      case Token::Kind::name: return name();
-      case Token::Kind::sign:
+      case TokenKind::string: ++at_; return literal(json::value(json::string(token.text)), token);
+      case TokenKind::integer:
+      case TokenKind::real: return number();
+      case TokenKind::name: return name();
+      case TokenKind::sign:
         if (token.text == "(") return parenthesized();
         if (token.text == "[") return list();
         if (token.text == "{") return object();
         break;
-      case Token::Kind::end: break;
+      case TokenKind::end: break;
     }
     return fail(token, "expected a value, found " + shown(token));
   }
@@ -196,7 +196,7 @@ class Parser : Emitter {
   Check number() {
     const Token& token = take();
     const char* const end = token.text.data() + token.text.size();
-    if (token.kind == Token::Kind::real) {
+    if (token.kind == TokenKind::real) {
       double value = 0;
       if (std::from_chars(token.text.data(), end, value).ec != std::errc{})
         return fail(token, in_quotes(token.text) + " is out of range");
@@ -271,9 +271,8 @@ class Parser : Emitter {
 
   // `.name` or `['name']`, when that comes next.
   [[nodiscard]] const Token* fixed_key() const {
-    if (next().is_sign(".") && after(1).kind == Token::Kind::name) return &after(1);
-    const bool bracketed =
-        next().is_sign("[") && after(1).kind == Token::Kind::string && after(2).is_sign("]");
+    if (next().is_sign(".") && after(1).kind == TokenKind::name) return &after(1);
+    const bool bracketed = next().is_sign("[") && after(1).kind == TokenKind::string && after(2).is_sign("]");
     return bracketed ? &after(1) : nullptr;
   }
   const Token* take_fixed_key() {
@@ -289,7 +288,7 @@ class Parser : Emitter {
     program_.references.inputs = true;
     const Token* key = fixed_key();
     if (!key) return {};
-    path_ = {Path::Kind::input, program_.references.input_names.size()};
+    path_ = {Path::Root::input, program_.references.input_names.size()};
     program_.references.input_names.push_back({key->text, root.offset, false});
     return {};
   }
@@ -319,7 +318,7 @@ class Parser : Emitter {
     const std::size_t constant = add_constant(json::string(key->text));
     add_constant(json::string(field->text));
     emit_step(Op::node, root, root, root.end, constant);
-    path_ = {Path::Kind::node, program_.references.nodes.size()};
+    path_ = {Path::Root::node, program_.references.nodes.size()};
     program_.references.nodes.push_back({key->text, field->text, root.offset, false});
     return {};
   }
@@ -361,9 +360,9 @@ class Parser : Emitter {
   Check member(const Token& begin) {
     const std::size_t base_end = last_end();
     ++at_;
-    if (next().kind == Token::Kind::integer || next().kind == Token::Kind::real)
+    if (next().kind == TokenKind::integer || next().kind == TokenKind::real)
       return fail(next(), "expected a name after '.', found " + shown(next()), "an element is written [0]");
-    if (next().kind != Token::Kind::name)
+    if (next().kind != TokenKind::name)
       return fail(next(), "expected a name after '.', found " + shown(next()));
     const Token& key = take();
     if (next().is_sign("(") && find_filter(key.text))
@@ -419,7 +418,7 @@ class Parser : Emitter {
 
   Check filter() {
     const Token& name = next();
-    if (name.kind != Token::Kind::name)
+    if (name.kind != TokenKind::name)
       return fail(name, "expected the name of a filter after '|', found " + shown(name),
                   name.is_sign("|") ? "write 'or'" : "");
     const Filter* const found = find_filter(name.text);
@@ -452,7 +451,7 @@ class Parser : Emitter {
       if (place > 0) TRY(expect(","));
       const Token& token = next();
       std::size_t parameter = place;
-      if (token.kind == Token::Kind::name && after(1).is_sign("=")) {
+      if (token.kind == TokenKind::name && after(1).is_sign("=")) {
         parameter = static_cast<std::size_t>(std::ranges::find(filter.parameters, token.text) -
                                              filter.parameters.begin());
         named = true;
@@ -496,7 +495,7 @@ class Parser : Emitter {
   Check test() {
     const bool negated = take_word("not");
     const Token& name = next();
-    const TestName* found = name.kind == Token::Kind::name ? find_test(name.text) : nullptr;
+    const TestName* found = name.kind == TokenKind::name ? find_test(name.text) : nullptr;
     if (!found) {
       Words names;
       for (const TestName& each : tests()) names.push_back(each.name);

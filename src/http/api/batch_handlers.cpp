@@ -53,29 +53,29 @@ Result<BatchView> read_batch_view(Reads& reads, std::int64_t id) {
   return view;
 }
 
-Task<Response> change_batch(Call& call, ChangeBatch::What what) {
-  auto document = parse_object(call.request, true);
+Task<Response> change_batch(Context& context, ChangeBatch::What what) {
+  auto document = parse_object(context.request, true);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  auto change = read_change(fields);
-  ChangeBatch command{.batch_id = captured_id(call.request), .what = what};
+  auto change = read_attribution(fields);
+  ChangeBatch command{.batch_id = captured_id(context.request), .what = what};
   command.by = std::move(change.by);
   command.reason = std::move(change.reason);
   if (what == ChangeBatch::What::advance) {
     command.phase = fields.text("phase", 400).value_or("");
-    if (const auto* phase = call.request.argument("phase")) {
+    if (const auto* phase = context.request.argument("phase")) {
       if (!command.phase.empty() && command.phase != *phase)
         errors.push_back({"phase", "is another one than that of the query"});
       command.phase = *phase;
     }
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  if (command.batch_id == 0) co_return no_such_batch(call.request);
-  auto reply = co_await tell<BatchReply>(call, std::move(command));
+  if (command.batch_id == 0) co_return no_such_batch(context.request);
+  auto reply = co_await tell<BatchReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
-  append_batch(response.body, reply->batch, Ending::open);
+  append_batch(response.body, reply->batch, ObjectEnd::open);
   append_member(response.body, "changed", reply->changed);
   append_member(response.body, "note", reply->note);
   response.body += '}';
@@ -84,30 +84,30 @@ Task<Response> change_batch(Call& call, ChangeBatch::What what) {
 
 }  // namespace
 
-Task<Response> advance_batch(Call& call) { return change_batch(call, ChangeBatch::What::advance); }
-Task<Response> pause_batch(Call& call) { return change_batch(call, ChangeBatch::What::pause); }
-Task<Response> resume_batch(Call& call) { return change_batch(call, ChangeBatch::What::resume); }
-Task<Response> cancel_batch(Call& call) { return change_batch(call, ChangeBatch::What::cancel); }
-Task<Response> approve_removals(Call& call) {
-  return change_batch(call, ChangeBatch::What::approve_removals);
+Task<Response> advance_batch(Context& context) { return change_batch(context, ChangeBatch::What::advance); }
+Task<Response> pause_batch(Context& context) { return change_batch(context, ChangeBatch::What::pause); }
+Task<Response> resume_batch(Context& context) { return change_batch(context, ChangeBatch::What::resume); }
+Task<Response> cancel_batch(Context& context) { return change_batch(context, ChangeBatch::What::cancel); }
+Task<Response> approve_removals(Context& context) {
+  return change_batch(context, ChangeBatch::What::approve_removals);
 }
 
-Task<Response> list_batches(Call& call) {
+Task<Response> list_batches(Context& context) {
   std::vector<FieldError> errors;
   BatchFilter filter;
-  if (const auto* name = call.request.argument("runbook")) filter.runbook_name = *name;
+  if (const auto* name = context.request.argument("runbook")) filter.runbook_name = *name;
   if (filter.runbook_name && !is_printable(*filter.runbook_name, 400))
     errors.push_back({"runbook", "is not the name of a runbook"});
-  if (const auto* status = call.request.argument("status")) {
+  if (const auto* status = context.request.argument("status")) {
     filter.status = runbook::batch_status(*status);
     if (!filter.status)
       errors.push_back(
           {"status", "must be detected, init_dispatched, active, completed, failed or cancelled"});
   }
-  const auto page = query_page(call.request, 50, 200, errors);
+  const auto page = query_page(context.request, 50, 200, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto query = [filter, page](Reads& reads) { return reads.batches(filter, page.from, page.limit + 1); };
-  auto rows = co_await call.read(std::move(query));
+  auto rows = co_await context.read(std::move(query));
   if (!rows) co_return problem(rows.error());
   const auto cursor = cut_page(*rows, page.limit, [](const auto& row) { return row.batch.id; });
   auto response = json_response(200, "{");
@@ -118,16 +118,16 @@ Task<Response> list_batches(Call& call) {
   co_return response;
 }
 
-Task<Response> show_batch(Call& call) {
-  auto query = [id = captured_id(call.request)](Reads& reads) { return read_batch_view(reads, id); };
-  auto view = co_await call.read(std::move(query));
-  if (!view) co_return batch_problem(call.request, view.error());
+Task<Response> show_batch(Context& context) {
+  auto query = [id = captured_id(context.request)](Reads& reads) { return read_batch_view(reads, id); };
+  auto view = co_await context.read(std::move(query));
+  if (!view) co_return batch_problem(context.request, view.error());
   auto response = json_response(200, {});
   auto& out = response.body;
-  append_batch(out, view->summary, Ending::open);
+  append_batch(out, view->summary, ObjectEnd::open);
   append_counts(out, "members", view->counts, {"member"});
   append_list(out, "phases", view->phases, [&](std::string& to, const auto& phase) {
-    append_phase(to, phase, Ending::open);
+    append_phase(to, phase, ObjectEnd::open);
     append_phase_counts(to, phase, view->counts);
     to += '}';
   });
@@ -143,20 +143,20 @@ Task<Response> show_batch(Call& call) {
   co_return response;
 }
 
-Task<Response> list_phases(Call& call) {
+Task<Response> list_phases(Context& context) {
   using View = std::pair<std::vector<runbook::PhaseExecution>, std::vector<runbook::Count>>;
-  auto query = [id = captured_id(call.request)](Reads& reads) -> Result<View> {
+  auto query = [id = captured_id(context.request)](Reads& reads) -> Result<View> {
     View view;
     TRY(known_batch(reads, id));
     TRY_ASSIGN(view.first, reads.phases(id));
     TRY_ASSIGN(view.second, reads.counts(id));
     return view;
   };
-  auto view = co_await call.read(std::move(query));
-  if (!view) co_return batch_problem(call.request, view.error());
+  auto view = co_await context.read(std::move(query));
+  if (!view) co_return batch_problem(context.request, view.error());
   auto response = json_response(200, "{");
   append_list(response.body, "phases", view->first, [&](std::string& out, const auto& phase) {
-    append_phase(out, phase, Ending::open);
+    append_phase(out, phase, ObjectEnd::open);
     append_phase_counts(out, phase, view->second);
     out += '}';
   });
@@ -164,19 +164,20 @@ Task<Response> list_phases(Call& call) {
   co_return response;
 }
 
-Task<Response> list_batch_events(Call& call) {
+Task<Response> list_batch_events(Context& context) {
   std::vector<FieldError> errors;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  const auto after = query_integer(call.request, "after", 0, {0, largest}, errors);
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
+  const auto after = query_integer(context.request, "after", 0, {0, largest}, errors);
+  const auto limit =
+      static_cast<std::size_t>(query_integer(context.request, "limit", 200, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   using Events = std::vector<runbook::BatchEvent>;
-  auto query = [id = captured_id(call.request), after, limit](Reads& reads) -> Result<Events> {
+  auto query = [id = captured_id(context.request), after, limit](Reads& reads) -> Result<Events> {
     TRY(known_batch(reads, id));
     return reads.batch_events(id, after, limit);
   };
-  auto events = co_await call.read(std::move(query));
-  if (!events) co_return batch_problem(call.request, events.error());
+  auto events = co_await context.read(std::move(query));
+  if (!events) co_return batch_problem(context.request, events.error());
   auto response = json_response(200, "{");
   append_list(response.body, "events", *events, append_batch_event);
   append_member(response.body, "next_after", events->empty() ? after : events->back().event_id);

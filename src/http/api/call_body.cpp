@@ -176,18 +176,20 @@ std::string hash_of(const NewCall& wanted, std::string_view when) {
 }
 
 // name: of the call among others; empty: it is the only one.
-NewCall read_call(Call& call, JsonView object, const std::string& name, std::vector<FieldError>& errors) {
+NewCall read_call(Context& context, JsonView object, const std::string& name,
+                  std::vector<FieldError>& errors) {
   Fields fields(object, name, errors);
   refuse_others(
       object,
       {"tenantId", "name", "dueAt", "delaySeconds", "requestSpec", "tags", "idempotencyKey", "correlationId"},
       fields);
   // Whoever has the command as a document may send it as it is. The path decides.
-  if (const auto tenant = fields.text("tenantId", 100); tenant && *tenant != call.request.captures[0])
-    fields.wrong("tenantId", "is '" + *tenant + "', but the path is for '" + call.request.captures[0] + "'");
+  if (const auto tenant = fields.text("tenantId", 100); tenant && *tenant != context.request.captures[0])
+    fields.wrong("tenantId",
+                 "is '" + *tenant + "', but the path is for '" + context.request.captures[0] + "'");
   NewCall wanted;
   wanted.name = fields.required_text("name", 200);
-  const When when = read_when(call, object, fields);
+  const When when = read_when(context, object, fields);
   wanted.due_at = when.due_at;
   wanted.tags = fields.texts("tags", 20, 100);
   std::ranges::sort(wanted.tags);
@@ -200,9 +202,9 @@ NewCall read_call(Call& call, JsonView object, const std::string& name, std::vec
     fields.wrong("requestSpec", "is required, an object with method and url");
   else
     read_spec(spec, name.empty() ? "requestSpec" : name + ".requestSpec", errors, wanted);
-  wanted.key = {Tenant{call.request.captures[0]}, call::CallId{call.new_id()}};
-  wanted.causation_id = call.request.request_id;
-  if (wanted.idempotency_key || call.request.idempotency_key)
+  wanted.key = {Tenant{context.request.captures[0]}, call::CallId{context.new_id()}};
+  wanted.causation_id = context.request.request_id;
+  if (wanted.idempotency_key || context.request.idempotency_key)
     wanted.request_hash = hash_of(wanted, when.told);
   return wanted;
 }
@@ -286,7 +288,7 @@ std::optional<Time> read_due(JsonView object, Fields& fields) {
   return up;
 }
 
-When read_when(const Call& call, JsonView object, Fields& fields) {
+When read_when(const Context& context, JsonView object, Fields& fields) {
   for (const char* key : {"dueAt", "delaySeconds"})
     if (const auto value = object.find(key); value && value.is_null())
       fields.wrong(key, "is null; leave it out for a call that is made at once");
@@ -295,29 +297,30 @@ When read_when(const Call& call, JsonView object, Fields& fields) {
   constexpr double ten_years = 10 * 366.0 * 24 * 3600;
   if (const auto delay = fields.number("delaySeconds", 0, ten_years)) {
     if (when.due_at) fields.wrong("delaySeconds", "cannot be given together with dueAt");
-    when.due_at = call.services.clock.now() + Duration{static_cast<std::int64_t>(std::ceil(*delay * 1000))};
+    when.due_at =
+        context.services.clock.now() + Duration{static_cast<std::int64_t>(std::ceil(*delay * 1000))};
     when.told = "in " + std::to_string(*delay);
   }
   return when;
 }
 
-std::expected<SubmitCalls, Response> read_submission(Call& call) {
-  auto document = parse_object(call.request);
+std::expected<SubmitCalls, Response> read_submission(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) return std::unexpected(std::move(document.error()));
   std::vector<FieldError> errors;
   SubmitCalls command;
-  command.calls.push_back(read_call(call, document->root(), "", errors));
+  command.calls.push_back(read_call(context, document->root(), "", errors));
   NewCall& wanted = command.calls.front();
-  wanted.idempotency_key = use_header(call.request, std::move(wanted.idempotency_key), errors);
+  wanted.idempotency_key = use_header(context.request, std::move(wanted.idempotency_key), errors);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   return command;
 }
 
-std::expected<SubmitCalls, Response> read_batch(Call& call) {
-  auto items = read_items(call.request);
+std::expected<SubmitCalls, Response> read_batch(Context& context) {
+  auto items = read_items(context.request);
   if (!items) return std::unexpected(std::move(items.error()));
   std::vector<FieldError> errors;
-  if (call.request.idempotency_key)
+  if (context.request.idempotency_key)
     errors.push_back(
         {"Idempotency-Key", "is for one call; in a batch each has an idempotencyKey of its own"});
   if (items->empty() || items->size() > calls_max)
@@ -333,7 +336,7 @@ std::expected<SubmitCalls, Response> read_batch(Call& call) {
     else if (document->root().kind() != JsonKind::object)
       errors.push_back({item.name, "must be an object"});
     else
-      command.calls.push_back(read_call(call, document->root(), item.name, errors));
+      command.calls.push_back(read_call(context, document->root(), item.name, errors));
   }
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   return command;

@@ -4,13 +4,13 @@
 #include <expected>
 
 #include "http/json/fields.hpp"
-#include "http/wire/exchange.hpp"
+#include "http/wire/context.hpp"
 
 namespace baton::http {
 
-[[nodiscard]] std::expected<SubmitCalls, Response> read_submission(Call& call);
+[[nodiscard]] std::expected<SubmitCalls, Response> read_submission(Context& context);
 // Many at once.
-[[nodiscard]] std::expected<SubmitCalls, Response> read_batch(Call& call);
+[[nodiscard]] std::expected<SubmitCalls, Response> read_batch(Context& context);
 
 // A field that is misspelt would be left out, and the call made at once or without its key. That cannot be
 // undone.
@@ -25,6 +25,6 @@ struct When {
   std::optional<Time> due_at;
   std::string told;  // for comparisons: a delay is the same an hour later
 };
-[[nodiscard]] When read_when(const Call& call, JsonView object, Fields& fields);
+[[nodiscard]] When read_when(const Context& context, JsonView object, Fields& fields);
 
 }  // namespace baton::http

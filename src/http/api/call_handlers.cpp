@@ -40,7 +40,7 @@ std::optional<Response> wrong_call(Request& request) {
 
 // --- showing
 
-void append_call(std::string& out, const call::Call& call, Ending ending = Ending::closed) {
+void append_call(std::string& out, const call::Call& call, ObjectEnd ending = ObjectEnd::closed) {
   out += '{';
   append_member(out, "tenantId", call.tenant_id.value);
   append_member(out, "serviceCallId", call.service_call_id.value);
@@ -56,7 +56,7 @@ void append_call(std::string& out, const call::Call& call, Ending ending = Endin
   append_member(out, "tags", OptionalJson{Json{call.tags}});
   append_member(out, "correlationId", call.correlation_id);
   append_member(out, "repeatOf", call.repeat_of);
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
 void append_call_event(std::string& out, const call::EventRow& event) {
@@ -81,7 +81,7 @@ Response answer_one(const std::expected<CallsReply, Refused>& reply, int status)
   const auto& first = reply->calls.front();
   if (!first) return problem(first.error());
   auto response = json_response(status, {});
-  append_call(response.body, first->call, Ending::open);
+  append_call(response.body, first->call, ObjectEnd::open);
   append_member(response.body, status == 202 ? "created" : "changed", first->changed);
   response.body += '}';
   response.headers.emplace_back("Location", location(first->call));
@@ -106,26 +106,26 @@ std::optional<call::Due> read_call_cursor(const std::string& text) {
 
 }  // namespace
 
-Task<Response> submit_call(Call& call) {
-  if (auto wrong = wrong_tenant(call.request)) co_return *std::move(wrong);
-  auto command = read_submission(call);
+Task<Response> submit_call(Context& context) {
+  if (auto wrong = wrong_tenant(context.request)) co_return *std::move(wrong);
+  auto command = read_submission(context);
   if (!command) co_return std::move(command.error());
-  call.request.body = {};
-  const auto reply = co_await tell<CallsReply>(call, *std::move(command));
+  context.request.body = {};
+  const auto reply = co_await tell<CallsReply>(context, *std::move(command));
   co_return answer_one(reply, 202);
 }
 
-Task<Response> submit_calls(Call& call) {
-  if (auto wrong = wrong_tenant(call.request)) co_return *std::move(wrong);
-  auto command = read_batch(call);
+Task<Response> submit_calls(Context& context) {
+  if (auto wrong = wrong_tenant(context.request)) co_return *std::move(wrong);
+  auto command = read_batch(context);
   if (!command) co_return std::move(command.error());
-  call.request.body = {};
-  auto reply = co_await tell<CallsReply>(call, *std::move(command));
+  context.request.body = {};
+  auto reply = co_await tell<CallsReply>(context, *std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(202, "{");
   append_list(response.body, "calls", reply->calls, [](std::string& to, const auto& each) {
     if (each) {
-      append_call(to, each->call, Ending::open);
+      append_call(to, each->call, ObjectEnd::open);
       append_member(to, "created", each->changed);
     } else {
       to += '{';
@@ -138,9 +138,9 @@ Task<Response> submit_calls(Call& call) {
   co_return response;
 }
 
-Task<Response> list_calls(Call& call) {
-  if (auto wrong = wrong_tenant(call.request)) co_return *std::move(wrong);
-  const auto& request = call.request;
+Task<Response> list_calls(Context& context) {
+  if (auto wrong = wrong_tenant(context.request)) co_return *std::move(wrong);
+  const auto& request = context.request;
   std::vector<FieldError> errors;
   CallFilter filter;
   filter.tenant = Tenant{request.captures[0]};
@@ -166,7 +166,7 @@ Task<Response> list_calls(Call& call) {
   }
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto query = [filter, last, limit](Reads& reads) { return reads.calls(filter, last, limit + 1); };
-  auto page = co_await call.read(std::move(query));
+  auto page = co_await context.read(std::move(query));
   if (!page) co_return problem(page.error());
   std::optional<std::string> cursor;
   if (page->size() > limit) {
@@ -185,28 +185,28 @@ namespace {
 
 using CallView = std::pair<call::Call, std::vector<call::EventRow>>;
 
-Task<Result<std::optional<CallView>>> read_call(Call& call) {
-  auto query = [key = key_of(call.request)](Reads& reads) -> Result<std::optional<CallView>> {
+Task<Result<std::optional<CallView>>> read_call(Context& context) {
+  auto query = [key = key_of(context.request)](Reads& reads) -> Result<std::optional<CallView>> {
     TRY_ASSIGN(auto found, reads.service_call(key));
     if (!found) return std::nullopt;
     TRY_ASSIGN(auto events, reads.call_events(key));
     return CallView{*std::move(found), std::move(events)};
   };
-  auto view = co_await call.read(std::move(query));
+  auto view = co_await context.read(std::move(query));
   co_return view;
 }
 
 }  // namespace
 
-Task<Response> show_call(Call& call) {
-  if (auto wrong = wrong_call(call.request)) co_return *std::move(wrong);
+Task<Response> show_call(Context& context) {
+  if (auto wrong = wrong_call(context.request)) co_return *std::move(wrong);
   std::vector<FieldError> errors;
-  const auto wait_ms = query_integer(call.request, "wait_ms", 0, {0, 60'000}, errors);
+  const auto wait_ms = query_integer(context.request, "wait_ms", 0, {0, 60'000}, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  LongWait wait(call, wait_ms,
-                subject_topic(Subject::Type::call, call.request.captures[0], call.request.captures[1]));
+  LongWait wait(context, wait_ms,
+                subject_topic(Subject::Type::call, context.request.captures[0], context.request.captures[1]));
   while (true) {
-    auto view = co_await read_call(call);
+    auto view = co_await read_call(context);
     if (!view) co_return problem(view.error());
     if (!*view) co_return no_such_call();
     if (!is_terminal((*view)->first.status)) {
@@ -214,7 +214,7 @@ Task<Response> show_call(Call& call) {
       if (look_again) continue;
     }
     auto response = json_response(200, {});
-    append_call(response.body, (*view)->first, Ending::open);
+    append_call(response.body, (*view)->first, ObjectEnd::open);
     append_list(response.body, "timeline", (*view)->second,
                 append_call_event);
     response.body += '}';
@@ -222,62 +222,63 @@ Task<Response> show_call(Call& call) {
   }
 }
 
-Task<Response> cancel_call(Call& call) {
-  if (auto wrong = wrong_call(call.request)) co_return *std::move(wrong);
-  auto document = parse_object(call.request, true);
+Task<Response> cancel_call(Context& context) {
+  if (auto wrong = wrong_call(context.request)) co_return *std::move(wrong);
+  auto document = parse_object(context.request, true);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
   refuse_others(document->root(), {"by", "reason"}, fields);
-  Change change = read_change(fields);
+  Attribution change = read_attribution(fields);
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  ChangeCall command{.key = key_of(call.request),
+  ChangeCall command{.key = key_of(context.request),
                      .what = ChangeCall::What::cancel,
                      .by = std::move(change.by),
                      .reason = std::move(change.reason),
-                     .causation_id = call.request.request_id};
-  const auto reply = co_await tell<CallsReply>(call, std::move(command));
+                     .causation_id = context.request.request_id};
+  const auto reply = co_await tell<CallsReply>(context, std::move(command));
   co_return answer_one(reply, 200);
 }
 
-Task<Response> reschedule_call(Call& call) {
-  if (auto wrong = wrong_call(call.request)) co_return *std::move(wrong);
-  auto document = parse_object(call.request);
+Task<Response> reschedule_call(Context& context) {
+  if (auto wrong = wrong_call(context.request)) co_return *std::move(wrong);
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
   refuse_others(document->root(), {"dueAt", "delaySeconds", "by", "reason"}, fields);
-  Change change = read_change(fields);
-  const auto due_at = read_when(call, document->root(), fields).due_at;
+  Attribution change = read_attribution(fields);
+  const auto due_at = read_when(context, document->root(), fields).due_at;
   if (!due_at && errors.empty()) errors.push_back({"dueAt", "is required, or delaySeconds"});
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  ChangeCall command{.key = key_of(call.request),
+  ChangeCall command{.key = key_of(context.request),
                      .what = ChangeCall::What::reschedule,
                      .due_at = *due_at,
                      .by = std::move(change.by),
                      .reason = std::move(change.reason),
-                     .causation_id = call.request.request_id};
-  const auto reply = co_await tell<CallsReply>(call, std::move(command));
+                     .causation_id = context.request.request_id};
+  const auto reply = co_await tell<CallsReply>(context, std::move(command));
   co_return answer_one(reply, 200);
 }
 
-Task<Response> repeat_call(Call& call) {
-  if (auto wrong = wrong_call(call.request)) co_return *std::move(wrong);
-  auto document = parse_object(call.request, true);
+Task<Response> repeat_call(Context& context) {
+  if (auto wrong = wrong_call(context.request)) co_return *std::move(wrong);
+  auto document = parse_object(context.request, true);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
   refuse_others(document->root(), {"dueAt", "delaySeconds", "idempotencyKey"}, fields);
-  const When when = read_when(call, document->root(), fields);
-  RepeatCall command{.origin = key_of(call.request),
-                     .new_id = call::CallId{call.new_id()},
-                     .due_at = when.due_at,
-                     .idempotency_key = use_header(call.request, fields.text("idempotencyKey", 200), errors),
-                     .request_hash = {},
-                     .causation_id = call.request.request_id};
+  const When when = read_when(context, document->root(), fields);
+  RepeatCall command{
+      .origin = key_of(context.request),
+      .new_id = call::CallId{context.new_id()},
+      .due_at = when.due_at,
+      .idempotency_key = use_header(context.request, fields.text("idempotencyKey", 200), errors),
+      .request_hash = {},
+      .causation_id = context.request.request_id};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   command.request_hash = sha256_hex("repeat " + command.origin.id.value + " " + when.told);
-  const auto reply = co_await tell<CallsReply>(call, std::move(command));
+  const auto reply = co_await tell<CallsReply>(context, std::move(command));
   co_return answer_one(reply, 202);
 }
 

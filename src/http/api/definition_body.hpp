@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "http/json/problem.hpp"
-#include "http/wire/exchange.hpp"
+#include "http/wire/context.hpp"
 
 namespace baton::http {
 
@@ -25,16 +25,16 @@ inline constexpr std::size_t parse_here_max = 16 * 1024;
   return std::nullopt;
 }
 
-// parse: string_view -> Parsed. None: the server is stopping. `text` must last as long as the call.
+// parse: string_view -> Parsed. None: the server is stopping. `text` must last as long as the context.
 template <class Parse, class Parsed = std::invoke_result_t<Parse&, std::string_view>>
-Task<std::optional<Parsed>> parse_definition(Call& call, const std::string& text, Parse parse) {
+Task<std::optional<Parsed>> parse_definition(Context& context, const std::string& text, Parse parse) {
   std::optional<Parsed> parsed;
   if (text.size() <= parse_here_max) {
     parsed = parse(text);
     co_return parsed;
   }
   auto work = [text, parse] { return parse(text); };
-  parsed = co_await call.compute(std::move(work));
+  parsed = co_await context.compute(std::move(work));
   co_return parsed;
 }
 

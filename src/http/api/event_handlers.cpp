@@ -65,13 +65,13 @@ ReportResult command_of(runbook::WorkerResult result, const Request& request) {
 
 }  // namespace
 
-Task<Response> accept_events(Call& call) {
-  auto read = read_body<runbook::SchedulerMessage>(call.request, runbook::parse_message);
+Task<Response> accept_events(Context& context) {
+  auto read = read_body<runbook::SchedulerMessage>(context.request, runbook::parse_message);
   if (!read) co_return std::move(read.error());
   auto response = json_response(200, "{");
   if (!read->many) {
     RunbookEvent event{std::move(read->items.front())};
-    auto reply = co_await tell<EventReply>(call, std::move(event));
+    auto reply = co_await tell<EventReply>(context, std::move(event));
     if (!reply) co_return problem(reply.error());
     append_event_reply(response.body, *reply);
     response.body += '}';
@@ -79,7 +79,7 @@ Task<Response> accept_events(Call& call) {
   }
   std::vector<Command> events;
   for (auto& message : read->items) events.emplace_back(RunbookEvent{std::move(message)});
-  auto replies = co_await call.ask_all(std::move(events));
+  auto replies = co_await context.ask_all(std::move(events));
   append_list(response.body, "results", replies, [](std::string& out, const std::optional<Reply>& reply) {
     out += '{';
     const auto* event = reply ? std::get_if<EventReply>(&*reply) : nullptr;
@@ -95,13 +95,13 @@ Task<Response> accept_events(Call& call) {
   co_return response;
 }
 
-Task<Response> report_worker_result(Call& call) {
-  auto read = read_body<runbook::WorkerResult>(call.request, runbook::parse_worker_result);
+Task<Response> report_worker_result(Context& context) {
+  auto read = read_body<runbook::WorkerResult>(context.request, runbook::parse_worker_result);
   if (!read) co_return std::move(read.error());
   auto response = json_response(200, "{");
   if (!read->many) {
-    auto command = command_of(std::move(read->items.front()), call.request);
-    auto reply = co_await tell<ResultReply>(call, std::move(command));
+    auto command = command_of(std::move(read->items.front()), context.request);
+    auto reply = co_await tell<ResultReply>(context, std::move(command));
     if (!reply) co_return problem(reply.error());
     append_outcome(response.body, *reply);
     response.body += '}';
@@ -111,9 +111,9 @@ Task<Response> report_worker_result(Call& call) {
   std::vector<Command> results;
   for (auto& result : read->items) {
     job_ids.push_back(result.job_id);
-    results.emplace_back(command_of(std::move(result), call.request));
+    results.emplace_back(command_of(std::move(result), context.request));
   }
-  auto replies = co_await call.ask_all(std::move(results));
+  auto replies = co_await context.ask_all(std::move(results));
   append_outcomes(response.body, "jobId", job_ids, replies);
   response.body += '}';
   co_return response;

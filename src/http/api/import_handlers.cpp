@@ -34,14 +34,14 @@ std::string query_by(const Request& request, std::vector<FieldError>& errors) {
 }
 
 // Adds all of them; `added` tells how many it were when something fails in the middle.
-Task<std::expected<MembersReply, Refused>> add_members(Call& call, std::int64_t batch_id,
+Task<std::expected<MembersReply, Refused>> add_members(Context& context, std::int64_t batch_id,
                                                        SourceMembers& members, std::optional<Time> time) {
   std::expected<MembersReply, Refused> total;
   for (std::size_t from = 0; from < members.size(); from += chunk) {
     AddMembers command{.batch_id = batch_id};
     for (std::size_t i = from; i < std::min(from + chunk, members.size()); ++i)
       command.members.push_back({std::move(members[i].member_key), time, std::move(members[i].data)});
-    auto reply = co_await tell<MembersReply>(call, std::move(command));
+    auto reply = co_await tell<MembersReply>(context, std::move(command));
     if (!reply) {
       total = std::unexpected(std::move(reply.error()));
       break;
@@ -53,10 +53,10 @@ Task<std::expected<MembersReply, Refused>> add_members(Call& call, std::int64_t 
 }
 
 // Nobody shall find half a batch and take it for a whole one.
-Task<Response> give_up(Call& call, std::int64_t batch_id, Refused why) {
+Task<Response> give_up(Context& context, std::int64_t batch_id, Refused why) {
   ChangeBatch cancel{.batch_id = batch_id, .what = ChangeBatch::What::cancel};
   cancel.reason = "the import failed: " + why.message;
-  auto cancelled = co_await tell<BatchReply>(call, std::move(cancel));
+  auto cancelled = co_await tell<BatchReply>(context, std::move(cancel));
   why.message +=
       cancelled ? fmt::format("; batch {} was cancelled", batch_id)
                 : fmt::format("; batch {} is there without all its members, and could not be cancelled: {}",
@@ -66,30 +66,30 @@ Task<Response> give_up(Call& call, std::int64_t batch_id, Refused why) {
 
 }  // namespace
 
-Task<Response> create_batch(Call& call) {
-  if (auto wrong = check_csv(call.request)) co_return std::move(*wrong);
+Task<Response> create_batch(Context& context) {
+  if (auto wrong = check_csv(context.request)) co_return std::move(*wrong);
   std::vector<FieldError> errors;
-  const auto version = query_version(call.request, errors);
-  OpenBatch open{.runbook_name = call.request.captures[0], .by = query_by(call.request, errors)};
+  const auto version = query_version(context.request, errors);
+  OpenBatch open{.runbook_name = context.request.captures[0], .by = query_by(context.request, errors)};
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  auto source = co_await read_runbook(call, open.runbook_name, version);
+  auto source = co_await read_runbook(context, open.runbook_name, version);
   if (!source) co_return std::move(source.error());
   if (version == 0 && !source->is_active)
     co_return problem(409, "not_possible", "runbook '" + open.runbook_name + "' has no active version");
-  auto members = co_await read_csv_members(call, source->definition, call.request.body);
+  auto members = co_await read_csv_members(context, source->definition, context.request.body);
   if (!members) co_return std::move(members.error());
 
   open.version = source->version;
-  auto opened = co_await tell<BatchReply>(call, std::move(open));
+  auto opened = co_await tell<BatchReply>(context, std::move(open));
   if (!opened) co_return problem(opened.error());
   const auto id = opened->batch.id;
-  auto added = co_await add_members(call, id, *members, std::nullopt);
-  if (!added) co_return co_await give_up(call, id, std::move(added.error()));
+  auto added = co_await add_members(context, id, *members, std::nullopt);
+  if (!added) co_return co_await give_up(context, id, std::move(added.error()));
   StartBatch start{id};
-  auto started = co_await tell<BatchReply>(call, std::move(start));
-  if (!started) co_return co_await give_up(call, id, std::move(started.error()));
+  auto started = co_await tell<BatchReply>(context, std::move(start));
+  if (!started) co_return co_await give_up(context, id, std::move(started.error()));
   auto response = json_response(201, {});
-  append_batch(response.body, started->batch, Ending::open);
+  append_batch(response.body, started->batch, ObjectEnd::open);
   append_member(response.body, "member_count", added->member_ids.size());
   append_member(response.body, "left_out", added->left_out);
   response.body += '}';
@@ -97,16 +97,16 @@ Task<Response> create_batch(Call& call) {
   co_return response;
 }
 
-Task<Response> add_batch_members(Call& call) {
-  if (auto wrong = check_csv(call.request)) co_return std::move(*wrong);
-  auto query = [id = captured_id(call.request)](Reads& reads) { return known_batch(reads, id); };
-  auto batch = co_await call.read(std::move(query));
-  if (!batch) co_return batch_problem(call.request, batch.error());
-  auto source = co_await read_runbook(call, batch->runbook_name, batch->runbook_version);
+Task<Response> add_batch_members(Context& context) {
+  if (auto wrong = check_csv(context.request)) co_return std::move(*wrong);
+  auto query = [id = captured_id(context.request)](Reads& reads) { return known_batch(reads, id); };
+  auto batch = co_await context.read(std::move(query));
+  if (!batch) co_return batch_problem(context.request, batch.error());
+  auto source = co_await read_runbook(context, batch->runbook_name, batch->runbook_version);
   if (!source) co_return std::move(source.error());
-  auto members = co_await read_csv_members(call, source->definition, call.request.body);
+  auto members = co_await read_csv_members(context, source->definition, context.request.body);
   if (!members) co_return std::move(members.error());
-  auto added = co_await add_members(call, batch->batch.id, *members, batch->batch.batch_start_time);
+  auto added = co_await add_members(context, batch->batch.id, *members, batch->batch.batch_start_time);
   if (!added) co_return problem(added.error());
   auto response = json_response(200, {});
   append_members_reply(response.body, *added);

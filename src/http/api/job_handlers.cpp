@@ -62,8 +62,8 @@ void read_due(Fields& fields, SubmitJob& command) {
   if (delay) command.delay = Duration{static_cast<std::int64_t>(*delay * 1000)};
 }
 
-std::expected<SubmitJob, Response> read_job(Call& call) {
-  auto document = parse_object(call.request);
+std::expected<SubmitJob, Response> read_job(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) return std::unexpected(std::move(document.error()));
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
@@ -74,32 +74,32 @@ std::expected<SubmitJob, Response> read_job(Call& call) {
   command.priority = static_cast<std::int32_t>(fields.integer("priority", {-100, 100}).value_or(0));
   command.tags = read_tags(fields);
   read_due(fields, command);
-  command.idempotency_key = idempotency_key(call.request, fields);
-  const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
+  command.idempotency_key = idempotency_key(context.request, fields);
+  const auto wait_ms = query_integer(context.request, "wait_ms", 0, wait_range, errors);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
-  command.job_id.value = call.new_id();
-  command.tenant = call.request.tenant;
+  command.job_id.value = context.new_id();
+  command.tenant = context.request.tenant;
   if (command.idempotency_key) command.request_hash = request_hash(command);
-  if (call.request.traceparent && is_traceparent(*call.request.traceparent)) {
-    command.traceparent = call.request.traceparent;
+  if (context.request.traceparent && is_traceparent(*context.request.traceparent)) {
+    command.traceparent = context.request.traceparent;
   }
-  if (wait_ms > 0) command.wait_until = call.wait_until(wait_ms);
+  if (wait_ms > 0) command.wait_until = context.wait_until(wait_ms);
   return command;
 }
 
 }  // namespace
 
-Task<Response> submit_job(Call& call) {
-  auto command = read_job(call);
+Task<Response> submit_job(Context& context) {
+  auto command = read_job(context);
   if (!command) co_return std::move(command.error());
-  call.request.body = {};
+  context.request.body = {};
   const bool waits = command->wait_until != Time{};
-  AwaitJob look{call.request.tenant, command->job_id, Time{}};
+  AwaitJob look{context.request.tenant, command->job_id, Time{}};
   auto reply =
-      co_await call.ask(std::move(*command), waits ? Interruptible::when_stopping : Interruptible::no);
-  if (!reply && !call.exchange.over) {
-    // The server is stopping while the caller waits for the end: tell him what the job is now.
-    reply = co_await call.ask(std::move(look));
+      co_await context.ask(std::move(*command), waits ? Interruptible::when_stopping : Interruptible::no);
+  if (!reply && !context.wait_state.over) {
+    // The server is stopping while the caller waits for the end: tell it what the job is now.
+    reply = co_await context.ask(std::move(look));
     if (reply) {
       if (auto* job = std::get_if<JobReply>(&*reply))
         job->created = true;
@@ -112,8 +112,8 @@ Task<Response> submit_job(Call& call) {
   co_return job_response(std::get<JobReply>(*reply));
 }
 
-Task<Response> list_jobs(Call& call) {
-  const auto& request = call.request;
+Task<Response> list_jobs(Context& context) {
+  const auto& request = context.request;
   std::vector<FieldError> errors;
   JobFilter filter;
   filter.tenant = request.tenant;
@@ -145,7 +145,7 @@ Task<Response> list_jobs(Call& call) {
   }
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto query = [filter, before, limit](Reads& reads) { return reads.jobs(filter, before, limit); };
-  auto page = co_await call.read(std::move(query));
+  auto page = co_await context.read(std::move(query));
   if (!page) co_return problem(page.error());
   auto response = json_response(200, "{");
   append_list(response.body, "jobs", page->jobs,
@@ -157,18 +157,18 @@ Task<Response> list_jobs(Call& call) {
   co_return response;
 }
 
-Task<Response> show_job(Call& call) {
-  const workflow::JobId id{call.request.captures[0]};
-  const auto tenant = call.request.tenant;
+Task<Response> show_job(Context& context) {
+  const workflow::JobId id{context.request.captures[0]};
+  const auto tenant = context.request.tenant;
   std::vector<FieldError> errors;
-  const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
-  const bool full = query_boolean(call.request, "full", errors).value_or(false);
+  const auto wait_ms = query_integer(context.request, "wait_ms", 0, wait_range, errors);
+  const bool full = query_boolean(context.request, "full", errors).value_or(false);
   const Documents documents = full ? Documents::all : Documents::brief;
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
   if (wait_ms > 0) {
-    AwaitJob wait{tenant, id, call.wait_until(wait_ms)};
-    auto reply = co_await call.ask(std::move(wait), Interruptible::when_stopping);
+    AwaitJob wait{tenant, id, context.wait_until(wait_ms)};
+    auto reply = co_await context.ask(std::move(wait), Interruptible::when_stopping);
     if (reply) {
       if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
     }
@@ -180,11 +180,11 @@ Task<Response> show_job(Call& call) {
     TRY_ASSIGN(auto nodes, reads.nodes(id, nodes_max + 1));
     return JobView{*std::move(job), std::move(nodes)};
   };
-  auto view = co_await call.read(std::move(query));
+  auto view = co_await context.read(std::move(query));
   if (!view) co_return problem(view.error());
   if (!*view) co_return no_such_job(id.value);
   auto response = json_response(200, {});
-  append_job(response.body, (*view)->job, documents, Ending::open);
+  append_job(response.body, (*view)->job, documents, ObjectEnd::open);
   append_nodes(response.body, (*view)->nodes, nodes_max, documents);
   response.body += '}';
   co_return response;
@@ -197,10 +197,10 @@ struct Timeline {
   std::vector<workflow::Event> events;
 };
 
-Task<Result<std::optional<Timeline>>> read_timeline(Call& call, std::int64_t after, std::size_t limit) {
+Task<Result<std::optional<Timeline>>> read_timeline(Context& context, std::int64_t after, std::size_t limit) {
   using Answer = Result<std::optional<Timeline>>;
-  const workflow::JobId id{call.request.captures[0]};
-  const auto tenant = call.request.tenant;
+  const workflow::JobId id{context.request.captures[0]};
+  const auto tenant = context.request.tenant;
   auto query = [id, tenant, after, limit](Reads& reads) -> Answer {
     // The status is read first: events of an ended job are then complete.
     TRY_ASSIGN(const auto job, reads.job(tenant, id));
@@ -208,24 +208,25 @@ Task<Result<std::optional<Timeline>>> read_timeline(Call& call, std::int64_t aft
     TRY_ASSIGN(auto events, reads.timeline(id, after, limit));
     return Timeline{job->status, std::move(events)};
   };
-  auto answer = co_await call.read(std::move(query));
+  auto answer = co_await context.read(std::move(query));
   co_return answer;
 }
 
 }  // namespace
 
-Task<Response> show_timeline(Call& call) {
-  const workflow::JobId id{call.request.captures[0]};
+Task<Response> show_timeline(Context& context) {
+  const workflow::JobId id{context.request.captures[0]};
   std::vector<FieldError> errors;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  const auto after = query_integer(call.request, "after", 0, {0, largest}, errors);
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
-  const auto wait_ms = query_integer(call.request, "wait_ms", 0, wait_range, errors);
+  const auto after = query_integer(context.request, "after", 0, {0, largest}, errors);
+  const auto limit =
+      static_cast<std::size_t>(query_integer(context.request, "limit", 200, {1, 1000}, errors));
+  const auto wait_ms = query_integer(context.request, "wait_ms", 0, wait_range, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
-  LongWait wait(call, wait_ms, subject_topic(Subject::Type::job, call.request.tenant.value, id.value));
+  LongWait wait(context, wait_ms, subject_topic(Subject::Type::job, context.request.tenant.value, id.value));
   while (true) {
-    auto timeline = co_await read_timeline(call, after, limit);
+    auto timeline = co_await read_timeline(context, after, limit);
     if (!timeline) co_return problem(timeline.error());
     if (!*timeline) co_return no_such_job(id.value);
     const auto& found = **timeline;

@@ -96,7 +96,7 @@ void append_matrix(std::string& out, const Matrix& matrix) {
   const auto phases = layout(matrix);
   append_list(out, "phases", phases, [&](std::string& to, const auto& entry) {
     const auto& [phase, columns] = entry;
-    append_phase(to, *phase, Ending::open);
+    append_phase(to, *phase, ObjectEnd::open);
     append_list(to, "steps", columns, [&](std::string& into, const Column& column) {
       into += '{';
       append_member(into, "step_index", column.step_index);
@@ -150,16 +150,16 @@ Result<std::string> matrix_body(Reads& reads, std::int64_t id, std::optional<run
 
 }  // namespace
 
-Task<Response> show_matrix(Call& call) {
+Task<Response> show_matrix(Context& context) {
   std::vector<FieldError> errors;
-  const auto status = query_member_status(call.request, errors);
-  const auto page = query_page(call.request, 100, 500, errors);
+  const auto status = query_member_status(context.request, errors);
+  const auto page = query_page(context.request, 100, 500, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  auto query = [id = captured_id(call.request), status, page](Reads& reads) {
+  auto query = [id = captured_id(context.request), status, page](Reads& reads) {
     return matrix_body(reads, id, status, page);
   };
-  auto body = co_await call.read(std::move(query));
-  if (!body) co_return batch_problem(call.request, body.error());
+  auto body = co_await context.read(std::move(query));
+  if (!body) co_return batch_problem(context.request, body.error());
   co_return json_response(200, *std::move(body));
 }
 

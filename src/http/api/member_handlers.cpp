@@ -31,7 +31,7 @@ Result<std::optional<MemberView>> read_member(Reads& reads, std::int64_t batch_i
   return view;
 }
 
-// The one of that key, if the status and the page are his.
+// The one of that key, if it has the status and is on the page.
 Result<std::vector<runbook::Member>> members_of_key(Reads& reads, std::int64_t batch_id, const std::string& key,
                                                     std::optional<runbook::MemberStatus> status, Page page) {
   std::vector<runbook::Member> found;
@@ -123,23 +123,23 @@ bool says_all(const Request& request) {
 
 }  // namespace
 
-Task<Response> list_members(Call& call) {
+Task<Response> list_members(Context& context) {
   std::vector<FieldError> errors;
-  const auto status = query_member_status(call.request, errors);
-  const auto page = query_page(call.request, 100, 1000, errors);
-  const bool full = query_boolean(call.request, "full", errors).value_or(false);
-  const auto* key = call.request.argument("key");
+  const auto status = query_member_status(context.request, errors);
+  const auto page = query_page(context.request, 100, 1000, errors);
+  const bool full = query_boolean(context.request, "full", errors).value_or(false);
+  const auto* key = context.request.argument("key");
   if (key && !is_printable(*key, 1000)) errors.push_back({"key", "is not the key of a member"});
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   using Members = std::vector<runbook::Member>;
-  auto query = [id = captured_id(call.request), key = key ? std::optional(*key) : std::nullopt, status,
+  auto query = [id = captured_id(context.request), key = key ? std::optional(*key) : std::nullopt, status,
                 page](Reads& reads) -> Result<Members> {
     TRY(known_batch(reads, id));
     if (key) return members_of_key(reads, id, *key, status, page);
     return reads.members(id, status, page.from, page.limit + 1);
   };
-  auto rows = co_await call.read(std::move(query));
-  if (!rows) co_return batch_problem(call.request, rows.error());
+  auto rows = co_await context.read(std::move(query));
+  if (!rows) co_return batch_problem(context.request, rows.error());
   const auto cursor = cut_page(*rows, page.limit, [](const auto& row) { return row.id; });
   auto response = json_response(200, "{");
   append_list(response.body, "members", *rows, [full](std::string& out, const auto& row) {
@@ -150,46 +150,46 @@ Task<Response> list_members(Call& call) {
   co_return response;
 }
 
-Task<Response> show_member(Call& call) {
-  const auto batch_id = captured_id(call.request);
-  const auto id = captured_id(call.request, 1);
+Task<Response> show_member(Context& context) {
+  const auto batch_id = captured_id(context.request);
+  const auto id = captured_id(context.request, 1);
   auto query = [batch_id, id](Reads& reads) { return read_member(reads, batch_id, id); };
-  auto view = co_await call.read(std::move(query));
+  auto view = co_await context.read(std::move(query));
   if (!view) co_return problem(view.error());
   if (!*view)
-    co_return problem(
-        404, "member_not_found",
-        fmt::format("batch '{}' has no member '{}'", call.request.captures[0], call.request.captures[1]));
+    co_return problem(404, "member_not_found",
+                      fmt::format("batch '{}' has no member '{}'", context.request.captures[0],
+                                  context.request.captures[1]));
   auto response = json_response(200, {});
   const auto append = [](std::string& out, const auto& row) { append_execution(out, row, Documents::all); };
-  append_batch_member(response.body, (*view)->member, Documents::all, Ending::open);
+  append_batch_member(response.body, (*view)->member, Documents::all, ObjectEnd::open);
   append_list(response.body, "steps", (*view)->steps, append);
   append_list(response.body, "cleanups", (*view)->cleanups, append);
   response.body += '}';
   co_return response;
 }
 
-Task<Response> remove_members(Call& call) {
-  auto command = read_chosen<RemoveMembers>(call.request);
+Task<Response> remove_members(Context& context) {
+  auto command = read_chosen<RemoveMembers>(context.request);
   if (!command) co_return std::move(command.error());
   if (command->member_ids.empty() && command->member_keys.empty())
     co_return problem("the request has invalid fields", {{"member_ids", "is required, or member_keys"}});
-  auto reply = co_await tell<MembersReply>(call, *std::move(command));
+  auto reply = co_await tell<MembersReply>(context, *std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
   append_members_reply(response.body, *reply);
   co_return response;
 }
 
-Task<Response> retry_members(Call& call) {
-  auto command = read_chosen<RetryMembers>(call.request);
+Task<Response> retry_members(Context& context) {
+  auto command = read_chosen<RetryMembers>(context.request);
   if (!command) co_return std::move(command.error());
-  if (command->member_ids.empty() && command->member_keys.empty() && !says_all(call.request))
+  if (command->member_ids.empty() && command->member_keys.empty() && !says_all(context.request))
     co_return problem("the request has invalid fields", {{"all", "must be true, or say whom: member_ids or member_keys"}});
   MembersReply total;
   while (true) {
     RetryMembers again = *command;
-    auto reply = co_await tell<MembersReply>(call, std::move(again));
+    auto reply = co_await tell<MembersReply>(context, std::move(again));
     if (!reply) co_return problem(reply.error());
     total.member_ids.insert(total.member_ids.end(), reply->member_ids.begin(), reply->member_ids.end());
     total.left_out += reply->left_out;
@@ -202,16 +202,16 @@ Task<Response> retry_members(Call& call) {
   co_return response;
 }
 
-Task<Response> list_failures(Call& call) {
+Task<Response> list_failures(Context& context) {
   std::vector<FieldError> errors;
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
-  const auto cursor = failure_cursor(call.request, errors);
+  const auto limit = static_cast<std::size_t>(query_integer(context.request, "limit", 50, {1, 200}, errors));
+  const auto cursor = failure_cursor(context.request, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  auto query = [id = captured_id(call.request), cursor, limit](Reads& reads) {
+  auto query = [id = captured_id(context.request), cursor, limit](Reads& reads) {
     return read_failures(reads, id, cursor, limit + 1);
   };
-  auto rows = co_await call.read(std::move(query));
-  if (!rows) co_return batch_problem(call.request, rows.error());
+  auto rows = co_await context.read(std::move(query));
+  if (!rows) co_return batch_problem(context.request, rows.error());
   std::optional<std::string> next;
   if (rows->size() > limit) {
     rows->resize(limit);

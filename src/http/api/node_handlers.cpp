@@ -16,15 +16,15 @@ using Nodes = std::vector<workflow::NodeState>;
 
 // What is known of a job is only for its tenant.
 template <class T, class Question>
-Task<Result<std::optional<T>>> ask_of_job(Call& call, Question question) {
-  const workflow::JobId id{call.request.captures[0]};
-  auto query = [id, tenant = call.request.tenant, question](Reads& reads) -> Result<std::optional<T>> {
+Task<Result<std::optional<T>>> ask_of_job(Context& context, Question question) {
+  const workflow::JobId id{context.request.captures[0]};
+  auto query = [id, tenant = context.request.tenant, question](Reads& reads) -> Result<std::optional<T>> {
     TRY_ASSIGN(const bool known, reads.has_job(tenant, id));
     if (!known) return std::nullopt;
     TRY_ASSIGN(T answer, question(reads, id));
     return answer;
   };
-  auto answer = co_await call.read(std::move(query));
+  auto answer = co_await context.read(std::move(query));
   co_return answer;
 }
 
@@ -40,7 +40,7 @@ Response problem_of_node(const Error& error) {
 }
 
 void append_named(std::string& out, const workflow::NodeState& node, Documents documents) {
-  append_node(out, node, documents, Ending::open);
+  append_node(out, node, documents, ObjectEnd::open);
   append_member(out, "job_id", node.job_id.value);
   append_member(out, "node_id", node.node_id);
   out += '}';
@@ -48,11 +48,11 @@ void append_named(std::string& out, const workflow::NodeState& node, Documents d
 
 }  // namespace
 
-Task<Response> show_node(Call& call) {
-  const auto& [job_id, node_id] = std::pair(call.request.captures[0], call.request.captures[1]);
+Task<Response> show_node(Context& context) {
+  const auto& [job_id, node_id] = std::pair(context.request.captures[0], context.request.captures[1]);
   if (!is_printable(job_id, 200) || !is_printable(node_id, 400)) co_return no_such_job(job_id);
   auto question = [node_id](Reads& reads, const workflow::JobId& id) { return reads.node(id, node_id); };
-  auto node = co_await ask_of_job<std::optional<workflow::NodeState>>(call, std::move(question));
+  auto node = co_await ask_of_job<std::optional<workflow::NodeState>>(context, std::move(question));
   if (!node) co_return problem(node.error());
   if (!*node) co_return no_such_job(job_id);
   if (!**node) co_return problem(404, "node_not_found", "the job has no node '" + node_id + "'");
@@ -61,19 +61,20 @@ Task<Response> show_node(Call& call) {
   co_return response;
 }
 
-Task<Response> list_items(Call& call) {
-  const auto& [job_id, node_id] = std::pair(call.request.captures[0], call.request.captures[1]);
+Task<Response> list_items(Context& context) {
+  const auto& [job_id, node_id] = std::pair(context.request.captures[0], context.request.captures[1]);
   std::vector<FieldError> errors;
   const auto after =
-      static_cast<std::int32_t>(query_integer(call.request, "after", -1, {-1, 100'000'000}, errors));
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
+      static_cast<std::int32_t>(query_integer(context.request, "after", -1, {-1, 100'000'000}, errors));
+  const auto limit =
+      static_cast<std::size_t>(query_integer(context.request, "limit", 200, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(job_id, 200) || !is_printable(node_id, 400)) co_return no_such_job(job_id);
   auto question = [node_id, after, limit](Reads& reads, const workflow::JobId& id) -> Result<Nodes> {
     TRY(known_node(reads, id, node_id));
     return reads.items(id, node_id, after, limit);
   };
-  auto items = co_await ask_of_job<Nodes>(call, std::move(question));
+  auto items = co_await ask_of_job<Nodes>(context, std::move(question));
   if (!items) co_return problem_of_node(items.error());
   if (!*items) co_return no_such_job(job_id);
   auto response = json_response(200, "{");
@@ -84,12 +85,13 @@ Task<Response> list_items(Call& call) {
   co_return response;
 }
 
-Task<Response> show_logs(Call& call) {
-  const auto& [job_id, node_id] = std::pair(call.request.captures[0], call.request.captures[1]);
+Task<Response> show_logs(Context& context) {
+  const auto& [job_id, node_id] = std::pair(context.request.captures[0], context.request.captures[1]);
   std::vector<FieldError> errors;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  const auto after = query_integer(call.request, "after", 0, {0, largest}, errors);
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
+  const auto after = query_integer(context.request, "after", 0, {0, largest}, errors);
+  const auto limit =
+      static_cast<std::size_t>(query_integer(context.request, "limit", 200, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   if (!is_printable(job_id, 200) || !is_printable(node_id, 400)) co_return no_such_job(job_id);
   auto question = [node_id, after, limit](
@@ -97,7 +99,7 @@ Task<Response> show_logs(Call& call) {
     TRY(known_node(reads, id, node_id));
     return reads.logs(id, node_id, after, limit);
   };
-  auto lines = co_await ask_of_job<std::vector<workflow::LogLine>>(call, std::move(question));
+  auto lines = co_await ask_of_job<std::vector<workflow::LogLine>>(context, std::move(question));
   if (!lines) co_return problem_of_node(lines.error());
   if (!*lines) co_return no_such_job(job_id);
   auto response = json_response(200, "{");
@@ -119,12 +121,14 @@ std::optional<std::string> message_of(const workflow::NodeState& node) {
 
 }  // namespace
 
-Task<Response> list_approvals(Call& call) {
+Task<Response> list_approvals(Context& context) {
   std::vector<FieldError> errors;
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
+  const auto limit = static_cast<std::size_t>(query_integer(context.request, "limit", 50, {1, 200}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  auto query = [tenant = call.request.tenant, limit](Reads& reads) { return reads.approvals(tenant, limit); };
-  auto nodes = co_await call.read(std::move(query));
+  auto query = [tenant = context.request.tenant, limit](Reads& reads) {
+    return reads.approvals(tenant, limit);
+  };
+  auto nodes = co_await context.read(std::move(query));
   if (!nodes) co_return problem(nodes.error());
   auto response = json_response(200, "{");
   append_list(response.body, "approvals", *nodes, [](std::string& out, const workflow::NodeState& node) {
@@ -233,21 +237,21 @@ Result<std::vector<DeadLetter>> dead_letters(Reads& reads, const workflow::Tenan
 
 }  // namespace
 
-Task<Response> list_dead_letters(Call& call) {
+Task<Response> list_dead_letters(Context& context) {
   std::vector<FieldError> errors;
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
+  const auto limit = static_cast<std::size_t>(query_integer(context.request, "limit", 50, {1, 200}, errors));
   DeadCursor after;
-  if (const auto* text = call.request.argument("cursor")) {
+  if (const auto* text = context.request.argument("cursor")) {
     if (const auto read = read_dead_cursor(*text))
       after = *read;
     else
       errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
   }
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  auto query = [tenant = call.request.tenant, after, limit](Reads& reads) {
+  auto query = [tenant = context.request.tenant, after, limit](Reads& reads) {
     return dead_letters(reads, tenant, after, limit + 1);
   };
-  auto letters = co_await call.read(std::move(query));
+  auto letters = co_await context.read(std::move(query));
   if (!letters) co_return problem(letters.error());
   std::optional<std::string> next;
   if (letters->size() > limit) {

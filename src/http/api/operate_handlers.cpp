@@ -12,8 +12,8 @@ namespace baton::http {
 namespace {
 
 // The answer to a command that tells a job.
-Task<Response> tell_job(Call& call, Command command) {
-  auto reply = co_await tell<JobReply>(call, std::move(command));
+Task<Response> tell_job(Context& context, Command command) {
+  auto reply = co_await tell<JobReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(reply->created ? 201 : 200, {});
   append_job(response.body, reply->job, Documents::brief);
@@ -29,25 +29,25 @@ std::vector<std::string> texts_of(const std::optional<std::string>& json) {
   return texts;
 }
 
-Task<Response> change_job(Call& call, ChangeJob::What what) {
-  auto change = read_change(call.request);
+Task<Response> change_job(Context& context, ChangeJob::What what) {
+  auto change = read_attribution(context.request);
   if (!change) co_return std::move(change.error());
-  ChangeJob command{.tenant = call.request.tenant, .job_id = {call.request.captures[0]}, .what = what};
+  ChangeJob command{.tenant = context.request.tenant, .job_id = {context.request.captures[0]}, .what = what};
   command.by = std::move(change->by);
   command.reason = std::move(change->reason);
   if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
   Command given = std::move(command);
-  co_return co_await tell_job(call, std::move(given));
+  co_return co_await tell_job(context, std::move(given));
 }
 
-Task<Response> decide_approval(Call& call, bool approved) {
-  auto document = parse_object(call.request, true);
+Task<Response> decide_approval(Context& context, bool approved) {
+  auto document = parse_object(context.request, true);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  DecideApproval command{.tenant = call.request.tenant,
-                         .job_id = {call.request.captures[0]},
-                         .node_id = call.request.captures[1],
+  DecideApproval command{.tenant = context.request.tenant,
+                         .job_id = {context.request.captures[0]},
+                         .node_id = context.request.captures[1],
                          .approved = approved};
   command.by = fields.required_text("by", 200);
   command.comment = fields.prose("comment").value_or("");
@@ -55,37 +55,37 @@ Task<Response> decide_approval(Call& call, bool approved) {
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   if (!is_printable(command.job_id.value, 200)) co_return no_such_job(command.job_id.value);
   Command given = std::move(command);
-  co_return co_await tell_job(call, std::move(given));
+  co_return co_await tell_job(context, std::move(given));
 }
 
 }  // namespace
 
-Task<Response> cancel_job(Call& call) { return change_job(call, ChangeJob::What::cancel); }
-Task<Response> pause_job(Call& call) { return change_job(call, ChangeJob::What::pause); }
-Task<Response> resume_job(Call& call) { return change_job(call, ChangeJob::What::resume); }
-Task<Response> retry_job(Call& call) { return change_job(call, ChangeJob::What::retry); }
-Task<Response> approve_node(Call& call) { return decide_approval(call, true); }
-Task<Response> reject_node(Call& call) { return decide_approval(call, false); }
+Task<Response> cancel_job(Context& context) { return change_job(context, ChangeJob::What::cancel); }
+Task<Response> pause_job(Context& context) { return change_job(context, ChangeJob::What::pause); }
+Task<Response> resume_job(Context& context) { return change_job(context, ChangeJob::What::resume); }
+Task<Response> retry_job(Context& context) { return change_job(context, ChangeJob::What::retry); }
+Task<Response> approve_node(Context& context) { return decide_approval(context, true); }
+Task<Response> reject_node(Context& context) { return decide_approval(context, false); }
 
 // A new job of the same version with the same input, priority and tags.
-Task<Response> rerun_job(Call& call) {
-  auto document = parse_object(call.request, true);
+Task<Response> rerun_job(Context& context) {
+  auto document = parse_object(context.request, true);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
   auto key = fields.text("idempotency_key", 200);
-  if (!key) key = call.request.idempotency_key;
+  if (!key) key = context.request.idempotency_key;
   if (key && !is_printable(*key, 200))
     fields.wrong("Idempotency-Key", "must have 1 to 200 bytes and no control characters");
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  const workflow::JobId id{call.request.captures[0]};
+  const workflow::JobId id{context.request.captures[0]};
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
-  auto query = [id, tenant = call.request.tenant](Reads& reads) { return reads.job(tenant, id); };
-  auto job = co_await call.read(std::move(query));
+  auto query = [id, tenant = context.request.tenant](Reads& reads) { return reads.job(tenant, id); };
+  auto job = co_await context.read(std::move(query));
   if (!job) co_return problem(job.error());
   if (!*job) co_return no_such_job(id.value);
-  SubmitJob command{.job_id = {call.new_id()},
-                    .tenant = call.request.tenant,
+  SubmitJob command{.job_id = {context.new_id()},
+                    .tenant = context.request.tenant,
                     .workflow_id = (*job)->workflow_id,
                     .version = (*job)->workflow_version,
                     .input_data = std::move((*job)->input_data),
@@ -95,32 +95,34 @@ Task<Response> rerun_job(Call& call) {
                     .tags = texts_of((*job)->tags),
                     .rerun_of = id.value};
   Command given = std::move(command);
-  co_return co_await tell_job(call, std::move(given));
+  co_return co_await tell_job(context, std::move(given));
 }
 
-Task<Response> explain_job(Call& call) {
-  const workflow::JobId id{call.request.captures[0]};
+Task<Response> explain_job(Context& context) {
+  const workflow::JobId id{context.request.captures[0]};
   if (!is_printable(id.value, 200)) co_return no_such_job(id.value);
-  ExplainJob question{call.request.tenant, id};
-  auto reply = co_await tell<ExplainReply>(call, std::move(question));
+  ExplainJob question{context.request.tenant, id};
+  auto reply = co_await tell<ExplainReply>(context, std::move(question));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
   append_explanation(response.body, *reply);
   co_return response;
 }
 
-Task<Response> replay_task(Call& call) {
-  auto document = parse_object(call.request, true);
+Task<Response> replay_task(Context& context) {
+  auto document = parse_object(context.request, true);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  ReplayTask command{call.request.tenant, call.request.captures[0], fields.text("by", 200).value_or("")};
+  ReplayTask command{context.request.tenant, context.request.captures[0],
+                     fields.text("by", 200).value_or("")};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   if (!is_printable(command.task_id, 600)) co_return problem(404, "task_not_found", "there is no such task");
   Command given = std::move(command);
   // A name of a runbook's job is no name of a task.
-  if (!runbook::parse_job_id(call.request.captures[0])) co_return co_await tell_job(call, std::move(given));
-  auto reply = co_await tell<StepReply>(call, std::move(given));
+  if (!runbook::parse_job_id(context.request.captures[0]))
+    co_return co_await tell_job(context, std::move(given));
+  auto reply = co_await tell<StepReply>(context, std::move(given));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
   append_step_reply(response.body, *reply);

@@ -205,13 +205,13 @@ class Planner {
 
 runbook::Parsed parse_plan(std::string_view text) { return runbook::parse(text); }
 
-Task<std::expected<StoredRunbook, Response>> choose(Call& call, const PlanRequest& request) {
+Task<std::expected<StoredRunbook, Response>> choose(Context& context, const PlanRequest& request) {
   std::expected<StoredRunbook, Response> chosen = std::unexpected(problem(stopping()));
   if (!request.runbook.empty()) {
-    chosen = co_await read_runbook(call, request.runbook, request.version);
+    chosen = co_await read_runbook(context, request.runbook, request.version);
     co_return chosen;
   }
-  auto parsed = co_await parse_definition(call, request.yaml, parse_plan);
+  auto parsed = co_await parse_definition(context, request.yaml, parse_plan);
   if (parsed && !parsed->definition) chosen = std::unexpected(problem(parsed->diagnostics));
   if (parsed && parsed->definition)
     chosen = StoredRunbook{.definition = parsed->definition, .diagnostics = std::move(parsed->diagnostics)};
@@ -220,17 +220,17 @@ Task<std::expected<StoredRunbook, Response>> choose(Call& call, const PlanReques
 
 }  // namespace
 
-Task<Response> preview_runbook(Call& call) {
+Task<Response> preview_runbook(Context& context) {
   std::vector<FieldError> errors;
-  const auto version = query_version(call.request, errors);
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 20, {1, 1000}, errors));
+  const auto version = query_version(context.request, errors);
+  const auto limit = static_cast<std::size_t>(query_integer(context.request, "limit", 20, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  const auto name = call.request.captures[0];
-  auto chosen = co_await read_runbook(call, name, version);
+  const auto name = context.request.captures[0];
+  auto chosen = co_await read_runbook(context, name, version);
   if (!chosen) co_return std::move(chosen.error());
-  auto members = co_await fetch_members(call, chosen->definition);
+  auto members = co_await fetch_members(context, chosen->definition);
   if (!members) co_return std::move(members.error());
-  const auto otherwise = time_of_others(*chosen->definition, call.services.clock.now());
+  const auto otherwise = time_of_others(*chosen->definition, context.services.clock.now());
   auto work = [members = *std::move(members), name, version = chosen->version, otherwise, limit] {
     std::string out = "{";
     append_head(out, name, version, members.size());
@@ -239,24 +239,24 @@ Task<Response> preview_runbook(Call& call) {
     out += '}';
     return out;
   };
-  auto body = co_await call.compute(std::move(work));
+  auto body = co_await context.compute(std::move(work));
   if (!body) co_return problem(stopping());
   co_return json_response(200, *std::move(body));
 }
 
-Task<Response> plan_runbook(Call& call) {
-  auto request = read_plan_request(call.request);
+Task<Response> plan_runbook(Context& context) {
+  auto request = read_plan_request(context.request);
   if (!request) co_return std::move(request.error());
-  auto chosen = co_await choose(call, *request);
+  auto chosen = co_await choose(context, *request);
   if (!chosen) co_return std::move(chosen.error());
-  const auto now = call.services.clock.now();
+  const auto now = context.services.clock.now();
   std::expected<SourceMembers, Response> members;
   std::optional<Time> otherwise = time_of_others(*chosen->definition, now);
   if (request->csv) {
-    members = co_await read_csv_members(call, chosen->definition, *request->csv);
+    members = co_await read_csv_members(context, chosen->definition, *request->csv);
     otherwise = request->batch_start_time;
   } else {
-    members = co_await fetch_members(call, chosen->definition);
+    members = co_await fetch_members(context, chosen->definition);
   }
   if (!members) co_return std::move(members.error());
   auto work = [members = *std::move(members), chosen = *std::move(chosen), otherwise, now,
@@ -271,7 +271,7 @@ Task<Response> plan_runbook(Call& call) {
     out += '}';
     return out;
   };
-  auto body = co_await call.compute(std::move(work));
+  auto body = co_await context.compute(std::move(work));
   if (!body) co_return problem(stopping());
   co_return json_response(200, *std::move(body));
 }

@@ -15,15 +15,15 @@ using enum Permission;
 using runbook::Kind;
 using What = ChangeStep::What;
 
-Task<Response> refuse_tenant(Call& call) {
+Task<Response> refuse_tenant(Context& context) {
   co_return problem(404, "runbook_not_found",
-                    "runbooks belong to the tenant 'default', not to '" + call.request.tenant.value + "'");
+                    "runbooks belong to the tenant 'default', not to '" + context.request.tenant.value + "'");
 }
 
 // The tables of runbooks, which others write too, know no tenants: only one may see them.
 template <Handler handler>
-Task<Response> of_default(Call& call) {
-  return call.request.tenant.value == "default" ? handler(call) : refuse_tenant(call);
+Task<Response> of_default(Context& context) {
+  return context.request.tenant.value == "default" ? handler(context) : refuse_tenant(context);
 }
 
 // clang-format off
@@ -193,8 +193,8 @@ Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& b
   return std::nullopt;
 }
 
-Task<Response> handle(Call& call, int& route) {
-  auto& request = call.request;
+Task<Response> handle(Context& context, int& route) {
+  auto& request = context.request;
   std::string allowed;
   route = find_route(request.method, request.path, request.captures, allowed);
   if (route < 0 && !allowed.empty()) {
@@ -205,24 +205,24 @@ Task<Response> handle(Call& call, int& route) {
   }
   if (route < 0) co_return problem(404, "not_found", "no such path: " + request.path);
   const auto& found = table[static_cast<std::size_t>(route)];
-  auto refused = co_await authorize(call, found.permission);
+  auto refused = co_await authorize(context, found.permission);
   if (refused) co_return std::move(*refused);
   auto arguments = parse_query(request.query);
   if (!arguments) co_return problem(400, "malformed_query", "the query has a malformed % escape");
   request.arguments = *std::move(arguments);
-  auto response = co_await found.handler(call);
+  auto response = co_await found.handler(context);
   co_return response;
 }
 
 }  // namespace
 
-Task<Checked> authorize(Call& call, Permission permission) {
-  auto& request = call.request;
+Task<Checked> authorize(Context& context, Permission permission) {
+  auto& request = context.request;
   if (permission == none) co_return decide_tenant(request, std::nullopt);
   if (!request.authorization) {
-    if (call.services.options.access == Access::required)
+    if (context.services.options.access == Access::required)
       co_return unauthorized("a bearer token is required");
-    if (is_cross_site(request, call.services.options.loopback))
+    if (is_cross_site(request, context.services.options.loopback))
       co_return problem(403, "forbidden", "requests from other sites need a token");
     request.role = Role::admin;
     co_return decide_tenant(request, std::nullopt);
@@ -230,12 +230,12 @@ Task<Checked> authorize(Call& call, Permission permission) {
   const auto sent = bearer(*request.authorization);
   if (!sent) co_return unauthorized("the Authorization header must be 'Bearer TOKEN'");
   const auto hash = token_hash(*sent);
-  auto known = call.services.tokens.find(hash, std::chrono::steady_clock::now());
+  auto known = context.services.tokens.find(hash, std::chrono::steady_clock::now());
   if (!known) {
     auto query = [hash](Reads& reads) { return reads.token_by_hash(hash); };
-    auto found = co_await call.read(std::move(query));
+    auto found = co_await context.read(std::move(query));
     if (!found) co_return problem(found.error());
-    call.services.tokens.remember(hash, *found, std::chrono::steady_clock::now());
+    context.services.tokens.remember(hash, *found, std::chrono::steady_clock::now());
     known = *std::move(found);
   }
   const auto& token = *known;
@@ -261,15 +261,15 @@ int find_route(std::string_view method, std::string_view path, std::vector<std::
   return -1;
 }
 
-Task<Response> dispatch(Call& call, int& route) {
+Task<Response> dispatch(Context& context, int& route) {
   std::string what;
   try {
-    auto response = co_await handle(call, route);
+    auto response = co_await handle(context, route);
     co_return response;
   } catch (const std::exception& error) {
     what = error.what();
   }
-  spdlog::error("request {} failed: {}", call.request.request_id, what);
+  spdlog::error("request {} failed: {}", context.request.request_id, what);
   co_return problem(500, "internal", "something went wrong; the log has more under this request id");
 }
 

@@ -6,12 +6,12 @@
 #include <string_view>
 
 #include "http/api/auth.hpp"
-#include "http/wire/exchange.hpp"
+#include "http/wire/context.hpp"
 #include "http/wire/task.hpp"
 
 namespace baton::http {
 
-using Handler = Task<Response> (*)(Call&);
+using Handler = Task<Response> (*)(Context&);
 
 struct Route {
   std::string_view method;
@@ -33,107 +33,107 @@ struct Route {
                              std::vector<std::string>& captures, std::string& allowed);
 
 // Routes, authenticates and handles one request. `route` is set as soon as it is known. Never throws.
-Task<Response> dispatch(Call& call, int& route);
+Task<Response> dispatch(Context& context, int& route);
 
 using Checked = std::optional<Response>;  // none: go on
 // Who asks, for which tenant, and whether they may. A stream asks again from time to time.
-Task<Checked> authorize(Call& call, Permission permission);
+Task<Checked> authorize(Context& context, Permission permission);
 
 [[nodiscard]] const std::string& openapi_document();
 
 // job_handlers.cpp
-Task<Response> submit_job(Call& call);
-Task<Response> list_jobs(Call& call);
-Task<Response> show_job(Call& call);
-Task<Response> show_timeline(Call& call);
+Task<Response> submit_job(Context& context);
+Task<Response> list_jobs(Context& context);
+Task<Response> show_job(Context& context);
+Task<Response> show_timeline(Context& context);
 // operate_handlers.cpp
-Task<Response> cancel_job(Call& call);
-Task<Response> pause_job(Call& call);
-Task<Response> resume_job(Call& call);
-Task<Response> retry_job(Call& call);
-Task<Response> rerun_job(Call& call);
-Task<Response> approve_node(Call& call);
-Task<Response> reject_node(Call& call);
-Task<Response> explain_job(Call& call);
-Task<Response> replay_task(Call& call);
+Task<Response> cancel_job(Context& context);
+Task<Response> pause_job(Context& context);
+Task<Response> resume_job(Context& context);
+Task<Response> retry_job(Context& context);
+Task<Response> rerun_job(Context& context);
+Task<Response> approve_node(Context& context);
+Task<Response> reject_node(Context& context);
+Task<Response> explain_job(Context& context);
+Task<Response> replay_task(Context& context);
 // node_handlers.cpp
-Task<Response> show_node(Call& call);
-Task<Response> list_items(Call& call);
-Task<Response> show_logs(Call& call);
-Task<Response> list_approvals(Call& call);
-Task<Response> list_dead_letters(Call& call);
+Task<Response> show_node(Context& context);
+Task<Response> list_items(Context& context);
+Task<Response> show_logs(Context& context);
+Task<Response> list_approvals(Context& context);
+Task<Response> list_dead_letters(Context& context);
 // workflow_handlers.cpp
-Task<Response> publish_workflow(Call& call);
-Task<Response> validate_workflow(Call& call);
-Task<Response> list_workflows(Call& call);
-Task<Response> show_workflow(Call& call);
+Task<Response> publish_workflow(Context& context);
+Task<Response> validate_workflow(Context& context);
+Task<Response> list_workflows(Context& context);
+Task<Response> show_workflow(Context& context);
 // worker_handlers.cpp
-Task<Response> poll_tasks(Call& call);
-Task<Response> report_result(Call& call);
-Task<Response> report_results(Call& call);
-Task<Response> heartbeat(Call& call);
-Task<Response> report_progress(Call& call);
-Task<Response> report_checkpoint(Call& call);
-Task<Response> report_log(Call& call);
-Task<Response> list_workers(Call& call);
+Task<Response> poll_tasks(Context& context);
+Task<Response> report_result(Context& context);
+Task<Response> report_results(Context& context);
+Task<Response> heartbeat(Context& context);
+Task<Response> report_progress(Context& context);
+Task<Response> report_checkpoint(Context& context);
+Task<Response> report_log(Context& context);
+Task<Response> list_workers(Context& context);
 // runbook_handlers.cpp
-Task<Response> publish_runbook(Call& call);
-Task<Response> validate_runbook(Call& call);
-Task<Response> list_runbooks(Call& call);
-Task<Response> show_runbook(Call& call);
-Task<Response> list_versions(Call& call);
-Task<Response> activate_runbook(Call& call);
-Task<Response> deactivate_runbook(Call& call);
-Task<Response> set_automation(Call& call);
+Task<Response> publish_runbook(Context& context);
+Task<Response> validate_runbook(Context& context);
+Task<Response> list_runbooks(Context& context);
+Task<Response> show_runbook(Context& context);
+Task<Response> list_versions(Context& context);
+Task<Response> activate_runbook(Context& context);
+Task<Response> deactivate_runbook(Context& context);
+Task<Response> set_automation(Context& context);
 // plan_handlers.cpp
-Task<Response> preview_runbook(Call& call);
-Task<Response> plan_runbook(Call& call);
+Task<Response> preview_runbook(Context& context);
+Task<Response> plan_runbook(Context& context);
 // import_handlers.cpp
-Task<Response> create_batch(Call& call);
-Task<Response> add_batch_members(Call& call);
+Task<Response> create_batch(Context& context);
+Task<Response> add_batch_members(Context& context);
 // batch_handlers.cpp
-Task<Response> list_batches(Call& call);
-Task<Response> show_batch(Call& call);
-Task<Response> advance_batch(Call& call);
-Task<Response> pause_batch(Call& call);
-Task<Response> resume_batch(Call& call);
-Task<Response> cancel_batch(Call& call);
-Task<Response> approve_removals(Call& call);
-Task<Response> list_phases(Call& call);
-Task<Response> list_batch_events(Call& call);
+Task<Response> list_batches(Context& context);
+Task<Response> show_batch(Context& context);
+Task<Response> advance_batch(Context& context);
+Task<Response> pause_batch(Context& context);
+Task<Response> resume_batch(Context& context);
+Task<Response> cancel_batch(Context& context);
+Task<Response> approve_removals(Context& context);
+Task<Response> list_phases(Context& context);
+Task<Response> list_batch_events(Context& context);
 // member_handlers.cpp
-Task<Response> list_members(Call& call);
-Task<Response> show_member(Call& call);
-Task<Response> remove_members(Call& call);
-Task<Response> retry_members(Call& call);
-Task<Response> list_failures(Call& call);
+Task<Response> list_members(Context& context);
+Task<Response> show_member(Context& context);
+Task<Response> remove_members(Context& context);
+Task<Response> retry_members(Context& context);
+Task<Response> list_failures(Context& context);
 // matrix_handlers.cpp
-Task<Response> show_matrix(Call& call);
+Task<Response> show_matrix(Context& context);
 // step_handlers.cpp
-Task<Response> list_steps(Call& call);
-Task<Response> list_cleanups(Call& call);
+Task<Response> list_steps(Context& context);
+Task<Response> list_cleanups(Context& context);
 template <runbook::Kind kind>
-Task<Response> show_execution(Call& call);
+Task<Response> show_execution(Context& context);
 template <runbook::Kind kind>
-Task<Response> show_execution_logs(Call& call);
+Task<Response> show_execution_logs(Context& context);
 template <runbook::Kind kind, ChangeStep::What what>
-Task<Response> change_execution(Call& call);
+Task<Response> change_execution(Context& context);
 // event_handlers.cpp
-Task<Response> accept_events(Call& call);
-Task<Response> report_worker_result(Call& call);
+Task<Response> accept_events(Context& context);
+Task<Response> report_worker_result(Context& context);
 // stream_handlers.cpp
-Task<Response> open_stream(Call& call);
+Task<Response> open_stream(Context& context);
 // system_handlers.cpp
-Task<Response> show_health(Call& call);
-Task<Response> show_readiness(Call& call);
-Task<Response> show_metrics(Call& call);
-Task<Response> submit_call(Call& call);
-Task<Response> submit_calls(Call& call);
-Task<Response> list_calls(Call& call);
-Task<Response> show_call(Call& call);
-Task<Response> cancel_call(Call& call);
-Task<Response> reschedule_call(Call& call);
-Task<Response> repeat_call(Call& call);
-Task<Response> show_openapi(Call& call);
+Task<Response> show_health(Context& context);
+Task<Response> show_readiness(Context& context);
+Task<Response> show_metrics(Context& context);
+Task<Response> submit_call(Context& context);
+Task<Response> submit_calls(Context& context);
+Task<Response> list_calls(Context& context);
+Task<Response> show_call(Context& context);
+Task<Response> cancel_call(Context& context);
+Task<Response> reschedule_call(Context& context);
+Task<Response> repeat_call(Context& context);
+Task<Response> show_openapi(Context& context);
 
 }  // namespace baton::http

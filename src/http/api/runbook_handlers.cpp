@@ -14,13 +14,13 @@ namespace {
 
 runbook::Parsed parse_runbook(std::string_view text) { return runbook::parse(text); }
 
-Task<Response> change_runbook(Call& call, ChangeRunbook command) {
-  command.name = call.request.captures[0];
+Task<Response> change_runbook(Context& context, ChangeRunbook command) {
+  command.name = context.request.captures[0];
   if (!is_printable(command.name, 400)) co_return no_such_runbook(command.name);
-  auto reply = co_await tell<RunbookReply>(call, std::move(command));
+  auto reply = co_await tell<RunbookReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
-  append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
+  append_runbook(response.body, reply->runbook, Documents::none, ObjectEnd::open);
   append_member(response.body, "changed", reply->changed);
   response.body += '}';
   co_return response;
@@ -28,24 +28,25 @@ Task<Response> change_runbook(Call& call, ChangeRunbook command) {
 
 }  // namespace
 
-Task<Response> publish_runbook(Call& call) {
-  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
+Task<Response> publish_runbook(Context& context) {
+  if (auto wrong = check_definition(context.request)) co_return std::move(*wrong);
   std::vector<FieldError> errors;
   PublishRunbook command;
-  command.rerun_init = query_boolean(call.request, "rerun_init", errors).value_or(false);
-  if (const auto* behavior = call.request.argument("overdue_behavior")) command.overdue_behavior = *behavior;
+  command.rerun_init = query_boolean(context.request, "rerun_init", errors).value_or(false);
+  if (const auto* behavior = context.request.argument("overdue_behavior"))
+    command.overdue_behavior = *behavior;
   if (command.overdue_behavior != "rerun" && command.overdue_behavior != "ignore")
     errors.push_back({"overdue_behavior", "must be rerun or ignore"});
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  auto parsed = co_await parse_definition(call, call.request.body, parse_runbook);
+  auto parsed = co_await parse_definition(context, context.request.body, parse_runbook);
   if (!parsed) co_return problem(stopping());
   if (!parsed->definition) co_return problem(parsed->diagnostics);
   command.definition = parsed->definition;
-  command.text = std::move(call.request.body);
-  auto reply = co_await tell<RunbookReply>(call, std::move(command));
+  command.text = std::move(context.request.body);
+  auto reply = co_await tell<RunbookReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(reply->changed ? 201 : 200, {});
-  append_runbook(response.body, reply->runbook, Documents::none, Ending::open);
+  append_runbook(response.body, reply->runbook, Documents::none, ObjectEnd::open);
   append_member(response.body, "created", reply->changed);
   append_diagnostics(response.body, "warnings", parsed->diagnostics, Diagnostic::Level::warning);
   response.body += '}';
@@ -54,9 +55,9 @@ Task<Response> publish_runbook(Call& call) {
   co_return response;
 }
 
-Task<Response> validate_runbook(Call& call) {
-  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call, call.request.body, parse_runbook);
+Task<Response> validate_runbook(Context& context) {
+  if (auto wrong = check_definition(context.request)) co_return std::move(*wrong);
+  auto parsed = co_await parse_definition(context, context.request.body, parse_runbook);
   if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
   append_member(response.body, "valid", parsed->definition != nullptr);
@@ -67,13 +68,13 @@ Task<Response> validate_runbook(Call& call) {
   co_return response;
 }
 
-Task<Response> list_runbooks(Call& call) {
+Task<Response> list_runbooks(Context& context) {
   std::vector<FieldError> errors;
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
-  const std::string after = query_name_cursor(call.request, errors);
+  const auto limit = static_cast<std::size_t>(query_integer(context.request, "limit", 50, {1, 200}, errors));
+  const std::string after = query_name_cursor(context.request, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto query = [after, limit](Reads& reads) { return reads.runbooks(after, limit + 1); };
-  auto rows = co_await call.read(std::move(query));
+  auto rows = co_await context.read(std::move(query));
   if (!rows) co_return problem(rows.error());
   std::optional<std::string> cursor;
   if (rows->size() > limit) {
@@ -88,18 +89,18 @@ Task<Response> list_runbooks(Call& call) {
   co_return response;
 }
 
-Task<Response> show_runbook(Call& call) {
+Task<Response> show_runbook(Context& context) {
   std::vector<FieldError> errors;
-  const auto version = query_version(call.request, errors);
+  const auto version = query_version(context.request, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  const auto name = call.request.captures[0];
+  const auto name = context.request.captures[0];
   if (!is_printable(name, 400)) co_return no_such_runbook(name, version);
   auto query = [name, version](Reads& reads) { return reads.runbook(name, version); };
-  auto row = co_await call.read(std::move(query));
+  auto row = co_await context.read(std::move(query));
   if (!row) co_return problem(row.error());
   if (!*row) co_return no_such_runbook(name, version);
   Response response;
-  if (call.request.accept.starts_with("application/yaml")) {
+  if (context.request.accept.starts_with("application/yaml")) {
     response.content_type = "application/yaml";
     response.body = std::move((*row)->yaml_content);
     co_return response;
@@ -108,11 +109,11 @@ Task<Response> show_runbook(Call& call) {
   co_return response;
 }
 
-Task<Response> list_versions(Call& call) {
-  const auto name = call.request.captures[0];
+Task<Response> list_versions(Context& context) {
+  const auto name = context.request.captures[0];
   if (!is_printable(name, 400)) co_return no_such_runbook(name);
   auto query = [name](Reads& reads) { return reads.versions(name); };
-  auto rows = co_await call.read(std::move(query));
+  auto rows = co_await context.read(std::move(query));
   if (!rows) co_return problem(rows.error());
   if (rows->empty()) co_return no_such_runbook(name);
   auto response = json_response(200, "{");
@@ -122,21 +123,21 @@ Task<Response> list_versions(Call& call) {
   co_return response;
 }
 
-Task<Response> activate_runbook(Call& call) {
+Task<Response> activate_runbook(Context& context) {
   std::vector<FieldError> errors;
-  ChangeRunbook command{.version = query_version(call.request, errors),
+  ChangeRunbook command{.version = query_version(context.request, errors),
                         .what = ChangeRunbook::What::activate};
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  co_return co_await change_runbook(call, std::move(command));
+  co_return co_await change_runbook(context, std::move(command));
 }
 
-Task<Response> deactivate_runbook(Call& call) {
+Task<Response> deactivate_runbook(Context& context) {
   ChangeRunbook command{.what = ChangeRunbook::What::deactivate};
-  co_return co_await change_runbook(call, std::move(command));
+  co_return co_await change_runbook(context, std::move(command));
 }
 
-Task<Response> set_automation(Call& call) {
-  auto document = parse_object(call.request);
+Task<Response> set_automation(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
@@ -145,7 +146,7 @@ Task<Response> set_automation(Call& call) {
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   ChangeRunbook command{.what = *enabled ? ChangeRunbook::What::automation_on
                                          : ChangeRunbook::What::automation_off};
-  co_return co_await change_runbook(call, std::move(command));
+  co_return co_await change_runbook(context, std::move(command));
 }
 
 }  // namespace baton::http

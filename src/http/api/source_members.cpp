@@ -41,21 +41,21 @@ MembersOrProblem members_of_csv(const runbook::Definition& definition, std::stri
   return read_table(definition, table, false);
 }
 
-Task<MembersOrProblem> read_csv_members(Call& call, const Definition& definition, std::string& text) {
+Task<MembersOrProblem> read_csv_members(Context& context, const Definition& definition, std::string& text) {
   auto work = [definition, text = std::move(text)] { return members_of_csv(*definition, text); };
-  auto members = co_await call.compute(std::move(work));
+  auto members = co_await context.compute(std::move(work));
   MembersOrProblem answer = members ? *std::move(members) : MembersOrProblem(std::unexpected(problem(stopping())));
   co_return answer;
 }
 
-Task<MembersOrProblem> fetch_members(Call& call, const Definition& definition) {
+Task<MembersOrProblem> fetch_members(Context& context, const Definition& definition) {
   MembersOrProblem answer = std::unexpected(problem(503, "not_configured", "this server reads no data sources"));
-  auto* sources = call.services.options.data_sources;
+  auto* sources = context.services.options.data_sources;
   if (sources == nullptr) co_return answer;
-  auto work = [definition, sources, busy = call.services.sources_busy] {
+  auto work = [definition, sources, busy = context.services.sources_busy] {
     return fetch(*definition, *sources, *busy);
   };
-  auto members = co_await call.compute(std::move(work));
+  auto members = co_await context.compute(std::move(work));
   answer = members ? *std::move(members) : MembersOrProblem(std::unexpected(problem(stopping())));
   co_return answer;
 }

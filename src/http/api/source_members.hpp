@@ -20,11 +20,11 @@ using SourceMembers = std::vector<runbook::SourceMember>;
 [[nodiscard]] std::expected<SourceMembers, Response> members_of_csv(const runbook::Definition& definition,
                                                                     std::string_view text);
 // The same off the I/O thread; takes the text with it.
-Task<std::expected<SourceMembers, Response>> read_csv_members(Call& call, const Definition& definition,
+Task<std::expected<SourceMembers, Response>> read_csv_members(Context& context, const Definition& definition,
                                                               std::string& text);
 
 // Asks the data source, one request at a time: whoever comes meanwhile hears that it is busy.
-Task<std::expected<SourceMembers, Response>> fetch_members(Call& call, const Definition& definition);
+Task<std::expected<SourceMembers, Response>> fetch_members(Context& context, const Definition& definition);
 
 // Members of one T. `otherwise` is the T of those that have none: of an immediate batch, or none for one that
 // is made by hand.

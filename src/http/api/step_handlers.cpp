@@ -35,12 +35,12 @@ Response executions_response(std::string_view key, std::vector<ExecutionView>& r
 
 }  // namespace
 
-Task<Response> list_steps(Call& call) {
+Task<Response> list_steps(Context& context) {
   std::vector<FieldError> errors;
-  const auto page = query_page(call.request, 100, 1000, errors);
+  const auto page = query_page(context.request, 100, 1000, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  const auto id = captured_id(call.request);
-  if (id == 0) co_return no_such_phase(call.request);
+  const auto id = captured_id(context.request);
+  if (id == 0) co_return no_such_phase(context.request);
   using Views = std::vector<ExecutionView>;
   auto query = [id, page](Reads& reads) -> Result<std::optional<Views>> {
     TRY_ASSIGN(auto rows, reads.steps_of_phase(id, page.from, page.limit + 1));
@@ -48,55 +48,56 @@ Task<Response> list_steps(Call& call) {
     TRY_ASSIGN(const auto phase, reads.phase(id));
     return phase ? std::optional(std::move(rows)) : std::nullopt;
   };
-  auto rows = co_await call.read(std::move(query));
+  auto rows = co_await context.read(std::move(query));
   if (!rows) co_return problem(rows.error());
-  if (!*rows) co_return no_such_phase(call.request);
+  if (!*rows) co_return no_such_phase(context.request);
   co_return executions_response("steps", **rows, page);
 }
 
-Task<Response> list_cleanups(Call& call) {
+Task<Response> list_cleanups(Context& context) {
   std::vector<FieldError> errors;
-  const auto page = query_page(call.request, 100, 1000, errors);
+  const auto page = query_page(context.request, 100, 1000, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   using Views = std::vector<ExecutionView>;
-  auto query = [id = captured_id(call.request), page](Reads& reads) -> Result<Views> {
+  auto query = [id = captured_id(context.request), page](Reads& reads) -> Result<Views> {
     TRY(known_batch(reads, id));
     return reads.cleanups(id, page.from, page.limit + 1);
   };
-  auto rows = co_await call.read(std::move(query));
-  if (!rows) co_return batch_problem(call.request, rows.error());
+  auto rows = co_await context.read(std::move(query));
+  if (!rows) co_return batch_problem(context.request, rows.error());
   co_return executions_response("cleanups", *rows, page);
 }
 
 template <runbook::Kind kind>
-Task<Response> show_execution(Call& call) {
-  const runbook::Ref ref{kind, captured_id(call.request)};
+Task<Response> show_execution(Context& context) {
+  const runbook::Ref ref{kind, captured_id(context.request)};
   auto query = [ref](Reads& reads) { return reads.execution(ref); };
-  auto row = co_await call.read(std::move(query));
+  auto row = co_await context.read(std::move(query));
   if (!row) co_return problem(row.error());
-  if (!*row) co_return no_such_step(call.request, kind);
+  if (!*row) co_return no_such_step(context.request, kind);
   auto response = json_response(200, {});
   append_execution(response.body, **row, Documents::all);
   co_return response;
 }
 
 template <runbook::Kind kind>
-Task<Response> show_execution_logs(Call& call) {
+Task<Response> show_execution_logs(Context& context) {
   std::vector<FieldError> errors;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  const auto after = query_integer(call.request, "after", 0, {0, largest}, errors);
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 200, {1, 1000}, errors));
+  const auto after = query_integer(context.request, "after", 0, {0, largest}, errors);
+  const auto limit =
+      static_cast<std::size_t>(query_integer(context.request, "limit", 200, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   using Lines = std::vector<workflow::LogLine>;
-  const runbook::Ref ref{kind, captured_id(call.request)};
+  const runbook::Ref ref{kind, captured_id(context.request)};
   auto query = [ref, after, limit](Reads& reads) -> Result<std::optional<Lines>> {
     TRY_ASSIGN(const auto row, reads.execution(ref));
     if (!row) return std::nullopt;
     return reads.logs(workflow::JobId{runbook::log_name(ref)}, "", after, limit);
   };
-  auto lines = co_await call.read(std::move(query));
+  auto lines = co_await context.read(std::move(query));
   if (!lines) co_return problem(lines.error());
-  if (!*lines) co_return no_such_step(call.request, kind);
+  if (!*lines) co_return no_such_step(context.request, kind);
   auto response = json_response(200, "{");
   append_list(response.body, "lines", **lines, append_log_line);
   append_member(response.body, "next_after", (*lines)->empty() ? after : (*lines)->back().log_id);
@@ -105,12 +106,12 @@ Task<Response> show_execution_logs(Call& call) {
 }
 
 template <runbook::Kind kind, ChangeStep::What what>
-Task<Response> change_execution(Call& call) {
-  auto change = read_change(call.request);
+Task<Response> change_execution(Context& context) {
+  auto change = read_attribution(context.request);
   if (!change) co_return std::move(change.error());
-  ChangeStep command{{kind, captured_id(call.request)}, what, std::move(change->by)};
-  if (command.ref.id == 0) co_return no_such_step(call.request, kind);
-  auto reply = co_await tell<StepReply>(call, std::move(command));
+  ChangeStep command{{kind, captured_id(context.request)}, what, std::move(change->by)};
+  if (command.ref.id == 0) co_return no_such_step(context.request, kind);
+  auto reply = co_await tell<StepReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});
   append_step_reply(response.body, *reply);
@@ -119,20 +120,20 @@ Task<Response> change_execution(Call& call) {
 
 using enum runbook::Kind;
 using What = ChangeStep::What;
-template Task<Response> show_execution<step>(Call&);
-template Task<Response> show_execution<init>(Call&);
-template Task<Response> show_execution<cleanup>(Call&);
-template Task<Response> show_execution_logs<step>(Call&);
-template Task<Response> show_execution_logs<init>(Call&);
-template Task<Response> show_execution_logs<cleanup>(Call&);
-template Task<Response> change_execution<step, What::retry>(Call&);
-template Task<Response> change_execution<step, What::skip>(Call&);
-template Task<Response> change_execution<step, What::cancel>(Call&);
-template Task<Response> change_execution<init, What::retry>(Call&);
-template Task<Response> change_execution<init, What::skip>(Call&);
-template Task<Response> change_execution<init, What::cancel>(Call&);
-template Task<Response> change_execution<cleanup, What::retry>(Call&);
-template Task<Response> change_execution<cleanup, What::skip>(Call&);
-template Task<Response> change_execution<cleanup, What::cancel>(Call&);
+template Task<Response> show_execution<step>(Context&);
+template Task<Response> show_execution<init>(Context&);
+template Task<Response> show_execution<cleanup>(Context&);
+template Task<Response> show_execution_logs<step>(Context&);
+template Task<Response> show_execution_logs<init>(Context&);
+template Task<Response> show_execution_logs<cleanup>(Context&);
+template Task<Response> change_execution<step, What::retry>(Context&);
+template Task<Response> change_execution<step, What::skip>(Context&);
+template Task<Response> change_execution<step, What::cancel>(Context&);
+template Task<Response> change_execution<init, What::retry>(Context&);
+template Task<Response> change_execution<init, What::skip>(Context&);
+template Task<Response> change_execution<init, What::cancel>(Context&);
+template Task<Response> change_execution<cleanup, What::retry>(Context&);
+template Task<Response> change_execution<cleanup, What::skip>(Context&);
+template Task<Response> change_execution<cleanup, What::cancel>(Context&);
 
 }  // namespace baton::http

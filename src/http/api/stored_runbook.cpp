@@ -16,12 +16,12 @@ Result<std::optional<StoredRunbook>> find_runbook(Reads& reads, const std::strin
 
 }  // namespace
 
-Task<std::expected<StoredRunbook, Response>> read_runbook(Call& call, const std::string& name,
+Task<std::expected<StoredRunbook, Response>> read_runbook(Context& context, const std::string& name,
                                                           std::int32_t version) {
   std::expected<StoredRunbook, Response> answer = std::unexpected(no_such_runbook(name, version));
   if (!is_printable(name, 400)) co_return answer;
   auto query = [name, version](Reads& reads) { return find_runbook(reads, name, version); };
-  auto found = co_await call.read(std::move(query));
+  auto found = co_await context.read(std::move(query));
   if (!found) {
     answer = std::unexpected(problem(found.error()));
   } else if (*found && (*found)->definition) {

@@ -8,7 +8,7 @@
 
 #include "core/runbook/definition/definition.hpp"
 #include "http/json/problem.hpp"
-#include "http/wire/exchange.hpp"
+#include "http/wire/context.hpp"
 
 namespace baton::http {
 
@@ -22,7 +22,7 @@ struct StoredRunbook {
 };
 
 // version 0: the active one, else the newest.
-Task<std::expected<StoredRunbook, Response>> read_runbook(Call& call, const std::string& name,
+Task<std::expected<StoredRunbook, Response>> read_runbook(Context& context, const std::string& name,
                                                           std::int32_t version);
 
 [[nodiscard]] Response no_such_runbook(const std::string& name, std::int32_t version = 0);

@@ -77,7 +77,7 @@ class ChangeStream final : public BodyStream, public Subscriber {
   // After it listens. Without an id it begins now; with one, after it or, where that is not possible, now and
   // with a word about it.
   void begin(const std::optional<std::string>& last_event_id);
-  Task<bool> next(Call& call, std::string& out) override;
+  Task<bool> next(Context& context, std::string& out) override;
   void cut_off() override { complain("did not take what it was sent"); }
 
  private:
@@ -191,7 +191,7 @@ void ChangeStream::write_records(std::string& out) {
   }
 }
 
-Task<bool> ChangeStream::next(Call& call, std::string& out) {
+Task<bool> ChangeStream::next(Context& context, std::string& out) {
   out += std::exchange(first_, {});
   while (out.empty()) {
     write_records(out);
@@ -201,15 +201,15 @@ Task<bool> ChangeStream::next(Call& call, std::string& out) {
       co_return false;
     }
     if (!out.empty()) break;
-    if (call.exchange.stopping) {
+    if (context.wait_state.stopping) {
       end(out, "stopping");
       co_return false;
     }
-    const Woken woken = co_await wait(call.exchange, heartbeat_at_);
-    if (call.exchange.over) co_return false;
+    const Woken woken = co_await wait(context.wait_state, heartbeat_at_);
+    if (context.wait_state.over) co_return false;
     if (woken != Woken::by_time) continue;
-    auto refused = co_await authorize(call, Permission::read);
-    if (call.exchange.over) co_return false;
+    auto refused = co_await authorize(context, Permission::read);
+    if (context.wait_state.over) co_return false;
     if (refused) {
       end(out, "unauthorized");
       co_return false;
@@ -275,23 +275,23 @@ std::expected<Topics, Response> read_topics(const Request& request) {
 
 }  // namespace
 
-Task<Response> open_stream(Call& call) {
-  auto topics = read_topics(call.request);
+Task<Response> open_stream(Context& context) {
+  auto topics = read_topics(context.request);
   if (!topics) co_return std::move(topics.error());
   // Others must get through while streams are open.
-  if (call.services.streams >= call.services.options.connections_max / 2)
+  if (context.services.streams >= context.services.options.connections_max / 2)
     co_return problem(503, "too_many_streams", "the server has too many streams");
-  const auto stream = std::make_shared<ChangeStream>(call.services);
+  const auto stream = std::make_shared<ChangeStream>(context.services);
   for (std::string& topic : topics->names) stream->listen(std::move(topic));
   for (const std::string& runbook : topics->runbooks) {
     auto query = [runbook](Reads& reads) { return reads.versions(runbook); };
-    const auto versions = co_await call.read(std::move(query));
+    const auto versions = co_await context.read(std::move(query));
     if (!versions) co_return problem(versions.error());
     for (const auto& version : *versions)
-      stream->listen(batches_topic(call.request.tenant.value, version.id));
+      stream->listen(batches_topic(context.request.tenant.value, version.id));
   }
-  const auto* asked = call.request.argument("last_event_id");
-  stream->begin(asked ? std::optional(*asked) : call.request.last_event_id);
+  const auto* asked = context.request.argument("last_event_id");
+  stream->begin(asked ? std::optional(*asked) : context.request.last_event_id);
   Response response;
   response.content_type = "text/event-stream";
   response.headers.emplace_back("Cache-Control", "no-store");

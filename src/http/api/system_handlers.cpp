@@ -4,22 +4,22 @@
 
 namespace baton::http {
 
-Task<Response> show_health(Call&) { co_return json_response(200, R"({"status":"ok"})"); }
+Task<Response> show_health(Context&) { co_return json_response(200, R"({"status":"ok"})"); }
 
-Task<Response> show_readiness(Call& call) {
-  if (call.exchange.stopping) co_return problem(503, "stopping", "the server is stopping");
-  if (!call.services.ready())
+Task<Response> show_readiness(Context& context) {
+  if (context.wait_state.stopping) co_return problem(503, "stopping", "the server is stopping");
+  if (!context.services.ready())
     co_return problem(503, "store_unavailable", "the store is away, or the engine has been busy for five seconds");
   co_return json_response(200, R"({"status":"ready"})");
 }
 
-Task<Response> show_metrics(Call& call) {
+Task<Response> show_metrics(Context& context) {
   Response response;
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = call.services.metrics.render();
+  response.body = context.services.metrics.render();
   co_return response;
 }
 
-Task<Response> show_openapi(Call&) { co_return json_response(200, openapi_document()); }
+Task<Response> show_openapi(Context&) { co_return json_response(200, openapi_document()); }
 
 }  // namespace baton::http

@@ -36,11 +36,11 @@ ReportResult read_result(JsonView body, std::string prefix, const Request& reque
   return result;
 }
 
-Poll read_poll(Call& call, const JsonDocument& document, std::vector<FieldError>& errors) {
+Poll read_poll(Context& context, const JsonDocument& document, std::vector<FieldError>& errors) {
   Fields fields(document.root(), "", errors);
   Poll poll;
-  poll.tenant = call.request.tenant;
-  poll.queue = call.request.captures[0];
+  poll.tenant = context.request.tenant;
+  poll.queue = context.request.captures[0];
   if (!is_printable(poll.queue, 200)) fields.wrong("queue", "is not the name of a queue");
   if (poll.queue == workflow::builtin_queue || poll.queue == workflow::approval_queue)
     fields.wrong("queue", "is reserved: no worker can ask for its tasks");
@@ -48,25 +48,25 @@ Poll read_poll(Call& call, const JsonDocument& document, std::vector<FieldError>
   poll.max = static_cast<std::uint32_t>(fields.integer("max", {1, batch_max}).value_or(1));
   poll.heartbeats = fields.boolean("heartbeat").value_or(false);
   if (const auto wait_ms = fields.integer("wait_ms", {0, 60'000}).value_or(0); wait_ms > 0) {
-    poll.wait_until = call.wait_until(wait_ms);
+    poll.wait_until = context.wait_until(wait_ms);
   }
   return poll;
 }
 
 }  // namespace
 
-Task<Response> poll_tasks(Call& call) {
+Task<Response> poll_tasks(Context& context) {
   std::vector<FieldError> errors;
   Poll poll;
   {
-    auto document = parse_object(call.request, true);
+    auto document = parse_object(context.request, true);
     if (!document) co_return std::move(document.error());
-    poll = read_poll(call, *document, errors);
+    poll = read_poll(context, *document, errors);
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  call.request.body = {};  // ten thousand of these may wait
+  context.request.body = {};  // ten thousand of these may wait
   const bool waits = poll.wait_until != Time{};
-  auto reply = co_await call.ask(std::move(poll), waits ? Interruptible::watching : Interruptible::no);
+  auto reply = co_await context.ask(std::move(poll), waits ? Interruptible::watching : Interruptible::no);
   if (!reply) co_return json_response(200, "{\"jobs\":[]}");
   if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
   auto& jobs = std::get<PollReply>(*reply).jobs;
@@ -77,13 +77,13 @@ Task<Response> poll_tasks(Call& call) {
   co_return response;
 }
 
-Task<Response> report_result(Call& call) {
-  auto document = parse_object(call.request);
+Task<Response> report_result(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
-  auto result = read_result(document->root(), "", call.request, errors);
+  auto result = read_result(document->root(), "", context.request, errors);
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  auto reply = co_await tell<ResultReply>(call, std::move(result));
+  auto reply = co_await tell<ResultReply>(context, std::move(result));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, "{");
   append_outcome(response.body, *reply);
@@ -91,8 +91,8 @@ Task<Response> report_result(Call& call) {
   co_return response;
 }
 
-Task<Response> report_results(Call& call) {
-  auto document = parse_object(call.request);
+Task<Response> report_results(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   std::vector<std::string> task_ids;
@@ -100,27 +100,27 @@ Task<Response> report_results(Call& call) {
   {
     Fields fields(document->root(), "", errors);
     for (const auto& item : fields.required_array("results", batch_max)) {
-      auto result = read_result(item, fmt::format("results[{}]", results.size()), call.request, errors);
+      auto result = read_result(item, fmt::format("results[{}]", results.size()), context.request, errors);
       task_ids.push_back(result.task_id);
       results.emplace_back(std::move(result));
     }
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  auto replies = co_await call.ask_all(std::move(results));
+  auto replies = co_await context.ask_all(std::move(results));
   auto response = json_response(200, "{");
   append_outcomes(response.body, "task_id", task_ids, replies);
   response.body += '}';
   co_return response;
 }
 
-Task<Response> heartbeat(Call& call) {
-  auto document = parse_object(call.request);
+Task<Response> heartbeat(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Heartbeat command;
   {
     Fields fields(document->root(), "", errors);
-    command.tenant = call.request.scope;
+    command.tenant = context.request.scope;
     command.worker = fields.required_text("worker", 200);
     std::size_t index = 0;
     for (const auto& item : fields.required_array("tasks", batch_max)) {
@@ -129,7 +129,7 @@ Task<Response> heartbeat(Call& call) {
     }
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  auto reply = co_await tell<HeartbeatReply>(call, std::move(command));
+  auto reply = co_await tell<HeartbeatReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
   co_return json_response(200,
                           json_object("lease_until", reply->lease_until, "cancelled", reply->cancelled).text);
@@ -144,8 +144,8 @@ TaskNote read_note(Fields& fields, const Request& request) {
   return note;
 }
 
-Task<Response> tell_note(Call& call, TaskNote note, std::optional<std::size_t> lines) {
-  auto reply = co_await tell<NoteReply>(call, std::move(note));
+Task<Response> tell_note(Context& context, TaskNote note, std::optional<std::size_t> lines) {
+  auto reply = co_await tell<NoteReply>(context, std::move(note));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, "{");
   append_member(response.body, "accepted", true);
@@ -156,61 +156,61 @@ Task<Response> tell_note(Call& call, TaskNote note, std::optional<std::size_t> l
 
 }  // namespace
 
-Task<Response> report_progress(Call& call) {
-  auto document = parse_object(call.request);
+Task<Response> report_progress(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  TaskNote note = read_note(fields, call.request);
+  TaskNote note = read_note(fields, context.request);
   std::string text = "{";
   if (fields.number("progress", 0, 100)) append_member(text, "progress", fields.any("progress"));
   const auto message = fields.prose("message");
   if (message) append_member(text, "message", clean_text(*message, 2000));
   if (text.size() == 1 && errors.empty()) fields.wrong("progress", "is required, or 'message'");
-  append_member(text, "at", call.services.clock.now());
+  append_member(text, "at", context.services.clock.now());
   note.note = TaskProgress{Json{text + "}"}};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
-  co_return co_await tell_note(call, std::move(note), std::nullopt);
+  co_return co_await tell_note(context, std::move(note), std::nullopt);
 }
 
-Task<Response> report_checkpoint(Call& call) {
+Task<Response> report_checkpoint(Context& context) {
   constexpr std::size_t checkpoint_bytes_max = 1 << 20;
-  auto document = parse_object(call.request);
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  TaskNote note = read_note(fields, call.request);
+  TaskNote note = read_note(fields, context.request);
   auto data = fields.any("checkpoint");
   if (!data) fields.wrong("checkpoint", "is required");
   if (data && data->text.size() > checkpoint_bytes_max) fields.wrong("checkpoint", "must have at most 1 MiB");
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   note.note = TaskCheckpoint{*std::move(data)};
-  co_return co_await tell_note(call, std::move(note), std::nullopt);
+  co_return co_await tell_note(context, std::move(note), std::nullopt);
 }
 
-Task<Response> report_log(Call& call) {
-  auto document = parse_object(call.request);
+Task<Response> report_log(Context& context) {
+  auto document = parse_object(context.request);
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  TaskNote note = read_note(fields, call.request);
+  TaskNote note = read_note(fields, context.request);
   TaskLog log;
   for (const auto& item : fields.required_array("lines", batch_max)) {
     Fields line(item, fmt::format("lines[{}]", log.lines.size()), errors);
     delivery::LogText text{.stream = line.text("stream", 20).value_or("log"),
-                           .at = line.time("at").value_or(call.services.clock.now()),
+                           .at = line.time("at").value_or(context.services.clock.now()),
                            .text = clean_text(line.prose("text").value_or(""), 16 << 10)};
     log.lines.push_back(std::move(text));
   }
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   const std::size_t lines = log.lines.size();
   note.note = std::move(log);
-  co_return co_await tell_note(call, std::move(note), lines);
+  co_return co_await tell_note(context, std::move(note), lines);
 }
 
-Task<Response> list_workers(Call& call) {
-  ListWorkers question{call.request.tenant};
-  auto reply = co_await tell<WorkersReply>(call, std::move(question));
+Task<Response> list_workers(Context& context) {
+  ListWorkers question{context.request.tenant};
+  auto reply = co_await tell<WorkersReply>(context, std::move(question));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, "{");
   append_list(response.body, "workers", reply->workers, append_worker);

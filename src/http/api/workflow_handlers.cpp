@@ -15,16 +15,16 @@ workflow::Parsed parse_workflow(std::string_view text) { return workflow::parse(
 
 }  // namespace
 
-Task<Response> publish_workflow(Call& call) {
-  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call, call.request.body, parse_workflow);
+Task<Response> publish_workflow(Context& context) {
+  if (auto wrong = check_definition(context.request)) co_return std::move(*wrong);
+  auto parsed = co_await parse_definition(context, context.request.body, parse_workflow);
   if (!parsed) co_return problem(stopping());
   if (!parsed->definition) co_return problem(parsed->diagnostics);
   PublishWorkflow command;
-  command.tenant = call.request.tenant;
+  command.tenant = context.request.tenant;
   command.definition = parsed->definition;
-  command.text = std::move(call.request.body);
-  auto published = co_await tell<WorkflowReply>(call, std::move(command));
+  command.text = std::move(context.request.body);
+  auto published = co_await tell<WorkflowReply>(context, std::move(command));
   if (!published) co_return problem(published.error());
   auto response = json_response(published->created ? 201 : 200, "{");
   append_member(response.body, "workflow_id", published->workflow_id);
@@ -37,9 +37,9 @@ Task<Response> publish_workflow(Call& call) {
   co_return response;
 }
 
-Task<Response> validate_workflow(Call& call) {
-  if (auto wrong = check_definition(call.request)) co_return std::move(*wrong);
-  auto parsed = co_await parse_definition(call, call.request.body, parse_workflow);
+Task<Response> validate_workflow(Context& context) {
+  if (auto wrong = check_definition(context.request)) co_return std::move(*wrong);
+  auto parsed = co_await parse_definition(context, context.request.body, parse_workflow);
   if (!parsed) co_return problem(stopping());
   auto response = json_response(200, "{");
   append_member(response.body, "valid", parsed->definition != nullptr);
@@ -53,15 +53,15 @@ Task<Response> validate_workflow(Call& call) {
   co_return response;
 }
 
-Task<Response> list_workflows(Call& call) {
+Task<Response> list_workflows(Context& context) {
   std::vector<FieldError> errors;
-  const auto limit = static_cast<std::size_t>(query_integer(call.request, "limit", 50, {1, 200}, errors));
-  const std::string after = query_name_cursor(call.request, errors);
+  const auto limit = static_cast<std::size_t>(query_integer(context.request, "limit", 50, {1, 200}, errors));
+  const std::string after = query_name_cursor(context.request, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  const auto tenant = call.request.tenant;
+  const auto tenant = context.request.tenant;
   // One more than asked for tells whether there is a next page.
   auto query = [tenant, after, limit](Reads& reads) { return reads.workflows(tenant, after, limit + 1); };
-  auto found = co_await call.read(std::move(query));
+  auto found = co_await context.read(std::move(query));
   if (!found) co_return problem(found.error());
   std::optional<std::string> cursor;
   if (found->size() > limit) {
@@ -78,17 +78,17 @@ Task<Response> list_workflows(Call& call) {
   co_return response;
 }
 
-Task<Response> show_workflow(Call& call) {
+Task<Response> show_workflow(Context& context) {
   std::vector<FieldError> errors;
   const auto version =
-      static_cast<std::int32_t>(query_integer(call.request, "version", 0, {1, 2'147'483'647}, errors));
+      static_cast<std::int32_t>(query_integer(context.request, "version", 0, {1, 2'147'483'647}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
-  const auto tenant = call.request.tenant;
-  const auto id = call.request.captures[0];
+  const auto tenant = context.request.tenant;
+  const auto id = context.request.captures[0];
   Result<std::optional<workflow::Workflow>> found = std::nullopt;
   if (is_printable(id, 200)) {
     auto query = [tenant, id, version](Reads& reads) { return reads.workflow(tenant, id, version); };
-    found = co_await call.read(std::move(query));
+    found = co_await context.read(std::move(query));
   }
   if (!found) co_return problem(found.error());
   if (!*found) {
@@ -97,7 +97,7 @@ Task<Response> show_workflow(Call& call) {
   }
   auto& workflow = **found;
   Response response;
-  if (call.request.accept.starts_with("application/yaml")) {
+  if (context.request.accept.starts_with("application/yaml")) {
     response.content_type = "application/yaml";
     response.body = std::move(workflow.definition);
     co_return response;

@@ -10,19 +10,19 @@
 #include <vector>
 
 #include "http/json/problem.hpp"
-#include "http/wire/exchange.hpp"
+#include "http/wire/context.hpp"
 
 namespace baton::http {
 
 [[nodiscard]] inline Refused stopping() { return {Refusal::stopping, "the server is stopping", {}}; }
 
 template <class R>
-Task<std::expected<R, Refused>> expect(Call& call, std::shared_ptr<ReplyParcel> parcel) {
-  Wait wait(call.exchange, parcel, Interruptible::no);
+Task<std::expected<R, Refused>> expect(Context& context, std::shared_ptr<AwaitedReply> awaited) {
+  Wait wait(context.wait_state, awaited, Interruptible::no);
   const bool here = co_await wait;
   std::expected<R, Refused> answer = std::unexpected(stopping());
   if (here) {
-    Reply reply = parcel->take();
+    Reply reply = awaited->take();
     if (auto* refused = std::get_if<Refused>(&reply)) {
       answer = std::unexpected(std::move(*refused));
     } else {
@@ -34,8 +34,8 @@ Task<std::expected<R, Refused>> expect(Call& call, std::shared_ptr<ReplyParcel> 
 
 // The answer to a command, which has the type R, or why there is none.
 template <class R, class C>
-Task<std::expected<R, Refused>> tell(Call& call, C&& command) {
-  return expect<R>(call, call.submit(Command(std::forward<C>(command))));
+Task<std::expected<R, Refused>> tell(Context& context, C&& command) {
+  return expect<R>(context, context.submit(Command(std::forward<C>(command))));
 }
 
 // One more row than asked for tells that there is a next page: its cursor is `id` of the last one shown.

@@ -215,19 +215,19 @@ std::string query_name_cursor(const Request& request, std::vector<FieldError>& e
   return name;
 }
 
-Change read_change(Fields& fields) {
+Attribution read_attribution(Fields& fields) {
   constexpr std::size_t reason_bytes_max = 2000;
-  Change change{fields.text("by", 200).value_or(""), fields.prose("reason").value_or("")};
+  Attribution change{fields.text("by", 200).value_or(""), fields.prose("reason").value_or("")};
   if (change.reason.size() > reason_bytes_max) fields.wrong("reason", "must have at most 2000 bytes");
   return change;
 }
 
-std::expected<Change, Response> read_change(const Request& request) {
+std::expected<Attribution, Response> read_attribution(const Request& request) {
   auto document = parse_object(request, true);
   if (!document) return std::unexpected(std::move(document.error()));
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  auto change = read_change(fields);
+  auto change = read_attribution(fields);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   return change;
 }

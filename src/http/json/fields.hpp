@@ -71,12 +71,12 @@ struct Page {
 [[nodiscard]] std::string query_name_cursor(const Request& request, std::vector<FieldError>& errors);
 
 // Who does something, and why: {"by": …, "reason": …}, both optional.
-struct Change {
+struct Attribution {
   std::string by;
   std::string reason;
 };
-[[nodiscard]] Change read_change(Fields& fields);
-[[nodiscard]] std::expected<Change, Response> read_change(const Request& request);
+[[nodiscard]] Attribution read_attribution(Fields& fields);
+[[nodiscard]] std::expected<Attribution, Response> read_attribution(const Request& request);
 
 // A path's part that may be the id of something.
 [[nodiscard]] Response no_such_job(const std::string& job_id);

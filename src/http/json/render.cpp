@@ -16,7 +16,7 @@ void append_document(std::string& out, std::string_view key, const OptionalJson&
 
 }  // namespace
 
-void append_job(std::string& out, const workflow::Job& job, Documents documents, Ending ending) {
+void append_job(std::string& out, const workflow::Job& job, Documents documents, ObjectEnd ending) {
   out += '{';
   append_member(out, "job_id", job.job_id.value);
   append_member(out, "tenant", job.tenant.value);
@@ -38,10 +38,10 @@ void append_job(std::string& out, const workflow::Job& job, Documents documents,
   append_member(out, "paused_at", job.paused_at);
   append_member(out, "paused_by", job.paused_by);
   append_member(out, "rerun_of", job.rerun_of);
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
-void append_node(std::string& out, const workflow::NodeState& node, Documents documents, Ending ending) {
+void append_node(std::string& out, const workflow::NodeState& node, Documents documents, ObjectEnd ending) {
   out += '{';
   append_member(out, "status", name(node.status));
   append_member(out, "retry_count", node.retry_count);
@@ -70,7 +70,7 @@ void append_node(std::string& out, const workflow::NodeState& node, Documents do
   append_member(out, "completed_at", node.completed_at);
   if (node.timer_due) append_member(out, "timer_due", node.timer_due);
   if (node.dead_at) append_member(out, "dead_at", node.dead_at);
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
 void append_nodes(std::string& out, const std::vector<workflow::NodeState>& nodes, std::size_t nodes_max,

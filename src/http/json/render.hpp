@@ -12,16 +12,16 @@
 namespace baton::http {
 
 // Without the closing brace when more members follow.
-enum class Ending { closed, open };
+enum class ObjectEnd { closed, open };
 
 // How much of a job's or a node's documents is shown. brief: those that are large are left out, and their
 // size is told instead, so that a view of a job with a huge result is still quick.
 enum class Documents { none, brief, all };
 
 void append_job(std::string& out, const workflow::Job& job, Documents documents,
-                Ending ending = Ending::closed);
+                ObjectEnd ending = ObjectEnd::closed);
 void append_node(std::string& out, const workflow::NodeState& node, Documents documents,
-                 Ending ending = Ending::closed);
+                 ObjectEnd ending = ObjectEnd::closed);
 void append_nodes(std::string& out, const std::vector<workflow::NodeState>& nodes, std::size_t nodes_max,
                   Documents documents);
 void append_log_line(std::string& out, const workflow::LogLine& line);

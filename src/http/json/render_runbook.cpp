@@ -18,7 +18,7 @@ void append_stored(std::string& out, std::string_view key, const OptionalJson& s
 
 }  // namespace
 
-void append_runbook(std::string& out, const runbook::Runbook& row, Documents documents, Ending ending) {
+void append_runbook(std::string& out, const runbook::Runbook& row, Documents documents, ObjectEnd ending) {
   out += '{';
   append_member(out, "id", row.id);
   append_member(out, "name", row.name);
@@ -36,10 +36,10 @@ void append_runbook(std::string& out, const runbook::Runbook& row, Documents doc
   append_stored(out, "held_removals", row.held_removals);
   append_member(out, "in_transition", row.transition_after.has_value());
   if (documents == Documents::all) append_member(out, "yaml_content", row.yaml_content);
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
-void append_batch(std::string& out, const runbook::Batch& batch, Ending ending) {
+void append_batch(std::string& out, const runbook::Batch& batch, ObjectEnd ending) {
   out += '{';
   append_member(out, "id", batch.id);
   append_member(out, "runbook_id", batch.runbook_id);
@@ -56,14 +56,14 @@ void append_batch(std::string& out, const runbook::Batch& batch, Ending ending) 
   append_member(out, "error_message", batch.error_message);
   append_member(out, "removals_approved", batch.removals_approved.has_value());
   append_member(out, "walk", name(batch.walk));
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
-void append_batch(std::string& out, const BatchSummary& summary, Ending ending) {
-  append_batch(out, summary.batch, Ending::open);
+void append_batch(std::string& out, const BatchSummary& summary, ObjectEnd ending) {
+  append_batch(out, summary.batch, ObjectEnd::open);
   append_member(out, "runbook_name", summary.runbook_name);
   append_member(out, "runbook_version", summary.runbook_version);
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
 void append_batch_event(std::string& out, const runbook::BatchEvent& event) {
@@ -77,7 +77,7 @@ void append_batch_event(std::string& out, const runbook::BatchEvent& event) {
   out += '}';
 }
 
-void append_phase(std::string& out, const runbook::PhaseExecution& phase, Ending ending) {
+void append_phase(std::string& out, const runbook::PhaseExecution& phase, ObjectEnd ending) {
   out += '{';
   append_member(out, "id", phase.id);
   append_member(out, "batch_id", phase.batch_id);
@@ -90,11 +90,11 @@ void append_phase(std::string& out, const runbook::PhaseExecution& phase, Ending
   append_member(out, "completed_at", phase.completed_at);
   append_member(out, "walk", name(phase.walk));
   append_member(out, "current_index", phase.current_index);
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
 void append_batch_member(std::string& out, const runbook::Member& member, Documents documents,
-                         Ending ending) {
+                         ObjectEnd ending) {
   out += '{';
   append_member(out, "id", member.id);
   append_member(out, "batch_id", member.batch_id);
@@ -110,7 +110,7 @@ void append_batch_member(std::string& out, const runbook::Member& member, Docume
     append_stored(out, "data_json", member.data_json);
     append_stored(out, "worker_data_json", member.worker_data_json);
   }
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
 namespace {
@@ -149,7 +149,7 @@ void append_polls_and_retries(std::string& out, const runbook::Execution& row) {
 
 }  // namespace
 
-void append_execution(std::string& out, const ExecutionView& view, Documents documents, Ending ending) {
+void append_execution(std::string& out, const ExecutionView& view, Documents documents, ObjectEnd ending) {
   const runbook::Execution& row = view.execution;
   out += '{';
   append_member(out, "id", view.ref.id);
@@ -176,7 +176,7 @@ void append_execution(std::string& out, const ExecutionView& view, Documents doc
     append_stored(out, "params_json", row.params_json);
     append_stored(out, "result_json", row.result_json);
   }
-  if (ending == Ending::closed) out += '}';
+  if (ending == ObjectEnd::closed) out += '}';
 }
 
 void append_step_reply(std::string& out, const StepReply& reply) {
@@ -188,18 +188,18 @@ void append_step_reply(std::string& out, const StepReply& reply) {
 }
 
 void append_failure(std::string& out, const Failure& failure) {
-  append_execution(out, failure.step, Documents::none, Ending::open);
+  append_execution(out, failure.step, Documents::none, ObjectEnd::open);
   append_member(out, "member_key", failure.member_key);
   append_member(out, "phase_name", failure.phase_name);
   out += '}';
 }
 
 void append_counts(std::string& out, std::string_view key, const std::vector<runbook::Count>& counts,
-                   Lane lane) {
+                   CountFilter filter) {
   std::map<std::string_view, std::int64_t> sums;
   for (const auto& count : counts) {
-    if (count.lane != lane.name || count.phase_execution_id != lane.phase_execution_id) continue;
-    if (lane.step_index != any_step && count.step_index != lane.step_index) continue;
+    if (count.lane != filter.name || count.phase_execution_id != filter.phase_execution_id) continue;
+    if (filter.step_index != any_step && count.step_index != filter.step_index) continue;
     if (count.n != 0) sums[count.status] += count.n;
   }
   append_member(out, key, sums);

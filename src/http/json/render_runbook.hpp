@@ -14,17 +14,18 @@ namespace baton::http {
 
 // With Documents::all the text of the runbook too.
 void append_runbook(std::string& out, const runbook::Runbook& row, Documents documents,
-                    Ending ending = Ending::closed);
-void append_batch(std::string& out, const runbook::Batch& batch, Ending ending = Ending::closed);
-void append_batch(std::string& out, const BatchSummary& summary, Ending ending = Ending::closed);
+                    ObjectEnd ending = ObjectEnd::closed);
+void append_batch(std::string& out, const runbook::Batch& batch, ObjectEnd ending = ObjectEnd::closed);
+void append_batch(std::string& out, const BatchSummary& summary, ObjectEnd ending = ObjectEnd::closed);
 void append_batch_event(std::string& out, const runbook::BatchEvent& event);
-void append_phase(std::string& out, const runbook::PhaseExecution& phase, Ending ending = Ending::closed);
+void append_phase(std::string& out, const runbook::PhaseExecution& phase,
+                  ObjectEnd ending = ObjectEnd::closed);
 // With Documents::all data_json and worker_data_json too.
 void append_batch_member(std::string& out, const runbook::Member& member, Documents documents,
-                         Ending ending = Ending::closed);
+                         ObjectEnd ending = ObjectEnd::closed);
 // A step, an init step or a cleanup; with Documents::all params_json and result_json too.
 void append_execution(std::string& out, const ExecutionView& view, Documents documents,
-                      Ending ending = Ending::closed);
+                      ObjectEnd ending = ObjectEnd::closed);
 void append_step_reply(std::string& out, const StepReply& reply);
 void append_members_reply(std::string& out, const MembersReply& reply);
 void append_failure(std::string& out, const Failure& failure);
@@ -32,13 +33,13 @@ void append_failure(std::string& out, const Failure& failure);
 // "key":{"succeeded":12,…}: the sum of the counts of a lane, of one phase (0: of the batch as a whole), and
 // of one step unless it is any.
 inline constexpr std::int32_t any_step = -1;
-struct Lane {
+struct CountFilter {
   std::string_view name;
   std::int64_t phase_execution_id = 0;
   std::int32_t step_index = any_step;
 };
 void append_counts(std::string& out, std::string_view key, const std::vector<runbook::Count>& counts,
-                   Lane lane);
+                   CountFilter filter);
 // The counters of a phase: of all its steps, of each, of its rollbacks and of those who catch up on it.
 void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
                          const std::vector<runbook::Count>& counts);

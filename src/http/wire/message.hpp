@@ -48,7 +48,7 @@ struct Request {
   }
 };
 
-class BodyStream;  // exchange.hpp
+class BodyStream;  // context.hpp
 
 struct Response {
   int status = 200;

@@ -59,7 +59,7 @@ struct Server::State {
   Feed silence;  // for a server without a feed
   asio::io_context io{1};
   Services services;
-  Floor floor;
+  SessionGroup group;
   std::deque<tcp::acceptor> acceptors;
   asio::steady_timer ticker{io};
   asio::steady_timer waits{io};
@@ -76,7 +76,7 @@ Server::State::State(Options chosen, Inbox& inbox, ReadPool& reads, metrics::Reg
                clock,   std::move(ready),
                nullptr, TokenCache(options.token_cache_time),
                nullptr},
-      floor{services,
+      group{services,
             {},
             false,
             http_date(clock.now()),
@@ -117,17 +117,17 @@ void Server::State::accept(tcp::acceptor& acceptor) {
 }
 
 void Server::State::admit(tcp::socket socket) {
-  const auto open = floor.sessions.size();
+  const auto open = group.sessions.size();
   if (open >= options.connections_max + turned_away_max) return;
-  std::make_shared<Session>(std::move(socket), floor)->start(open < options.connections_max);
+  std::make_shared<Session>(std::move(socket), group)->start(open < options.connections_max);
 }
 
 // Sessions end while they are visited, so each is held for the visit.
 template <class Fn>
 void Server::State::for_each_session(Fn fn) {
   std::vector<std::shared_ptr<Session>> visited;
-  visited.reserve(floor.sessions.size());
-  for (auto* session : floor.sessions) visited.push_back(session->shared_from_this());
+  visited.reserve(group.sessions.size());
+  for (auto* session : group.sessions) visited.push_back(session->shared_from_this());
   for (auto& session : visited) {
     fn(*session);
     session.reset();
@@ -137,7 +137,7 @@ void Server::State::for_each_session(Fn fn) {
 void Server::State::tick() {
   const auto now = steady_clock::now();
   for_each_session([now](Session& session) { session.check_time(now); });
-  floor.date = http_date(services.clock.now());
+  group.date = http_date(services.clock.now());
   ticker.expires_after(tick_of(options));
   ticker.async_wait([this](const error_code& cancelled) {
     if (!cancelled) tick();
@@ -145,8 +145,8 @@ void Server::State::tick() {
 }
 
 void Server::State::begin_stop() {
-  if (floor.stopping) return;
-  floor.stopping = true;
+  if (group.stopping) return;
+  group.stopping = true;
   for (auto& acceptor : acceptors) {
     error_code ignored;
     acceptor.close(ignored);
@@ -155,7 +155,7 @@ void Server::State::begin_stop() {
   stop_timer.async_wait([this](const error_code& cancelled) {
     if (!cancelled) terminate();
   });
-  if (floor.sessions.empty()) {
+  if (group.sessions.empty()) {
     io.stop();
   } else {
     for_each_session([](Session& session) { session.stop(); });
@@ -172,12 +172,12 @@ Server::Server(Options options, Inbox& inbox, ReadPool& reads, metrics::Registry
 
 Server::~Server() {
   // Whoever waits still is let go, so that no coroutine outlives what it stands on.
-  state_->floor.stopping = true;
+  state_->group.stopping = true;
   state_->terminate();
   state_->acceptors.clear();
   state_->ticker.cancel();
   state_->stop_timer.cancel();
-  while (!state_->floor.sessions.empty()) {
+  while (!state_->group.sessions.empty()) {
     state_->io.restart();
     if (state_->io.run_one_for(std::chrono::seconds{1}) == 0) break;
   }

@@ -96,7 +96,7 @@ std::string text_of(beast::string_view text) { return {text.data(), text.size()}
 
 }  // namespace
 
-void Floor::count(int route, std::string_view method, int status, std::chrono::nanoseconds took) {
+void SessionGroup::count(int route, std::string_view method, int status, std::chrono::nanoseconds took) {
   const auto table = routes();
   const auto index = route < 0 ? table.size() : static_cast<std::size_t>(route);
   const std::string_view pattern = route < 0 ? "none" : table[index].pattern;
@@ -119,17 +119,18 @@ void Floor::count(int route, std::string_view method, int status, std::chrono::n
   counter.add();
 }
 
-Session::Session(asio::ip::tcp::socket socket, Floor& floor) : socket_(std::move(socket)), floor_(floor) {
-  place_ = floor_.sessions.insert(floor_.sessions.end(), this);
-  floor_.connections.set(static_cast<std::int64_t>(floor_.sessions.size()));
-  exchange_.stopping = floor_.stopping;
-  exchange_.watch = [this] { watch(); };
+Session::Session(asio::ip::tcp::socket socket, SessionGroup& group)
+    : socket_(std::move(socket)), group_(group) {
+  place_ = group_.sessions.insert(group_.sessions.end(), this);
+  group_.connections.set(static_cast<std::int64_t>(group_.sessions.size()));
+  wait_state_.stopping = group_.stopping;
+  wait_state_.watch = [this] { watch(); };
 }
 
 Session::~Session() {
-  floor_.sessions.erase(place_);
-  floor_.connections.set(static_cast<std::int64_t>(floor_.sessions.size()));
-  if (floor_.sessions.empty() && floor_.stopping) floor_.on_empty();
+  group_.sessions.erase(place_);
+  group_.connections.set(static_cast<std::int64_t>(group_.sessions.size()));
+  if (group_.sessions.empty() && group_.stopping) group_.on_empty();
 }
 
 void Session::start(bool welcome) {
@@ -162,7 +163,7 @@ void Session::enter(Phase phase, std::chrono::milliseconds limit) {
 }
 
 Task<bool> Session::serve_one() {
-  const auto& options = floor_.services.options;
+  const auto& options = group_.services.options;
   std::optional<Parser> parser;
   parser.emplace();
   parser->header_limit(static_cast<std::uint32_t>(options.header_bytes_max));
@@ -171,42 +172,42 @@ Task<bool> Session::serve_one() {
   const int refused = co_await read_request(*parser);
   if (refused < 0) co_return false;
   if (refused > 0) {
-    floor_.count(-1, "", refused, {});
+    group_.count(-1, "", refused, {});
     auto why = problem(refused, code_of(refused), detail_of(refused));
     co_await respond(std::move(why), false, false, "-");
     co_return false;
   }
   const auto began = steady_clock::now();
   bool keep_alive = parser->keep_alive() && parser->get().version() == 11;
-  Call call(floor_.services, exchange_, take_request(*parser));
+  Context context(group_.services, wait_state_, take_request(*parser));
   parser.reset();
   release_buffer();
   enter(Phase::handling, std::chrono::milliseconds::max());
   ++requests_;
   watched_ = false;
   int route = -1;
-  auto response = co_await dispatch(call, route);
+  auto response = co_await dispatch(context, route);
   if (watched_) {
     error_code ignored;
     socket_.cancel(ignored);
     watched_ = false;
   }
-  const auto& request = call.request;
+  const auto& request = context.request;
   const int status = response.status;
-  keep_alive = keep_alive && !floor_.stopping;
+  keep_alive = keep_alive && !group_.stopping;
   add_instance(response, request.request_id);
   auto handed_out = std::move(response.handed_out);
   bool written = false;
   if (response.stream) {
     keep_alive = false;
-    written = co_await respond_with_stream(call, std::move(response));
-  } else if (!exchange_.over) {
+    written = co_await respond_with_stream(context, std::move(response));
+  } else if (!wait_state_.over) {
     const bool head = request.method == "HEAD";
     written = co_await respond(std::move(response), keep_alive, head, request.request_id);
   }
-  if (!written) return_tasks(floor_.services.inbox, std::move(handed_out));
+  if (!written) return_tasks(group_.services.inbox, std::move(handed_out));
   const auto took = steady_clock::now() - began;
-  floor_.count(route, request.method, status, took);
+  group_.count(route, request.method, status, took);
   const auto level = status >= 500 ? spdlog::level::warn : spdlog::level::debug;
   if (spdlog::should_log(level)) {
     spdlog::log(level, "request id={} method={} path={} status={} ms={:.3f}", request.request_id,
@@ -217,9 +218,9 @@ Task<bool> Session::serve_one() {
 }
 
 Task<int> Session::read_request(Parser& parser) {
-  const auto& options = floor_.services.options;
+  const auto& options = group_.services.options;
   const bool waiting = buffer_.size() == 0;
-  if (waiting && floor_.stopping) co_return -1;
+  if (waiting && group_.stopping) co_return -1;
   // A new connection has the time of a header to say something, an old one may be idle for longer.
   enter(waiting ? Phase::idle : Phase::header, waiting && !first_ ? options.idle_time : options.header_time);
   first_ = false;
@@ -283,7 +284,7 @@ Request Session::take_request(Parser& parser) {
     }
   }
   if (!is_name(request.request_id, 64)) {
-    auto& random = floor_.services.random;
+    auto& random = group_.services.random;
     request.request_id = fmt::format("{:016x}", random());
   }
   return request;
@@ -295,7 +296,8 @@ void Session::begin_answer(const Response& response, bool keep_alive, std::strin
   out_.reserve(256 + response.body.size());
   fmt::format_to(std::back_inserter(out_),
                  "HTTP/1.1 {} {}\r\nServer: baton\r\nDate: {}\r\nContent-Type: {}\r\nX-Request-Id: {}\r\n",
-                 response.status, reason_phrase(response.status), floor_.date, response.content_type, request_id);
+                 response.status, reason_phrase(response.status), group_.date, response.content_type,
+                 request_id);
   for (const auto& [name, value] : response.headers) {
     out_ += name;
     out_ += ": ";
@@ -323,24 +325,24 @@ Task<bool> Session::respond(Response response, bool keep_alive, bool head, std::
 }
 
 // The end of the connection is the end of the body.
-Task<bool> Session::respond_with_stream(Call& call, Response response) {
-  begin_answer(response, false, call.request.request_id);
+Task<bool> Session::respond_with_stream(Context& context, Response response) {
+  begin_answer(response, false, context.request.request_id);
   out_ += "\r\n";
   bool written = co_await write(out_);
   bool goes_on = true;
   while (written && goes_on) {
     out_ = {};  // most of the time there is nothing to say
     enter(Phase::handling, std::chrono::milliseconds::max());
-    goes_on = co_await response.stream->next(call, out_);
-    if (!out_.empty() && !exchange_.over) written = co_await write(out_);
+    goes_on = co_await response.stream->next(context, out_);
+    if (!out_.empty() && !wait_state_.over) written = co_await write(out_);
   }
   if (!written && timed_out_) response.stream->cut_off();
-  if (written && !exchange_.over) end_of_answers();
+  if (written && !wait_state_.over) end_of_answers();
   co_return written;
 }
 
 Task<bool> Session::write(std::string_view text) {
-  enter(Phase::writing, floor_.services.options.write_time);
+  enter(Phase::writing, group_.services.options.write_time);
   WriteAll all{socket_, text};
   const auto [error, bytes] = co_await all;
   co_return !error;
@@ -351,7 +353,7 @@ Task<bool> Session::write(std::string_view text) {
 Task<bool> Session::drain() {
   buffer_.clear();
   std::size_t drained = 0;
-  while (drained < drained_max && !exchange_.over) {
+  while (drained < drained_max && !wait_state_.over) {
     ReadSome read{socket_, buffer_.prepare(small_read)};
     const auto [error, bytes] = co_await read;
     if (error) break;
@@ -361,7 +363,7 @@ Task<bool> Session::drain() {
 }
 
 void Session::check_time(SteadyTime now) {
-  if (exchange_.waiting && exchange_.interruptible != Interruptible::no && !watched_) watch();
+  if (wait_state_.waiting && wait_state_.interruptible != Interruptible::no && !watched_) watch();
   if (now < deadline_) return;
   deadline_ = SteadyTime::max();
   timed_out_ = true;
@@ -374,22 +376,22 @@ void Session::check_time(SteadyTime now) {
 }
 
 void Session::stop() {
-  exchange_.stopping = true;
+  wait_state_.stopping = true;
   if (phase_ == Phase::idle) {
     error_code ignored;
     timed_out_ = true;
     socket_.cancel(ignored);
   }
-  exchange_.interrupt(false);
+  wait_state_.interrupt(false);
 }
 
 void Session::terminate() {
   error_code ignored;
   socket_.close(ignored);
-  exchange_.interrupt(true);
+  wait_state_.interrupt(true);
 }
 
-// Sees a client go while his request waits. More data is a next request and tells nothing.
+// Sees a client go while its request waits. More data is a next request and tells nothing.
 void Session::watch() {
   watched_ = true;
   if (buffer_.size() > 0) return;
@@ -401,12 +403,12 @@ void Session::watch() {
     const auto seen = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (seen > 0) return;
     if (seen < 0 && (errno == EAGAIN || errno == EINTR)) return self->watch();
-    self->exchange_.interrupt(true);
+    self->wait_state_.interrupt(true);
   });
 }
 
 void Session::release_buffer() {
-  if (buffer_.size() == 0 && (buffer_.capacity() > small_read || exchange_.stopping)) buffer_ = {};
+  if (buffer_.size() == 0 && (buffer_.capacity() > small_read || wait_state_.stopping)) buffer_ = {};
 }
 
 }  // namespace baton::http

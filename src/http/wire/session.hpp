@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "http/wire/exchange.hpp"
+#include "http/wire/context.hpp"
 #include "http/wire/subscriptions.hpp"
 #include "http/wire/task.hpp"
 
@@ -22,7 +22,7 @@ namespace baton::http {
 class Session;
 
 // What all sessions share.
-struct Floor {
+struct SessionGroup {
   Services& services;
   std::list<Session*> sessions;
   bool stopping = false;
@@ -40,7 +40,7 @@ struct Floor {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(boost::asio::ip::tcp::socket socket, Floor& floor);
+  Session(boost::asio::ip::tcp::socket socket, SessionGroup& group);
   ~Session();
 
   // welcome: false when there are too many already; the client is told so and let go.
@@ -57,7 +57,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<bool> serve_one();
   Task<int> read_request(Parser& parser);  // 0: read; -1: the client has gone; else the status of the refusal
   Task<bool> respond(Response response, bool keep_alive, bool head, std::string_view request_id);
-  Task<bool> respond_with_stream(Call& call, Response response);
+  Task<bool> respond_with_stream(Context& context, Response response);
   void begin_answer(const Response& response, bool keep_alive, std::string_view request_id);
   void end_of_answers();
   Task<bool> write(std::string_view text);
@@ -68,11 +68,11 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Request take_request(Parser& parser);
 
   boost::asio::ip::tcp::socket socket_;
-  Floor& floor_;
+  SessionGroup& group_;
   std::list<Session*>::iterator place_;
   boost::beast::flat_buffer buffer_;
   std::string out_;
-  Exchange exchange_;
+  WaitState wait_state_;
   Phase phase_ = Phase::idle;
   SteadyTime deadline_ = SteadyTime::max();
   bool timed_out_ = false;

@@ -9,7 +9,7 @@ namespace {
 // Neither tenants nor ids have this byte.
 constexpr char separator = '\n';
 
-struct Signal final : Parcel {};
+struct Signal final : Awaited {};
 
 std::string topic(char kind, std::string_view tenant, std::string_view id) {
   std::string text;
@@ -46,12 +46,12 @@ bool Subscriber::listens_to(const std::string& topic) const {
   return std::ranges::find(topics_, topic) != topics_.end();
 }
 
-Task<Subscriber::Woken> Subscriber::wait(Exchange& exchange, SteadyTime until) {
+Task<Subscriber::Woken> Subscriber::wait(WaitState& wait_state, SteadyTime until) {
   if (!woken_) {
     waiting_ = std::make_shared<Signal>();
     deadline_ = all_.deadlines_.emplace(until, this);
     if (deadline_ == all_.deadlines_.begin()) all_.expire_at_(until);
-    Wait wait(exchange, waiting_, Interruptible::when_stopping);
+    Wait wait(wait_state, waiting_, Interruptible::when_stopping);
     const bool here = co_await wait;
     waiting_.reset();
     if (deadline_ != all_.deadlines_.end()) all_.deadlines_.erase(deadline_);
@@ -60,17 +60,17 @@ Task<Subscriber::Woken> Subscriber::wait(Exchange& exchange, SteadyTime until) {
   co_return std::exchange(woken_, false) ? Woken::by_change : Woken::by_time;
 }
 
-LongWait::LongWait(Call& call, std::int64_t wait_ms, const std::string& topic)
-    : Subscriber(*call.services.subscriptions),
-      exchange_(call.exchange),
+LongWait::LongWait(Context& context, std::int64_t wait_ms, const std::string& topic)
+    : Subscriber(*context.services.subscriptions),
+      wait_state_(context.wait_state),
       until_(std::chrono::steady_clock::now() + std::chrono::milliseconds{wait_ms}),
       waits_(wait_ms > 0) {
   if (waits_) listen(topic);
 }
 
 Task<bool> LongWait::wait() {
-  if (!waits_ || exchange_.stopping || exchange_.over) co_return false;
-  const Woken woken = co_await Subscriber::wait(exchange_, until_);
+  if (!waits_ || wait_state_.stopping || wait_state_.over) co_return false;
+  const Woken woken = co_await Subscriber::wait(wait_state_, until_);
   co_return woken == Woken::by_change;
 }
 
@@ -153,7 +153,7 @@ void Subscriptions::resume_woken() {
 }
 
 void Subscriptions::expire(SteadyTime now) {
-  std::vector<std::shared_ptr<Parcel>> over;
+  std::vector<std::shared_ptr<Awaited>> over;
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     Subscriber& subscriber = *deadlines_.begin()->second;
     subscriber.deadline_ = deadlines_.end();

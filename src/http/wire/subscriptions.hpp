@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "http/wire/exchange.hpp"
+#include "http/wire/context.hpp"
 #include "ports/feed.hpp"
 
 namespace baton::http {
@@ -42,7 +42,7 @@ class Subscriber {
 
   enum class Woken { by_change, by_time, by_interrupt };
   // By a change also when it came before this call and after the last wait.
-  Task<Woken> wait(Exchange& exchange, SteadyTime until);
+  Task<Woken> wait(WaitState& wait_state, SteadyTime until);
 
  protected:
   // Records that it might want are gone before anybody read them.
@@ -55,7 +55,7 @@ class Subscriber {
   friend class Subscriptions;
   Subscriptions& all_;
   std::vector<std::string> topics_;
-  std::shared_ptr<Parcel> waiting_;
+  std::shared_ptr<Awaited> waiting_;
   std::multimap<SteadyTime, Subscriber*>::iterator deadline_;
   std::int64_t heard_ = 0;  // number of the last record, so that each is told once
   bool woken_ = false;
@@ -66,12 +66,12 @@ class Subscriber {
 class LongWait final : public Subscriber {
  public:
   // wait_ms 0: never waits, and costs nothing.
-  LongWait(Call& call, std::int64_t wait_ms, const std::string& topic);
+  LongWait(Context& context, std::int64_t wait_ms, const std::string& topic);
   // Whether to look again; false: the time is over, or nobody waits any more.
   Task<bool> wait();
 
  private:
-  Exchange& exchange_;
+  WaitState& wait_state_;
   SteadyTime until_;
   bool waits_;
 };
@@ -103,7 +103,8 @@ class Subscriptions {
   const std::function<void(SteadyTime)> expire_at_;
   std::unordered_map<std::string, std::vector<Subscriber*>> by_topic_;
   std::multimap<SteadyTime, Subscriber*> deadlines_;
-  std::vector<std::shared_ptr<Parcel>> woken_;  // resumed when everybody has been told: they come and go meanwhile
+  std::vector<std::shared_ptr<Awaited>>
+      woken_;  // resumed when everybody has been told: they come and go meanwhile
   std::int64_t position_ = 0;
   std::atomic<bool> read_wanted_{false};
   std::unique_ptr<Feed::Subscription> subscription_;  // while anybody waits; the last member, so that it ends first

@@ -14,13 +14,14 @@
 
 #include "base/diagnostic.hpp"
 #include "base/json.hpp"
+#include "core/delivery/delivery.hpp"
 
 namespace baton::runbook {
 
 enum class Progression { per_member, lockstep };
 // unsupported: only in a stored definition, whose source another scheduler reads; ours leaves it alone.
 enum class SourceType { csv, sqlite, postgres, http, unsupported };
-enum class Backoff { fixed, exponential };
+using delivery::Backoff;
 enum class MultiFormat { semicolon_delimited, comma_delimited, json_array };
 
 struct Retry {

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "base/report.hpp"
+#include "base/diagnostics.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "core/runbook/definition/definition.hpp"
@@ -16,7 +16,7 @@
 namespace baton::runbook {
 namespace {
 
-using yaml::Kind;
+using yaml::NodeKind;
 using Words = std::vector<std::string_view>;
 
 constexpr std::size_t phases_max = 100;
@@ -55,7 +55,7 @@ class Parser {
 
  private:
   void read_document(const yaml::Node& document) {
-    if (!report_.expect(document, Kind::mapping, "the document")) return;
+    if (!report_.expect(document, NodeKind::mapping, "the document")) return;
     check_keys(document);
     read_name(document);
     if (const auto* description = document.find("description"))
@@ -80,7 +80,7 @@ class Parser {
 
   // What is decided anew with every version is not part of the document.
   void check_keys(const yaml::Node& document) {
-    yaml::Node others{.kind = Kind::mapping, .at = document.at};
+    yaml::Node others{.kind = NodeKind::mapping, .at = document.at};
     for (const yaml::Entry& entry : document.entries) {
       if (entry.key != "overdue_behavior" && entry.key != "rerun_init")
         others.entries.push_back({entry.key, entry.key_at, {}});
@@ -94,7 +94,7 @@ class Parser {
   // Of a stored runbook another scheduler may read the source: a defect in it must not stop the batches. Our own
   // scheduler leaves such a source alone.
   void read_data_source(const yaml::Node& document) {
-    Report of_source;
+    Diagnostics of_source;
     const auto found = std::ranges::find(document.entries, "data_source", &yaml::Entry::key);
     if (found != document.entries.end())
       read_source(*found, definition_->data_source, of_source);
@@ -121,7 +121,7 @@ class Parser {
     if (!entry) return;
     const yaml::Node& node = entry->value;
     definition_->name = report_.text(node, "'name'").value_or("");
-    if (node.kind == Kind::string && !is_name(node.text))
+    if (node.kind == NodeKind::string && !is_name(node.text))
       report_.error(node.at, "invalid_name",
                     "'name' must be " + std::string(name_rule) + ", found " + in_quotes(node.text));
     if (node.text == "." || node.text == "..")
@@ -131,7 +131,7 @@ class Parser {
 
   bool read_list(const yaml::Node& list, StepKind kind, const std::string& where, std::vector<Step>& steps,
                  Sketch& sketch) {
-    if (!report_.expect(list, Kind::sequence, where)) return false;
+    if (!report_.expect(list, NodeKind::sequence, where)) return false;
     read_steps(list, kind, where, steps, sketch, report_);
     if (kind == StepKind::init)
       check_batch_variables(sketch.variables, "init runs for the batch, without a member", report_);
@@ -142,7 +142,7 @@ class Parser {
 
   void read_phases(const yaml::Entry& entry) {
     const yaml::Node& phases = entry.value;
-    if (!report_.expect(phases, Kind::sequence, "'phases'")) return;
+    if (!report_.expect(phases, NodeKind::sequence, "'phases'")) return;
     if (phases.items.empty())
       return report_.error(entry.key_at, "empty_list", "the runbook has no phase",
                            "as phases: [{name: cut-over, offset: T-0, steps: [...]}]");
@@ -157,9 +157,10 @@ class Parser {
     Phase& phase = definition_->phases.emplace_back();
     Sketch& sketch = phases_.emplace_back();
     std::string where = "phase " + std::to_string(definition_->phases.size());
-    if (!report_.expect(body, Kind::mapping, where)) return;
+    if (!report_.expect(body, NodeKind::mapping, where)) return;
     const auto* name = body.find("name");
-    if (name && name->kind == Kind::string && !name->text.empty()) where = "phase " + in_quotes(name->text);
+    if (name && name->kind == NodeKind::string && !name->text.empty())
+      where = "phase " + in_quotes(name->text);
     report_.check_keys(body, {"name", "offset", "steps"}, where);
     if (name) {
       read_phase_name(*name, where, phase);
@@ -205,14 +206,14 @@ class Parser {
   // ---- Rollbacks ----
 
   void read_rollbacks(const yaml::Node& rollbacks) {
-    if (!report_.expect(rollbacks, Kind::mapping, "'rollbacks'")) return;
+    if (!report_.expect(rollbacks, NodeKind::mapping, "'rollbacks'")) return;
     if (rollbacks.entries.size() > rollbacks_max)
       return report_.error(rollbacks.at, "too_many",
                            "the runbook has " + std::to_string(rollbacks.entries.size()) +
                                " rollbacks; the limit is " + std::to_string(rollbacks_max));
     for (const yaml::Entry& entry : rollbacks.entries) {
       const std::string where = "rollback " + in_quotes(entry.key);
-      yaml::Node name{.kind = Kind::string, .at = entry.key_at, .text = entry.key};
+      yaml::Node name{.kind = NodeKind::string, .at = entry.key_at, .text = entry.key};
       (void)read_fixed(name, "the name of a rollback", report_);
       Rollback& rollback = rollbacks_[entry.key];
       rollback.at = entry.key_at;
@@ -303,7 +304,7 @@ class Parser {
   };
 
   Strictness strictness_ = Strictness::publish;
-  Report report_;
+  Diagnostics report_;
   std::shared_ptr<Definition> definition_ = std::make_shared<Definition>();
   std::map<std::int32_t, std::string> phase_at_;  // by offset
   std::map<std::string, Rollback> rollbacks_;

@@ -5,14 +5,14 @@
 namespace baton::runbook {
 namespace {
 
-using yaml::Kind;
+using yaml::NodeKind;
 
 constexpr std::chrono::seconds duration_max = std::chrono::days{365};
 constexpr std::int64_t retries_max = 100;
 constexpr std::string_view duration_hint = "as 30s, 15m, 2h or 7d";
 constexpr std::string_view offset_hint = "as T-5d, T-4h, T-30m, T-90s, T-0 or T+2h";
 
-bool is_text(const yaml::Node& node) { return node.is_scalar() && node.kind != Kind::null; }
+bool is_text(const yaml::Node& node) { return node.is_scalar() && node.kind != NodeKind::null; }
 
 // What was probably meant by a text that is no offset; empty: no idea.
 std::string offset_meant(std::string_view text) {
@@ -28,14 +28,14 @@ std::string offset_meant(std::string_view text) {
 }  // namespace
 
 std::optional<std::chrono::seconds> read_duration(const yaml::Node& node, const std::string& what,
-                                                  Report& report) {
+                                                  Diagnostics& report) {
   if (!is_text(node)) {
     report.wrong_type(node, what, "a duration as 30s, 15m, 2h or 7d");
     return std::nullopt;
   }
   const auto duration = parse_duration(node.text);
   if (!duration) {
-    const bool lacks_unit = node.kind == Kind::integer && parse_duration(node.text + "s");
+    const bool lacks_unit = node.kind == NodeKind::integer && parse_duration(node.text + "s");
     report.error(node.at, "invalid_duration", what + " must be a duration, found " + in_quotes(node.text),
                  lacks_unit ? "add a unit: " + node.text + "s" : std::string(duration_hint));
     return std::nullopt;
@@ -45,7 +45,8 @@ std::optional<std::chrono::seconds> read_duration(const yaml::Node& node, const 
   return std::nullopt;
 }
 
-std::optional<std::int32_t> read_offset(const yaml::Node& node, const std::string& what, Report& report) {
+std::optional<std::int32_t> read_offset(const yaml::Node& node, const std::string& what,
+                                        Diagnostics& report) {
   if (!is_text(node)) {
     report.wrong_type(node, what, "an offset from T as T-5d");
     return std::nullopt;
@@ -58,10 +59,10 @@ std::optional<std::int32_t> read_offset(const yaml::Node& node, const std::strin
   return std::nullopt;
 }
 
-Retry read_retry(const yaml::Node& node, const std::string& where, Report& report) {
+Retry read_retry(const yaml::Node& node, const std::string& where, Diagnostics& report) {
   Retry retry;
   const std::string what = "'retry' of " + where;
-  if (!report.expect(node, Kind::mapping, what)) return retry;
+  if (!report.expect(node, NodeKind::mapping, what)) return retry;
   report.check_keys(node, {"max_retries", "interval", "backoff", "max_interval"}, what);
   if (const auto* retries = node.find("max_retries")) {
     const auto number = report.integer(*retries, "'max_retries' of " + where, 0, retries_max);
@@ -92,9 +93,9 @@ Retry read_retry(const yaml::Node& node, const std::string& where, Report& repor
   return retry;
 }
 
-PollPolicy read_poll(const yaml::Node& node, const std::string& where, Report& report) {
+PollPolicy read_poll(const yaml::Node& node, const std::string& where, Diagnostics& report) {
   const std::string what = "'poll' of " + where;
-  if (!report.expect(node, Kind::mapping, what)) return {};
+  if (!report.expect(node, NodeKind::mapping, what)) return {};
   report.check_keys(node, {"interval", "timeout", "strict"}, what);
   const auto part = [&](std::string_view key,
                         const yaml::Node* value) -> std::optional<std::chrono::seconds> {
@@ -112,7 +113,8 @@ PollPolicy read_poll(const yaml::Node& node, const std::string& where, Report& r
   const auto* strict = node.find("strict");
   return {.interval = interval.value_or(std::chrono::seconds{}),
           .timeout = timeout.value_or(std::chrono::seconds{}),
-          .strict = strict && report.expect(*strict, Kind::boolean, "'strict' of " + what) && strict->as_bool()};
+          .strict = strict && report.expect(*strict, NodeKind::boolean, "'strict' of " + what) &&
+                    strict->as_bool()};
 }
 
 }  // namespace baton::runbook

@@ -8,7 +8,7 @@
 namespace baton::runbook {
 namespace {
 
-using yaml::Kind;
+using yaml::NodeKind;
 using Words = std::vector<std::string_view>;
 
 constexpr std::size_t multi_valued_columns_max = 100;
@@ -23,11 +23,11 @@ const Words& source_keys() {
 
 class SourceReader {
  public:
-  SourceReader(const yaml::Entry& entry, DataSource& source, Report& report)
+  SourceReader(const yaml::Entry& entry, DataSource& source, Diagnostics& report)
       : entry_(entry), body_(entry.value), source_(source), report_(report) {}
 
   void read() {
-    if (!report_.expect(body_, Kind::mapping, "'data_source'")) return;
+    if (!report_.expect(body_, NodeKind::mapping, "'data_source'")) return;
     report_.check_keys(body_, source_keys(), "'data_source'");
     read_type();
     read_connection();
@@ -57,7 +57,7 @@ class SourceReader {
 
   void read_type() {
     const auto* type = needed("type", types_hint);
-    if (!type || !report_.expect(*type, Kind::string, of("type"))) return;
+    if (!type || !report_.expect(*type, NodeKind::string, of("type"))) return;
     static const Words ours{"csv", "sqlite", "postgres", "http"};
     const auto found = std::ranges::find(ours, std::string_view(type->text));
     if (found != ours.end()) {
@@ -79,7 +79,7 @@ class SourceReader {
   // What looks like a secret is not repeated in a message: those are stored and shown.
   void read_connection() {
     const auto* connection = needed("connection", "the name of an environment variable or of a connection");
-    if (!connection || !report_.expect(*connection, Kind::string, of("connection"))) return;
+    if (!connection || !report_.expect(*connection, NodeKind::string, of("connection"))) return;
     source_.connection = connection->text;
     if (source_.connection.empty())
       return report_.error(connection->at, "empty_value", of("connection") + " must not be empty");
@@ -104,7 +104,7 @@ class SourceReader {
       return;
     }
     source_.query = report_.text(*query, of("query")).value_or("");
-    if (query->kind != Kind::string) return;
+    if (query->kind != NodeKind::string) return;
     const bool blank = source_.query.find_first_not_of(" \t\r\n") == std::string::npos;
     if (sql && blank)
       report_.error(query->at, "empty_value", of("query") + " must not be empty",
@@ -127,7 +127,7 @@ class SourceReader {
   }
 
   void read_columns(const yaml::Node& columns) {
-    if (!report_.expect(columns, Kind::sequence, of("multi_valued_columns"))) return;
+    if (!report_.expect(columns, NodeKind::sequence, of("multi_valued_columns"))) return;
     if (columns.items.size() > multi_valued_columns_max)
       return report_.error(
           columns.at, "too_many",
@@ -137,7 +137,7 @@ class SourceReader {
 
   void read_column(const yaml::Node& item) {
     const std::string where = "a column of 'multi_valued_columns'";
-    if (!report_.expect(item, Kind::mapping, where)) return;
+    if (!report_.expect(item, NodeKind::mapping, where)) return;
     report_.check_keys(item, {"name", "format"}, where);
     MultiValuedColumn column;
     const auto* name = item.find("name");
@@ -166,13 +166,13 @@ class SourceReader {
   const yaml::Entry& entry_;
   const yaml::Node& body_;
   DataSource& source_;
-  Report& report_;
+  Diagnostics& report_;
   bool type_known_ = false;
 };
 
 }  // namespace
 
-void read_source(const yaml::Entry& entry, DataSource& source, Report& report) {
+void read_source(const yaml::Entry& entry, DataSource& source, Diagnostics& report) {
   SourceReader(entry, source, report).read();
 }
 

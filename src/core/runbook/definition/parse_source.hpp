@@ -1,11 +1,11 @@
 // `data_source` of a runbook. Private to the parser.
 #pragma once
 
-#include "base/report.hpp"
+#include "base/diagnostics.hpp"
 #include "core/runbook/definition/definition.hpp"
 
 namespace baton::runbook {
 
-void read_source(const yaml::Entry& entry, DataSource& source, Report& report);
+void read_source(const yaml::Entry& entry, DataSource& source, Diagnostics& report);
 
 }  // namespace baton::runbook

@@ -11,7 +11,7 @@
 namespace baton::runbook {
 namespace {
 
-using yaml::Kind;
+using yaml::NodeKind;
 using Words = std::vector<std::string_view>;
 
 constexpr std::size_t steps_max = 100;
@@ -36,7 +36,7 @@ bool is_batch_variable(std::string_view name) {
 class StepReader {
  public:
   StepReader(const yaml::Node& body, StepKind kind, std::string where, Step& step, Sketch& sketch,
-             Report& report)
+             Diagnostics& report)
       : body_(body), kind_(kind), where_(std::move(where)), step_(step), sketch_(sketch), report_(report) {}
 
   void read() {
@@ -45,10 +45,10 @@ class StepReader {
     if (const auto* worker = needed("worker_id")) read_worker_id(*worker);
     if (const auto* function = needed("function")) {
       step_.function = report_.short_text(*function, of("function"));
-      if (function->kind == Kind::string) read_template(*function, of("function"));
+      if (function->kind == NodeKind::string) read_template(*function, of("function"));
     }
     if (const auto* params = body_.find("params");
-        params && report_.expect(*params, Kind::mapping, of("params"))) {
+        params && report_.expect(*params, NodeKind::mapping, of("params"))) {
       read_params(*params);
       step_.params = yaml::to_json(*params);
     }
@@ -135,8 +135,8 @@ class StepReader {
   }
 
   void read_params(const yaml::Node& value) {
-    if (value.kind == Kind::string) read_template(value, of("params"));
-    if (value.kind == Kind::real && !std::isfinite(value.as_real()))
+    if (value.kind == NodeKind::string) read_template(value, of("params"));
+    if (value.kind == NodeKind::real && !std::isfinite(value.as_real()))
       report_.error(value.at, "invalid_number",
                     of("params") + " has the number " + in_quotes(value.text) + ", which JSON cannot carry",
                     "quote it, if a text is meant");
@@ -150,7 +150,7 @@ class StepReader {
   }
 
   void read_outputs(const yaml::Node& outputs) {
-    if (!report_.expect(outputs, Kind::mapping, of("output_params"))) return;
+    if (!report_.expect(outputs, NodeKind::mapping, of("output_params"))) return;
     if (outputs.entries.size() > outputs_max)
       return report_.error(
           outputs.at, "too_many",
@@ -173,13 +173,13 @@ class StepReader {
   const std::string where_;
   Step& step_;
   Sketch& sketch_;
-  Report& report_;
+  Diagnostics& report_;
   const std::size_t variables_end_ = sketch_.variables.size() + variables_max;
 };
 
 }  // namespace
 
-std::string read_fixed(const yaml::Node& node, const std::string& what, Report& report) {
+std::string read_fixed(const yaml::Node& node, const std::string& what, Diagnostics& report) {
   std::string text = report.short_text(node, what);
   if (text.find("{{") != std::string::npos)
     report.error(node.at, "unsupported_template", what + " must be a fixed text, without {{",
@@ -188,7 +188,7 @@ std::string read_fixed(const yaml::Node& node, const std::string& what, Report& 
 }
 
 void read_steps(const yaml::Node& list, StepKind kind, const std::string& where, std::vector<Step>& steps,
-                Sketch& sketch, Report& report) {
+                Sketch& sketch, Diagnostics& report) {
   if (list.items.size() > steps_max)
     return report.error(list.at, "too_many",
                         where + " has " + std::to_string(list.items.size()) + " steps; the limit is " +
@@ -197,9 +197,9 @@ void read_steps(const yaml::Node& list, StepKind kind, const std::string& where,
   for (const yaml::Node& item : list.items) {
     const std::string number = std::to_string(steps.size() + 1);
     Step& step = steps.emplace_back();
-    if (!report.expect(item, Kind::mapping, "step " + number + " of " + where)) continue;
+    if (!report.expect(item, NodeKind::mapping, "step " + number + " of " + where)) continue;
     const auto* name = item.find("name");
-    const bool named = name && name->kind == Kind::string && !name->text.empty();
+    const bool named = name && name->kind == NodeKind::string && !name->text.empty();
     StepReader(item, kind, "step " + (named ? in_quotes(name->text) : number) + " of " + where, step, sketch,
                report)
         .read();
@@ -209,7 +209,7 @@ void read_steps(const yaml::Node& list, StepKind kind, const std::string& where,
 }
 
 void check_batch_variables(const std::vector<Sketch::Mention>& variables, const std::string& why,
-                           Report& report) {
+                           Diagnostics& report) {
   for (const Sketch::Mention& variable : variables) {
     if (is_batch_variable(variable.name)) continue;
     std::string guess = report.did_you_mean(variable.name, batch_variables());

@@ -14,6 +14,7 @@
 #include "base/diagnostic.hpp"
 #include "base/ids.hpp"
 #include "base/json.hpp"
+#include "core/delivery/delivery.hpp"
 #include "core/template/document.hpp"
 #include "core/workflow/machine/rows.hpp"
 
@@ -34,7 +35,7 @@ struct NodeRef {
 };
 
 enum class NodeType { start, end, task, conditional, fan_out, fan_in, wait, approval };
-enum class Backoff { fixed, exponential };
+using delivery::Backoff;
 enum class OnFailure { fail_fast, finish_running };  // of a workflow: what becomes of the other nodes
 enum class Consequence { fail, go_on };              // of a node or an item that has failed
 enum class Join { all_of, any_of };

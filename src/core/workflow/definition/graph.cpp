@@ -12,7 +12,7 @@ constexpr int cycles_max = 10;
 
 class Graph {
  public:
-  Graph(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at, Report& report)
+  Graph(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at, Diagnostics& report)
       : definition_(definition),
         sketches_(sketches),
         nodes_at_(nodes_at),
@@ -225,7 +225,7 @@ class Graph {
   Definition& definition_;
   const std::vector<Sketch>& sketches_;
   const Position nodes_at_;
-  Report& report_;
+  Diagnostics& report_;
   std::vector<std::string_view> ids_;
   std::vector<std::vector<Position>>
       edges_at_;                             // beside each node's `next`: where the document names the edge
@@ -240,7 +240,8 @@ class Graph {
 // What the expressions of a definition look at, once its graph is known.
 class Lookups {
  public:
-  Lookups(Definition& definition, const std::vector<Sketch>& sketches, bool graph_is_sound, Report& report)
+  Lookups(Definition& definition, const std::vector<Sketch>& sketches, bool graph_is_sound,
+          Diagnostics& report)
       : definition_(definition), sketches_(sketches), graph_is_sound_(graph_is_sound), report_(report) {
     for (const Node& node : definition.nodes) nodes_.push_back(node.id);
     for (const Input& input : definition.inputs) inputs_.push_back(input.name);
@@ -311,7 +312,7 @@ class Lookups {
   Definition& definition_;
   const std::vector<Sketch>& sketches_;
   const bool graph_is_sound_;
-  Report& report_;
+  Diagnostics& report_;
   std::vector<std::string_view> nodes_, inputs_;
   std::vector<std::vector<bool>> before_;
 };
@@ -363,7 +364,8 @@ class Hints {
 
 }  // namespace
 
-void connect(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at, Report& report) {
+void connect(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at,
+             Diagnostics& report) {
   Graph graph(definition, sketches, nodes_at, report);
   graph.build();
   Lookups(definition, sketches, graph.is_sound(), report).check();

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/report.hpp"
+#include "base/diagnostics.hpp"
 #include "core/workflow/definition/definition.hpp"
 
 namespace baton::workflow {
@@ -41,6 +41,7 @@ struct Sketch {
 // been read; sketches[i]
 // is of nodes[i], and `nodes_at` is where a node that is missing is missed. Every step is linear in the
 // edges, none recursive.
-void connect(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at, Report& report);
+void connect(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at,
+             Diagnostics& report);
 
 }  // namespace baton::workflow

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/report.hpp"
+#include "base/diagnostics.hpp"
 #include "base/yaml.hpp"
 #include "core/workflow/definition/definition.hpp"
 #include "core/workflow/definition/graph.hpp"
@@ -14,7 +14,7 @@
 namespace baton::workflow {
 namespace {
 
-using yaml::Kind;
+using yaml::NodeKind;
 using Words = std::vector<std::string_view>;
 
 constexpr std::size_t nodes_max = 1000;
@@ -40,7 +40,7 @@ class Parser {
 
  private:
   void read_document(const yaml::Node& document) {
-    if (!report_.expect(document, Kind::mapping, "the document")) return;
+    if (!report_.expect(document, NodeKind::mapping, "the document")) return;
     report_.check_keys(document, document_keys(), "the workflow");
     read_workflow_id(document);
     if (const auto* version = document.find("version")) {
@@ -65,7 +65,7 @@ class Parser {
     const auto* node = document.find("workflow_id");
     if (!node) return report_.error(document.at, "missing_key", "the workflow has no 'workflow_id'");
     definition_->workflow_id = report_.text(*node, "'workflow_id'").value_or("");
-    if (node->kind == Kind::string && !is_name(node->text))
+    if (node->kind == NodeKind::string && !is_name(node->text))
       report_.error(node->at, "invalid_name",
                     "'workflow_id' must be " + std::string(name_rule) + ", found " + in_quotes(node->text));
   }
@@ -73,7 +73,7 @@ class Parser {
   // ---- Inputs ----
 
   void read_inputs(const yaml::Node& inputs) {
-    if (!report_.expect(inputs, Kind::mapping, "'inputs'")) return;
+    if (!report_.expect(inputs, NodeKind::mapping, "'inputs'")) return;
     if (inputs.entries.size() > inputs_max)
       return report_.error(inputs.at, "too_many_inputs",
                            "a workflow has at most " + std::to_string(inputs_max) + " inputs");
@@ -89,17 +89,17 @@ class Parser {
   void read_input(const yaml::Entry& entry, Input& input) {
     input.name = entry.key;
     const std::string where = "input " + in_quotes(entry.key);
-    if (entry.value.kind == Kind::string) {  // a type name stands for {type: name}
+    if (entry.value.kind == NodeKind::string) {  // a type name stands for {type: name}
       read_input_type(entry.value, where, input);
       return;
     }
-    if (entry.value.kind != Kind::mapping)
+    if (entry.value.kind != NodeKind::mapping)
       return report_.wrong_type(entry.value, where, "a type name or a mapping");
     report_.check_keys(entry.value, {"type", "required", "default", "description"}, where);
     bool typed = true;
     if (const auto* type = entry.value.find("type")) typed = read_input_type(*type, where, input);
     const auto* required = entry.value.find("required");
-    if (required && report_.expect(*required, Kind::boolean, "'required' of " + where))
+    if (required && report_.expect(*required, NodeKind::boolean, "'required' of " + where))
       input.required = required->as_bool();
     if (const auto* text = entry.value.find("description"))
       (void)report_.text(*text, "'description' of " + where);
@@ -116,7 +116,7 @@ class Parser {
   }
 
   bool read_input_type(const yaml::Node& node, const std::string& where, Input& input) {
-    if (!report_.expect(node, Kind::string, "'type' of " + where)) return false;
+    if (!report_.expect(node, NodeKind::string, "'type' of " + where)) return false;
     Words names;
     for (const InputType type : {InputType::string, InputType::integer, InputType::number, InputType::boolean,
                                  InputType::array, InputType::object}) {
@@ -150,16 +150,16 @@ class Parser {
   }
 
   static bool matches(InputType type, const yaml::Node& value) {
-    const Kind kind = value.kind;
+    const NodeKind kind = value.kind;
     switch (type) {
       case InputType::any: return true;
-      case InputType::string: return kind == Kind::string;
-      case InputType::integer: return kind == Kind::integer;
+      case InputType::string: return kind == NodeKind::string;
+      case InputType::integer: return kind == NodeKind::integer;
       case InputType::number:
-        return kind == Kind::integer || (kind == Kind::real && std::isfinite(value.as_real()));
-      case InputType::boolean: return kind == Kind::boolean;
-      case InputType::array: return kind == Kind::sequence;
-      case InputType::object: return kind == Kind::mapping;
+        return kind == NodeKind::integer || (kind == NodeKind::real && std::isfinite(value.as_real()));
+      case InputType::boolean: return kind == NodeKind::boolean;
+      case InputType::array: return kind == NodeKind::sequence;
+      case InputType::object: return kind == NodeKind::mapping;
     }
     return false;
   }
@@ -167,7 +167,7 @@ class Parser {
   // ---- Nodes ----
 
   void read_nodes(const yaml::Node& nodes, Position key_at) {
-    if (!report_.expect(nodes, Kind::mapping, "'nodes'")) return;
+    if (!report_.expect(nodes, NodeKind::mapping, "'nodes'")) return;
     if (nodes.entries.size() > nodes_max)
       return report_.error(key_at, "too_many_nodes",
                            "the workflow has " + std::to_string(nodes.entries.size()) +
@@ -177,7 +177,7 @@ class Parser {
     connect(*definition_, sketches_, key_at, report_);
   }
 
-  Report report_;
+  Diagnostics report_;
   std::shared_ptr<Definition> definition_ = std::make_shared<Definition>();
   std::vector<Sketch> sketches_;  // beside definition_->nodes; they point into the document
 };

@@ -10,7 +10,7 @@
 namespace baton::workflow {
 namespace {
 
-using yaml::Kind;
+using yaml::NodeKind;
 using Words = std::vector<std::string_view>;
 
 constexpr std::int64_t timeout_seconds_max = 365 * 24 * 3600;
@@ -62,7 +62,7 @@ std::string a_type(NodeType type) {
 
 class NodeReader {
  public:
-  NodeReader(const yaml::Entry& entry, Node& node, Sketch& sketch, Report& report)
+  NodeReader(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& report)
       : entry_(entry),
         body_(entry.value),
         node_(node),
@@ -77,7 +77,7 @@ class NodeReader {
       report_.error(
           entry_.key_at, "invalid_name",
           "the name of a node must be " + std::string(name_rule) + ", found " + in_quotes(entry_.key));
-    if (!report_.expect(body_, Kind::mapping, where_)) {
+    if (!report_.expect(body_, NodeKind::mapping, where_)) {
       sketch_.edges_known = false;
       return;
     }
@@ -107,7 +107,7 @@ class NodeReader {
     const auto* type = body_.find("type");
     if (!type)
       return report_.error(entry_.key_at, "missing_key", where_ + " has no 'type'", std::string(types_hint));
-    if (!report_.expect(*type, Kind::string, "'type' of " + where_)) return;
+    if (!report_.expect(*type, NodeKind::string, "'type' of " + where_)) return;
     const auto found = std::ranges::find(node_types(), std::string_view(type->text));
     if (found == node_types().end()) {
       std::string guess = report_.did_you_mean(type->text, node_types());
@@ -131,7 +131,7 @@ class NodeReader {
   void check_keys() {
     if (!sketch_.type) return report_.check_keys(body_, all_keys(), where_);
     const NodeType type = *sketch_.type;
-    yaml::Node others{.kind = Kind::mapping, .at = body_.at};
+    yaml::Node others{.kind = NodeKind::mapping, .at = body_.at};
     for (const yaml::Entry& entry : body_.entries) {
       if (has(keys_of(type), entry.key)) continue;
       if (entry.key == "next" && type == NodeType::end) {
@@ -162,7 +162,7 @@ class NodeReader {
 
   bool read_depends_on(const yaml::Node& value) {
     const std::string what = "'depends_on' of " + where_;
-    if (value.kind != Kind::mapping) return read_names(value, what, sketch_.depends_on);
+    if (value.kind != NodeKind::mapping) return read_names(value, what, sketch_.depends_on);
     report_.check_keys(value, {"all_of", "any_of"}, what);
     const auto* all = value.find("all_of");
     const auto* any = value.find("any_of");
@@ -177,12 +177,14 @@ class NodeReader {
 
   // A name or a list of names. Names are taken as they are written, as keys are: `1` and `true` can be nodes.
   bool read_names(const yaml::Node& value, const std::string& what, std::vector<Reference>& names) {
-    const auto is_text = [](const yaml::Node& item) { return item.is_scalar() && item.kind != Kind::null; };
+    const auto is_text = [](const yaml::Node& item) {
+      return item.is_scalar() && item.kind != NodeKind::null;
+    };
     if (is_text(value)) {
       names.push_back({value.text, value.at});
       return true;
     }
-    if (value.kind != Kind::sequence) {
+    if (value.kind != NodeKind::sequence) {
       report_.wrong_type(value, what, "a name or a list of names");
       return false;
     }
@@ -202,7 +204,7 @@ class NodeReader {
 
   // Only strings know how they are written; a number is written as it stands.
   static yaml::Written written(const yaml::Node& value) {
-    return value.kind == Kind::string ? value.written : yaml::Written{.at = value.at};
+    return value.kind == NodeKind::string ? value.written : yaml::Written{.at = value.at};
   }
 
   void problem(Position at, const expression::Problem& problem, const std::string& what) {
@@ -212,7 +214,7 @@ class NodeReader {
   // Text in which expressions may stand; `bare`: it is one, without braces.
   std::optional<expression::Template> read_template(const yaml::Node& value, const std::string& what,
                                                     bool bare = false) {
-    if (!value.is_scalar() || value.kind == Kind::null) {
+    if (!value.is_scalar() || value.kind == NodeKind::null) {
       report_.wrong_type(value, what, "a text");
       return std::nullopt;
     }
@@ -255,7 +257,7 @@ class NodeReader {
                       "a node of type approval waits there");
     }
     if (const auto* params = body.find("params");
-        params && report_.expect(*params, Kind::mapping, "'params' of " + where))
+        params && report_.expect(*params, NodeKind::mapping, "'params' of " + where))
       read_params(*params, "'params' of " + where);
     if (const auto* timeout = body.find("timeout_seconds"))
       node_.timeout = std::chrono::seconds{
@@ -280,7 +282,7 @@ class NodeReader {
 
   void read_retry(const yaml::Node& value, const std::string& where) {
     RetryPolicy& retry = node_.retry;
-    if (!report_.expect(value, Kind::mapping, "'retry' of " + where)) return;
+    if (!report_.expect(value, NodeKind::mapping, "'retry' of " + where)) return;
     report_.check_keys(value, {"max_attempts", "backoff", "initial_delay_seconds", "max_delay_seconds"},
                        "'retry' of " + where);
     if (const auto* attempts = value.find("max_attempts")) {
@@ -340,7 +342,7 @@ class NodeReader {
 
   void read_true_false(const yaml::Node& branches, const yaml::Node* condition) {
     const std::string what = "'branches' of " + where_;
-    if (!report_.expect(branches, Kind::mapping, what)) {
+    if (!report_.expect(branches, NodeKind::mapping, what)) {
       sketch_.edges_known = false;
       return;
     }
@@ -377,7 +379,7 @@ class NodeReader {
   void add_branch(Branch branch, const yaml::Node& targets, const std::string& what) {
     auto& names = sketch_.branches.emplace_back();
     sketch_.edges_known &= read_names(targets, what, names);
-    if (names.empty() && targets.kind == Kind::sequence) {
+    if (names.empty() && targets.kind == NodeKind::sequence) {
       sketch_.edges_known = false;
       report_.error(targets.at, "empty_value", what + " leads nowhere",
                     "name a node, an end node for example");
@@ -387,7 +389,7 @@ class NodeReader {
 
   void read_cases(const yaml::Node& branches, const yaml::Node& field) {
     const std::string what = "'branches' of " + where_;
-    if (!report_.expect(branches, Kind::sequence, what)) {
+    if (!report_.expect(branches, NodeKind::sequence, what)) {
       sketch_.edges_known = false;
       return;
     }
@@ -429,7 +431,7 @@ class NodeReader {
   // True: it is the default.
   bool read_case(const yaml::Node& item, const std::string& subject) {
     const std::string what = "a branch of " + where_;
-    if (!report_.expect(item, Kind::mapping, what)) {
+    if (!report_.expect(item, NodeKind::mapping, what)) {
       sketch_.edges_known = false;
       return false;
     }
@@ -441,7 +443,7 @@ class NodeReader {
       report_.error(item.at, "duplicate_branch",
                     where_ + " has two branches named " + in_quotes(branch.name));
     if (const auto* preset = item.find("default");
-        preset && report_.expect(*preset, Kind::boolean, "'default' of " + what))
+        preset && report_.expect(*preset, NodeKind::boolean, "'default' of " + what))
       branch.is_default = preset->as_bool();
     const auto* condition = item.find("condition");
     if (condition && !subject.empty()) branch.condition = read_case_condition(*condition, subject);
@@ -505,7 +507,7 @@ class NodeReader {
     if (!task) {
       report_.error(entry_.key_at, "missing_key", where_ + " is a fan_out and has no 'task'",
                     "as task: {handler: ..., params: {url: \"{{ item }}\"}}");
-    } else if (report_.expect(*task, Kind::mapping, "'task' of " + where_)) {
+    } else if (report_.expect(*task, NodeKind::mapping, "'task' of " + where_)) {
       report_.check_keys(*task, {"handler", "queue", "params", "timeout_seconds", "retry"},
                          "'task' of " + where_);
       read_task(*task, task->at, "'task' of " + where_, true);
@@ -570,13 +572,13 @@ class NodeReader {
   const yaml::Node& body_;
   Node& node_;
   Sketch& sketch_;
-  Report& report_;
+  Diagnostics& report_;
   const std::string where_;
 };
 
 }  // namespace
 
-void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Report& report) {
+void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& report) {
   NodeReader(entry, node, sketch, report).read();
 }
 

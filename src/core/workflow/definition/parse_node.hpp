@@ -1,7 +1,7 @@
 // Reads one node of a definition, whatever its type. Private to the parser.
 #pragma once
 
-#include "base/report.hpp"
+#include "base/diagnostics.hpp"
 #include "base/yaml.hpp"
 #include "core/workflow/definition/definition.hpp"
 #include "core/workflow/definition/graph.hpp"
@@ -9,6 +9,6 @@
 namespace baton::workflow {
 
 // Fills all of `node` but what follows from the graph as a whole, and says in `sketch` what that needs.
-void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Report& report);
+void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& report);
 
 }  // namespace baton::workflow

@@ -39,9 +39,9 @@ void cancel_orphan(Decision& decision, Slot& slot) {
   decision.event(EventType::node_cancelled, &slot.state);
 }
 
-bool may_speak(const NodeState& state, const Speaker& speaker) {
-  return state.status == NodeStatus::running && state.retry_count == speaker.retry_count &&
-         (!speaker.lease || lease_token(state) == *speaker.lease);
+bool has_attempt(const NodeState& state, const AttemptLease& attempt) {
+  return state.status == NodeStatus::running && state.retry_count == attempt.retry_count &&
+         (!attempt.lease || lease_token(state) == *attempt.lease);
 }
 
 }  // namespace
@@ -249,18 +249,18 @@ bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view r
   return true;
 }
 
-bool progress(Run& run, NodeRef ref, const Speaker& speaker, Json progress) {
+bool progress(Run& run, NodeRef ref, const AttemptLease& attempt, Json progress) {
   Slot& slot = run.at(ref);
-  if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return false;
+  if (!has_attempt(slot.state, attempt) || is_orphan(run, ref)) return false;
   slot.state.progress = std::move(progress);
   slot.changed = true;
   return true;
 }
 
-bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const Policy& policy, Time now,
+bool checkpoint(Run& run, NodeRef ref, const AttemptLease& attempt, Json data, const Policy& policy, Time now,
                 Journal& journal) {
   Slot& slot = run.at(ref);
-  if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return false;
+  if (!has_attempt(slot.state, attempt) || is_orphan(run, ref)) return false;
   Decision decision(run, policy, now, journal);
   decision.event(EventType::checkpoint, &slot.state, json_object("bytes", data.text.size()));
   slot.state.checkpoint = std::move(data);
@@ -268,10 +268,10 @@ bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const 
   return true;
 }
 
-LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<delivery::LogText> lines,
+LogVerdict log(Run& run, NodeRef ref, const AttemptLease& attempt, std::vector<delivery::LogText> lines,
                const Policy& policy) {
   Slot& slot = run.at(ref);
-  if (!may_speak(slot.state, speaker) || is_orphan(run, ref)) return {};
+  if (!has_attempt(slot.state, attempt) || is_orphan(run, ref)) return {};
   const LogVerdict verdict{true, delivery::take_log(slot.state.log_bytes, lines, policy)};
   lines.resize(verdict.stored);
   for (delivery::LogText& line : lines)

@@ -106,25 +106,25 @@ enum class Verdict { accepted, duplicate, stale };
 // Renews a lease. False: the task is not this worker's any more.
 [[nodiscard]] bool renew(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, Time now);
 // The lease's worker is known to be gone. By itself this never makes a task a dead one, though it counts as a
-// delivery. False: it is not his any more.
+// delivery. False: it is not that worker's any more.
 [[nodiscard]] bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason,
                              const Policy& policy, Time now, Journal& journal);
 
-// What a worker says of a task while it runs it. All answer false when the task is not his any more: of
+// What a worker says of a task while it runs it. All answer false when the task is not its any more: of
 // another attempt, under another lease, or ended.
-struct Speaker {
+struct AttemptLease {
   std::int32_t retry_count = 0;
   std::optional<std::string> lease;
 };
-[[nodiscard]] bool progress(Run& run, NodeRef ref, const Speaker& speaker, Json progress);
-[[nodiscard]] bool checkpoint(Run& run, NodeRef ref, const Speaker& speaker, Json data, const Policy& policy,
-                              Time now, Journal& journal);
+[[nodiscard]] bool progress(Run& run, NodeRef ref, const AttemptLease& attempt, Json progress);
+[[nodiscard]] bool checkpoint(Run& run, NodeRef ref, const AttemptLease& attempt, Json data,
+                              const Policy& policy, Time now, Journal& journal);
 struct LogVerdict {
   bool accepted = false;
   std::size_t stored = 0;  // fewer than were sent: the log of this attempt is full
 };
-[[nodiscard]] LogVerdict log(Run& run, NodeRef ref, const Speaker& speaker, std::vector<delivery::LogText> lines,
-                             const Policy& policy);
+[[nodiscard]] LogVerdict log(Run& run, NodeRef ref, const AttemptLease& attempt,
+                             std::vector<delivery::LogText> lines, const Policy& policy);
 
 // The node's timer is due: a retry's time has come, a wait is over, a lease, an approval's or an attempt's
 // time has run out, or the next chunk of a fan-out is to be done.

@@ -20,7 +20,7 @@ std::string random_graph() {
   const auto name = [](int i) { return "n" + std::to_string(i); };
   std::vector<std::vector<int>> next(static_cast<std::size_t>(count));
   for (int i = 0; i + 1 < count; ++i) next[static_cast<std::size_t>(i)].push_back(any_in(i + 1, count));
-  for (int i = 1; i < count; ++i) {  // everybody is reached by somebody before him
+  for (int i = 1; i < count; ++i) {  // each node is reached by one before it
     const int from = any_in(0, i);
     next[static_cast<std::size_t>(from)].push_back(i);
   }

@@ -226,7 +226,7 @@ TEST(Machine, TheLastCheckpointIsHandedToTheNextAttempt) {
   Machine m(one(", retry: {max_attempts: 2, initial_delay_seconds: 0}"));
   ASSERT_TRUE(m.give("a"));
   for (const char* data : {"1", R"({"row":17})"})
-    EXPECT_TRUE(checkpoint(m.run, m.ref("a"), m.speaker("a"), Json{data}, m.policy, m.now, m.journal));
+    EXPECT_TRUE(checkpoint(m.run, m.ref("a"), m.attempt_lease("a"), Json{data}, m.policy, m.now, m.journal));
   EXPECT_EQ(m.count(EventType::checkpoint), 2);
   EXPECT_EQ(m.fail("a"), Verdict::accepted);
   ASSERT_TRUE(m.give("a"));
@@ -237,7 +237,7 @@ TEST(Machine, TheLastCheckpointIsHandedToTheNextAttempt) {
 TEST(Machine, ProgressIsThatOfTheAttemptAndClearedWithANewOne) {
   Machine m(one(", retry: {max_attempts: 2, initial_delay_seconds: 0}"));
   ASSERT_TRUE(m.give("a"));
-  EXPECT_TRUE(progress(m.run, m.ref("a"), m.speaker("a"), Json{"0.5"}));
+  EXPECT_TRUE(progress(m.run, m.ref("a"), m.attempt_lease("a"), Json{"0.5"}));
   m.tick("a");  // another delivery of the same attempt
   ASSERT_TRUE(m.give("a"));
   EXPECT_EQ(m.state("a").progress, Json{"0.5"});
@@ -248,9 +248,9 @@ TEST(Machine, ProgressIsThatOfTheAttemptAndClearedWithANewOne) {
 TEST(Machine, WhoSpeaksOfAnOldAttemptOrUnderAnOldLeaseIsRefused) {
   Machine m(one(", retry: {max_attempts: 2, initial_delay_seconds: 0}"));
   ASSERT_TRUE(m.give("a"));
-  const Speaker first = m.speaker("a");
+  const AttemptLease first = m.attempt_lease("a");
   m.tick("a");
-  const auto all_refused = [&](const Speaker& who) {
+  const auto all_refused = [&](const AttemptLease& who) {
     return !progress(m.run, m.ref("a"), who, Json{"1"}) &&
            !checkpoint(m.run, m.ref("a"), who, Json{"1"}, m.policy, m.now, m.journal) &&
            !log(m.run, m.ref("a"), who, {{"stdout", m.now, "x"}}, m.policy).accepted;
@@ -258,14 +258,14 @@ TEST(Machine, WhoSpeaksOfAnOldAttemptOrUnderAnOldLeaseIsRefused) {
   EXPECT_TRUE(all_refused(first));  // it waits for another worker
   ASSERT_TRUE(m.give("a"));
   EXPECT_TRUE(all_refused(first));
-  const Speaker second = m.speaker("a");
+  const AttemptLease second = m.attempt_lease("a");
   EXPECT_EQ(m.fail("a"), Verdict::accepted);
   ASSERT_TRUE(m.give("a"));
   EXPECT_TRUE(all_refused(second));
   EXPECT_TRUE(all_refused({.retry_count = 0, .lease = {}}));
   EXPECT_FALSE(all_refused({.retry_count = 1, .lease = {}}));  // who knows no lease is known by the attempt
   m.complete("a");
-  EXPECT_TRUE(all_refused(m.speaker("a")));
+  EXPECT_TRUE(all_refused(m.attempt_lease("a")));
 }
 
 TEST(Machine, TheLogOfAnAttemptIsCutAtItsLimitAndANewAttemptHasALogOfItsOwn) {
@@ -274,16 +274,16 @@ TEST(Machine, TheLogOfAnAttemptIsCutAtItsLimitAndANewAttemptHasALogOfItsOwn) {
   Machine m(one(", retry: {max_attempts: 2, initial_delay_seconds: 0}"), {.policy = policy});
   ASSERT_TRUE(m.give("a"));
   const std::vector<delivery::LogText> lines(3, {"stdout", m.now, "0123456789"});  // each counts 42 bytes
-  const LogVerdict verdict = log(m.run, m.ref("a"), m.speaker("a"), lines, m.policy);
+  const LogVerdict verdict = log(m.run, m.ref("a"), m.attempt_lease("a"), lines, m.policy);
   EXPECT_TRUE(verdict.accepted);
   EXPECT_EQ(verdict.stored, 2u);
-  EXPECT_EQ(log(m.run, m.ref("a"), m.speaker("a"), lines, m.policy).stored, 0u);
+  EXPECT_EQ(log(m.run, m.ref("a"), m.attempt_lease("a"), lines, m.policy).stored, 0u);
   ASSERT_EQ(m.run.logs.size(), 2u);
   EXPECT_EQ(m.run.logs[0].text, "0123456789");
   EXPECT_EQ(m.run.logs[0].retry_count, 0);
   m.fail("a");
   ASSERT_TRUE(m.give("a"));
-  EXPECT_EQ(log(m.run, m.ref("a"), m.speaker("a"), lines, m.policy).stored, 2u);
+  EXPECT_EQ(log(m.run, m.ref("a"), m.attempt_lease("a"), lines, m.policy).stored, 2u);
   EXPECT_EQ(m.run.logs.back().retry_count, 1);
 }
 

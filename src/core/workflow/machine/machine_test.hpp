@@ -78,7 +78,7 @@ struct Machine {
     EXPECT_TRUE(give(node)) << node;
     EXPECT_EQ(fail(node, error), Verdict::accepted) << node;
   }
-  [[nodiscard]] Speaker speaker(std::string_view node) {
+  [[nodiscard]] AttemptLease attempt_lease(std::string_view node) {
     return {state(node).retry_count, lease_token(state(node))};
   }
 

@@ -383,7 +383,7 @@ TEST(Retry, HandsTheLastCheckpointOn) {
   Machine m(chain());
   m.finish("a");
   ASSERT_TRUE(m.give("b"));
-  EXPECT_TRUE(checkpoint(m.run, m.ref("b"), m.speaker("b"), Json{"42"}, m.policy, m.now, m.journal));
+  EXPECT_TRUE(checkpoint(m.run, m.ref("b"), m.attempt_lease("b"), Json{"42"}, m.policy, m.now, m.journal));
   m.fail("b");
   EXPECT_TRUE(retry(m));
   EXPECT_EQ(m.state("b").checkpoint, Json{"42"});

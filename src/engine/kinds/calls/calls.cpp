@@ -17,8 +17,8 @@ std::unexpected<Refused> not_found() {
   return refuse(Refusal::call_not_found, "there is no such service call");
 }
 
-std::unexpected<Refused> not_possible(call::Refused why, const call::Call& call) {
-  using enum call::Refused;
+std::unexpected<Refused> not_possible(call::Conflict why, const call::Call& call) {
+  using enum call::Conflict;
   const std::string is = "the call is " + std::string(name(call.status));
   switch (why) {
     case not_due: return refuse(Refusal::not_possible, "the call is not due before " + to_iso(call.due_at));
@@ -200,7 +200,8 @@ StartedReply Calls::decide(const StartCalls& c) {
         slot->call.status == call::Status::running && slot->call.started_by == c.started_by;
     if (!was_started) {
       const auto event = call::start(slot->call, now_);
-      if (!event && event.error() == call::Refused::not_due) reply.not_due.push_back(waiting(slot->call, {}));
+      if (!event && event.error() == call::Conflict::not_due)
+        reply.not_due.push_back(waiting(slot->call, {}));
       if (!event && slot->call.status == call::Status::running) reply.running.push_back(key);
       if (!event) continue;
       if (!MUTANT(call_start_not_stored)) record(*slot, *event, c.started_by);

@@ -40,16 +40,16 @@ Reply WorkflowTransaction::decide(const TaskNote& c) {
   if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
   Run& r = *found->run;
   const Policy& policy = kind_.policy_;
-  const Speaker speaker{found->retry_count, c.lease};
+  const AttemptLease attempt{found->retry_count, c.lease};
   NoteReply reply;
   const bool heard =
       std::visit(overloaded{
-                     [&](const TaskProgress& n) { return progress(r, found->ref, speaker, n.progress); },
+                     [&](const TaskProgress& n) { return progress(r, found->ref, attempt, n.progress); },
                      [&](const TaskCheckpoint& n) {
-                       return checkpoint(r, found->ref, speaker, n.data, policy, turn_.now, rows_.journal);
+                       return checkpoint(r, found->ref, attempt, n.data, policy, turn_.now, rows_.journal);
                      },
                      [&](const TaskLog& n) {
-                       const LogVerdict verdict = log(r, found->ref, speaker, n.lines, policy);
+                       const LogVerdict verdict = log(r, found->ref, attempt, n.lines, policy);
                        reply.stored = verdict.stored;
                        return verdict.accepted;
                      },

@@ -1,4 +1,4 @@
-#include "caller/exchange.hpp"
+#include "caller/sending.hpp"
 
 #include <fmt/format.h>
 
@@ -28,9 +28,9 @@ std::string shown(Duration duration) {
   return millis % 1000 == 0 ? fmt::format("{} s", millis / 1000) : fmt::format("{} ms", millis);
 }
 
-OutgoingResult::Kind kind_of(const error_code& error) {
-  return error.category() == asio::error::get_ssl_category() ? OutgoingResult::Kind::tls_error
-                                                             : OutgoingResult::Kind::network_error;
+OutgoingKind kind_of(const error_code& error) {
+  return error.category() == asio::error::get_ssl_category() ? OutgoingKind::tls_error
+                                                             : OutgoingKind::network_error;
 }
 
 bool says(const OutgoingRequest& request, std::string_view name) {
@@ -41,31 +41,31 @@ bool says(const OutgoingRequest& request, std::string_view name) {
 
 }  // namespace
 
-Exchange::Exchange(Lane& lane, std::string for_whom, OutgoingRequest request,
-                   std::function<void(OutgoingResult)> done)
-    : lane_(lane),
+Sending::Sending(Loop& loop, std::string for_whom, OutgoingRequest request,
+                 std::function<void(OutgoingResult)> done)
+    : loop_(loop),
       for_whom_(std::move(for_whom)),
       request_(std::move(request)),
       done_(std::move(done)),
       end_(began_ + std::min(request_.timeout, outgoing_timeout_max)),
-      timer_(lane.io),
-      lookup_(lane.io) {
-  ++lane_.common.under_way;
+      timer_(loop.io),
+      lookup_(loop.io) {
+  ++loop_.common.under_way;
 }
 
-asio::awaitable<void> Exchange::run(std::shared_ptr<Exchange> self) {
+asio::awaitable<void> Sending::run(std::shared_ptr<Sending> self) {
   try {
     co_await self->go();
   } catch (const std::exception& error) {
     self->connection_.reset();
-    self->broken(Kind::network_error, fmt::format("the request failed: {}", error.what()));
+    self->broken(OutgoingKind::network_error, fmt::format("the request failed: {}", error.what()));
   }
   self->finish();
 }
 
-asio::awaitable<void> Exchange::go() {
+asio::awaitable<void> Sending::go() {
   if (const auto right = check(request_); !right) {
-    broken(Kind::invalid_request, right.error().message);
+    broken(OutgoingKind::invalid_request, right.error().message);
     co_return;
   }
   url_ = parse_url(request_.url).value();
@@ -77,7 +77,7 @@ asio::awaitable<void> Exchange::go() {
 }
 
 // One request and its answer; false: there was none.
-asio::awaitable<bool> Exchange::hop() {
+asio::awaitable<bool> Sending::hop() {
   for (;;) {
     const bool is_open = co_await open();
     if (!is_open) co_return false;
@@ -90,20 +90,20 @@ asio::awaitable<bool> Exchange::hop() {
   co_return has_answer;
 }
 
-asio::awaitable<bool> Exchange::open() {
-  const auto& options = lane_.common.options;
+asio::awaitable<bool> Sending::open() {
+  const auto& options = loop_.common.options;
   timed_out_ = timed_out_ || Steady::now() >= end_;
-  if (stopped_ || timed_out_) co_return broken(Kind::network_error, {});
+  if (stopped_ || timed_out_) co_return broken(OutgoingKind::network_error, {});
   if (options.egress.denies_host(url_.host)) {
-    co_return broken(Kind::egress_denied, fmt::format("the egress policy refuses {}", url_.host));
+    co_return broken(OutgoingKind::egress_denied, fmt::format("the egress policy refuses {}", url_.host));
   }
   static constexpr std::string_view safe[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
   const bool is_safe = std::ranges::find(safe, request_.method) != std::end(safe);
-  connection_ = lane_.pool.take(pool_key(), url_.host, options.egress,
+  connection_ = loop_.pool.take(pool_key(), url_.host, options.egress,
                                 is_safe ? options.idle_max : options.idle_max_unsafe);
   reused_ = connection_ != nullptr;
   if (reused_) {
-    ++lane_.common.connections_reused;
+    ++loop_.common.connections_reused;
     result_.address = connection_->address.text();
     co_return true;
   }
@@ -118,14 +118,14 @@ asio::awaitable<bool> Exchange::open() {
 }
 
 // Looks the name up, once, and keeps of its addresses those that the policy allows.
-asio::awaitable<bool> Exchange::find_addresses() {
+asio::awaitable<bool> Sending::find_addresses() {
   if (url_.host_kind != Url::HostKind::name) {
     const auto address = Address::parse(url_.host);
     found_ = std::vector{address.value()};
   } else {
     found_.reset();
     lookup_.expires_at(Steady::time_point::max());
-    const auto tell = [weak = weak_from_this(), &io = lane_.io](const Lookups::Found& found) {
+    const auto tell = [weak = weak_from_this(), &io = loop_.io](const Lookups::Found& found) {
       asio::post(io, [weak, found] {
         const auto self = weak.lock();
         if (!self) return;
@@ -133,63 +133,65 @@ asio::awaitable<bool> Exchange::find_addresses() {
         self->lookup_.cancel();
       });
     };
-    lane_.common.lookups.find(for_whom_, url_.host, std::min(connect_end_, end_), tell);
+    loop_.common.lookups.find(for_whom_, url_.host, std::min(connect_end_, end_), tell);
     error_code ignored;
     co_await lookup_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
-  if (!found_ || stopped_ || timed_out_) co_return broken(Kind::network_error, "the lookup was interrupted");
+  if (!found_ || stopped_ || timed_out_)
+    co_return broken(OutgoingKind::network_error, "the lookup was interrupted");
   if (!*found_ || (*found_)->empty()) {
-    co_return broken(Kind::network_error,
+    co_return broken(OutgoingKind::network_error,
                      fmt::format("cannot find {}: {}", url_.host,
                                  *found_ ? "it has no address" : found_->error().message));
   }
   addresses_ = **std::move(found_);
   const auto first = addresses_.front();
   std::erase_if(addresses_,
-                [&](const Address& each) { return !lane_.common.options.egress.allows(url_.host, each); });
+                [&](const Address& each) { return !loop_.common.options.egress.allows(url_.host, each); });
   if (!addresses_.empty()) co_return true;
   result_.address.clear();
   const bool named = url_.host_kind == Url::HostKind::name;
-  co_return broken(Kind::egress_denied, named ? fmt::format("the egress policy refuses {}, the address of {}",
-                                                            first.text(), url_.host)
-                                              : fmt::format("the egress policy refuses {}", first.text()));
+  co_return broken(
+      OutgoingKind::egress_denied,
+      named ? fmt::format("the egress policy refuses {}, the address of {}", first.text(), url_.host)
+            : fmt::format("the egress policy refuses {}", first.text()));
 }
 
-asio::awaitable<bool> Exchange::connect() {
+asio::awaitable<bool> Sending::connect() {
   if (addresses_.size() > addresses_max) addresses_.resize(addresses_max);
-  connection_ = std::make_unique<Connection>(lane_.io, lane_.common.connections_open);
+  connection_ = std::make_unique<Connection>(loop_.io, loop_.common.connections_open);
   error_code error;
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     // An address that does not answer leaves the others their share of the time.
     const auto now = Steady::now();
     const auto left = std::min(connect_end_, end_) - now;
     limit(Phase::connecting, now + left / static_cast<int>(addresses_.size() - i),
-          std::min(lane_.common.options.connect_timeout, request_.timeout));
+          std::min(loop_.common.options.connect_timeout, request_.timeout));
     timed_out_ = false;
     result_.address = addresses_[i].text();
     error = co_await connection_->connect(addresses_[i], url_.port);
     if (stopped_) break;
     if (!error && !timed_out_) {
-      ++lane_.common.connections_opened;
+      ++loop_.common.connections_opened;
       co_return true;
     }
   }
   connection_.reset();
-  co_return broken(Kind::network_error,
+  co_return broken(OutgoingKind::network_error,
                    fmt::format("cannot connect to {}: {}", url_.authority(), error.message()));
 }
 
-asio::awaitable<bool> Exchange::shake_hands() {
-  limit(Phase::shaking_hands, connect_end_, lane_.common.options.connect_timeout);
-  const error_code error = co_await connection_->shake_hands(lane_.common.tls, url_);
+asio::awaitable<bool> Sending::shake_hands() {
+  limit(Phase::shaking_hands, connect_end_, loop_.common.options.connect_timeout);
+  const error_code error = co_await connection_->shake_hands(loop_.common.tls, url_);
   if (!error) co_return true;
   const auto why = connection_->tls_problem(error);
   connection_.reset();
   co_return broken(kind_of(error), fmt::format("no TLS with {}: {}", url_.authority(), why));
 }
 
-std::string Exchange::head() const {
-  const auto& options = lane_.common.options;
+std::string Sending::head() const {
+  const auto& options = loop_.common.options;
   std::string text;
   text.reserve(512);
   auto out = std::back_inserter(text);
@@ -205,12 +207,12 @@ std::string Exchange::head() const {
   return text;
 }
 
-asio::awaitable<Exchange::Sent> Exchange::write() {
+asio::awaitable<Sending::Sent> Sending::write() {
   limit(Phase::sending);
   timed_out_ = timed_out_ || Steady::now() >= end_;
   if (stopped_ || timed_out_) {  // better not sent than in doubt
     connection_.reset();
-    broken(Kind::network_error, {});
+    broken(OutgoingKind::network_error, {});
     co_return Sent::failed;
   }
   connection_->limit_delivery(std::chrono::duration_cast<Duration>(end_ - Steady::now()));
@@ -233,8 +235,8 @@ asio::awaitable<Exchange::Sent> Exchange::write() {
   co_return Sent::failed;
 }
 
-asio::awaitable<bool> Exchange::receive() {
-  if (const auto time = lane_.common.options.first_byte_timeout) {
+asio::awaitable<bool> Sending::receive() {
+  if (const auto time = loop_.common.options.first_byte_timeout) {
     limit(Phase::waiting, Steady::now() + *time, *time);
   } else {
     limit(Phase::waiting);
@@ -251,11 +253,11 @@ asio::awaitable<bool> Exchange::receive() {
     co_return true;
   }
   connection_.reset();
-  co_return broken(Kind::network_error, "the server sent interim answers without an end");
+  co_return broken(OutgoingKind::network_error, "the server sent interim answers without an end");
 }
 
 // Reads until the parser has enough.
-asio::awaitable<error_code> Exchange::read(Parser& parser) {
+asio::awaitable<error_code> Sending::read(Parser& parser) {
   auto& buffer = connection_->buffer;
   for (;;) {
     error_code error;
@@ -284,7 +286,7 @@ asio::awaitable<error_code> Exchange::read(Parser& parser) {
 }
 
 // The outcome by the status, if the answer was read as far as we care to.
-bool Exchange::settle(Parser& parser, const error_code& error) {
+bool Sending::settle(Parser& parser, const error_code& error) {
   if (!parser.is_header_done()) return broken(kind_of(error), answer_problem(error));
   tell(parser.get(), result_);
   location_ = parser.get()[http::field::location];
@@ -293,7 +295,7 @@ bool Exchange::settle(Parser& parser, const error_code& error) {
   if (error) result_.truncated = true;
   if (error && !read_enough) return broken(kind_of(error), answer_problem(error));
   const bool fine = result_.status / 100 == 2;
-  result_.kind = fine ? Kind::answered : Kind::http_error;
+  result_.kind = fine ? OutgoingKind::answered : OutgoingKind::http_error;
   if (fine) return true;
   const auto known = http::int_to_status(static_cast<unsigned>(result_.status));
   const auto reason = http::obsolete_reason(known);
@@ -303,24 +305,24 @@ bool Exchange::settle(Parser& parser, const error_code& error) {
 }
 
 // Puts the connection into the pool, if another request may come on it.
-void Exchange::keep(const Parser& parser, std::unique_ptr<Connection> connection) {
+void Sending::keep(const Parser& parser, std::unique_ptr<Connection> connection) {
   const auto& answer = parser.get();
   // Some servers do not read a body that they do not expect, and take it for the next request.
   const bool odd_body = !request_.body.empty() && (request_.method == "GET" || request_.method == "HEAD");
   const bool reusable = parser.keep_alive() && sent_whole_ && !odd_body && connection->buffer.size() == 0 &&
                         answer.result_int() != 101 && connection->is_quiet();
   if (!reusable) return;
-  const auto& options = lane_.common.options;
+  const auto& options = loop_.common.options;
   auto idle = options.idle_max;
   // A second earlier than the server says that it will close.
   if (const auto promised = keep_alive_of(answer))
     idle = std::min<Duration>(idle, *promised - std::chrono::seconds{1});
   connection->idle_end = std::min(Steady::now() + idle, connection->opened + options.age_max);
-  if (connection->idle_end > Steady::now()) lane_.keep(pool_key(), std::move(connection));
+  if (connection->idle_end > Steady::now()) loop_.keep(pool_key(), std::move(connection));
 }
 
 // Whether there is another hop; if so, the request is now that one.
-bool Exchange::follow(int followed) {
+bool Sending::follow(int followed) {
   if (request_.redirects_max == 0 || !is_redirect(result_.status) || location_.empty()) return false;
   if (followed == request_.redirects_max) {
     result_.message = fmt::format("more than {} redirects", request_.redirects_max);
@@ -339,7 +341,7 @@ bool Exchange::follow(int followed) {
   return true;
 }
 
-void Exchange::limit(Phase phase, Steady::time_point until, Duration told) {
+void Sending::limit(Phase phase, Steady::time_point until, Duration told) {
   phase_ = phase;
   told_ = until < end_ ? told : request_.timeout;
   until = std::min(until, end_);
@@ -353,17 +355,17 @@ void Exchange::limit(Phase phase, Steady::time_point until, Duration told) {
   });
 }
 
-void Exchange::stop() {
+void Sending::stop() {
   stopped_ = true;
   close();
 }
 
-void Exchange::close() {
+void Sending::close() {
   lookup_.cancel();
   if (connection_) connection_->close();
 }
 
-std::string Exchange::timeout_message() const {
+std::string Sending::timeout_message() const {
   const auto time = shown(told_);
   switch (phase_) {
     case Phase::looking_up: return fmt::format("the address of {} was not found within {}", url_.host, time);
@@ -376,17 +378,17 @@ std::string Exchange::timeout_message() const {
   return {};
 }
 
-bool Exchange::broken(Kind kind, std::string message) {
-  result_.kind = stopped_ ? Kind::stopped : timed_out_ ? Kind::timeout : kind;
+bool Sending::broken(OutgoingKind kind, std::string message) {
+  result_.kind = stopped_ ? OutgoingKind::stopped : timed_out_ ? OutgoingKind::timeout : kind;
   result_.message = stopped_ ? "the server is stopping" : timed_out_ ? timeout_message() : std::move(message);
   return false;
 }
 
-void Exchange::finish() {
+void Sending::finish() {
   timer_.cancel();
   result_.total = since(began_);
-  lane_.under_way.erase(this);
-  --lane_.common.under_way;
+  loop_.under_way.erase(this);
+  --loop_.common.under_way;
   const auto done = std::move(done_);
   done(std::move(result_));
 }

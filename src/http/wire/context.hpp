@@ -22,9 +22,9 @@
 namespace baton::http {
 
 // Something that a coroutine waits for.
-class Parcel {
+class Awaited {
  public:
-  virtual ~Parcel() = default;
+  virtual ~Awaited() = default;
   void arrive();                  // it is here: resume who waits, or deal with it alone
   void abandon();                 // nobody will collect it any more; resumes who waits
   void drop() { uncollected(); }  // it came when there was nobody left at all; any thread
@@ -44,21 +44,22 @@ class Parcel {
 class Mailbox {
  public:
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
-  void put(std::shared_ptr<Parcel> parcel);  // any thread
-  void drain();                              // I/O thread
+  void put(std::shared_ptr<Awaited> awaited);  // any thread
+  void drain();                                // I/O thread
   void close();  // after the I/O thread: what is here, and what still comes, is dropped
 
  private:
   std::mutex mutex_;
   std::function<void()> wake_;
-  std::vector<std::shared_ptr<Parcel>> arrived_;
+  std::vector<std::shared_ptr<Awaited>> arrived_;
   bool closed_ = false;
 };
 
 // The engine's answer. Work that was handed to a client who has gone is given back.
-class ReplyParcel final : public Parcel, public Waiter, public std::enable_shared_from_this<ReplyParcel> {
+class AwaitedReply final : public Awaited, public Waiter, public std::enable_shared_from_this<AwaitedReply> {
  public:
-  ReplyParcel(std::shared_ptr<Mailbox> mailbox, Inbox& inbox) : mailbox_(std::move(mailbox)), inbox_(inbox) {}
+  AwaitedReply(std::shared_ptr<Mailbox> mailbox, Inbox& inbox)
+      : mailbox_(std::move(mailbox)), inbox_(inbox) {}
   void deliver(Reply reply) override;
   [[nodiscard]] bool gone() const override { return gone_.load(std::memory_order_relaxed); }
   [[nodiscard]] Reply take() { return std::move(reply_); }
@@ -76,18 +77,18 @@ class ReplyParcel final : public Parcel, public Waiter, public std::enable_share
 void return_tasks(Inbox& inbox, std::vector<TaskLease> tasks);
 
 template <class T>
-struct ReadParcel final : Parcel {
+struct AwaitedRead final : Awaited {
   std::optional<T> value;
 };
 
 // no: until the answer comes. when_stopping: until the server stops or the client is seen to have gone.
-// watching: the same, and the client is watched from the start, because an answer that he cannot take costs
+// watching: the same, and the client is watched from the start, because an answer that it cannot take costs
 // others.
 enum class Interruptible { no, when_stopping, watching };
 
 // One connection's side of waiting.
-struct Exchange {
-  std::shared_ptr<Parcel> waiting;
+struct WaitState {
+  std::shared_ptr<Awaited> waiting;
   Interruptible interruptible = Interruptible::no;
   bool stopping = false;  // do not begin long waits
   bool over = false;      // nobody reads the answer: wait for nothing
@@ -96,18 +97,18 @@ struct Exchange {
   void interrupt(bool terminal);
 };
 
-// Awaits one parcel; answers false when the wait was interrupted.
+// Waits for it; answers false when the wait was interrupted.
 class Wait {
  public:
-  Wait(Exchange& exchange, std::shared_ptr<Parcel> parcel, Interruptible interruptible)
-      : exchange_(exchange), parcel_(std::move(parcel)), interruptible_(interruptible) {}
-  [[nodiscard]] bool await_ready() const { return parcel_->arrived() || exchange_.over; }
+  Wait(WaitState& wait_state, std::shared_ptr<Awaited> awaited, Interruptible interruptible)
+      : wait_state_(wait_state), awaited_(std::move(awaited)), interruptible_(interruptible) {}
+  [[nodiscard]] bool await_ready() const { return awaited_->arrived() || wait_state_.over; }
   void await_suspend(std::coroutine_handle<> waiting);
   bool await_resume();
 
  private:
-  Exchange& exchange_;
-  std::shared_ptr<Parcel> parcel_;
+  WaitState& wait_state_;
+  std::shared_ptr<Awaited> awaited_;
   Interruptible interruptible_;
 };
 
@@ -129,14 +130,15 @@ struct Services {
   std::shared_ptr<std::mutex> sources_busy = std::make_shared<std::mutex>();  // held while one is read
 };
 
-struct Call {
-  Call(Services& all, Exchange& of, Request from) : services(all), exchange(of), request(std::move(from)) {}
+struct Context {
+  Context(Services& all, WaitState& of, Request from)
+      : services(all), wait_state(of), request(std::move(from)) {}
 
   Services& services;
-  Exchange& exchange;
+  WaitState& wait_state;
   Request request;
 
-  [[nodiscard]] std::shared_ptr<ReplyParcel> submit(Command command);
+  [[nodiscard]] std::shared_ptr<AwaitedReply> submit(Command command);
   // None: the wait was interrupted.
   template <class C>
   Task<std::optional<Reply>> ask(C&& command, Interruptible interruptible = Interruptible::no) {
@@ -151,42 +153,42 @@ struct Call {
   // fn: Reads& -> Result<T>, on a thread of the pool.
   template <class Fn, class R = std::invoke_result_t<Fn&, Reads&>>
   Task<R> read(Fn&& fn) {
-    auto parcel = std::make_shared<ReadParcel<R>>();
-    auto done = [parcel, mailbox = services.mailbox](R result) {
-      parcel->value.emplace(std::move(result));
-      mailbox->put(parcel);
+    auto awaited = std::make_shared<AwaitedRead<R>>();
+    auto done = [awaited, mailbox = services.mailbox](R result) {
+      awaited->value.emplace(std::move(result));
+      mailbox->put(awaited);
     };
     services.reads.run(std::forward<Fn>(fn), std::move(done));
-    return collect(std::move(parcel));
+    return collect(std::move(awaited));
   }
 
   // fn: () -> T, on a thread of the pool: what would hold up everybody else here. None: it was interrupted.
   template <class Fn, class T = std::invoke_result_t<Fn&>>
   Task<std::optional<T>> compute(Fn&& fn) {
-    auto parcel = std::make_shared<ReadParcel<T>>();
-    auto work = [parcel, mailbox = services.mailbox, fn = std::forward<Fn>(fn)]() mutable {
-      parcel->value.emplace(fn());
-      mailbox->put(parcel);
+    auto awaited = std::make_shared<AwaitedRead<T>>();
+    auto work = [awaited, mailbox = services.mailbox, fn = std::forward<Fn>(fn)]() mutable {
+      awaited->value.emplace(fn());
+      mailbox->put(awaited);
     };
     services.reads.compute(std::move(work));
-    return collect_computed(std::move(parcel));
+    return collect_computed(std::move(awaited));
   }
 
  private:
-  Task<std::optional<Reply>> collect(std::shared_ptr<ReplyParcel> parcel, Interruptible interruptible);
+  Task<std::optional<Reply>> collect(std::shared_ptr<AwaitedReply> awaited, Interruptible interruptible);
   template <class R>
-  Task<R> collect(std::shared_ptr<ReadParcel<R>> parcel) {
-    Wait wait(exchange, parcel, Interruptible::no);
+  Task<R> collect(std::shared_ptr<AwaitedRead<R>> awaited) {
+    Wait wait(wait_state, awaited, Interruptible::no);
     const bool here = co_await wait;
     if (!here) co_return R(fail(Code::unavailable, "the server is stopping"));
-    co_return std::move(*parcel->value);
+    co_return std::move(*awaited->value);
   }
   template <class T>
-  Task<std::optional<T>> collect_computed(std::shared_ptr<ReadParcel<T>> parcel) {
-    Wait wait(exchange, parcel, Interruptible::no);
+  Task<std::optional<T>> collect_computed(std::shared_ptr<AwaitedRead<T>> awaited) {
+    Wait wait(wait_state, awaited, Interruptible::no);
     const bool here = co_await wait;
     std::optional<T> value;
-    if (here) value = std::move(parcel->value);
+    if (here) value = std::move(awaited->value);
     co_return value;
   }
 };
@@ -196,7 +198,7 @@ class BodyStream {
  public:
   virtual ~BodyStream() = default;
   // Waits for what is to be sent next and appends it. False: this was the last.
-  virtual Task<bool> next(Call& call, std::string& out) = 0;
+  virtual Task<bool> next(Context& context, std::string& out) = 0;
   // The client did not take it in time: the connection is closed.
   virtual void cut_off() = 0;
 };

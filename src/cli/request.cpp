@@ -1,4 +1,4 @@
-#include "cli/exchange.hpp"
+#include "cli/request.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// One request from when it is sent to its outcome, and the lane that it is on. All of it happens on the
-// lane's thread.
+// One request from when it is sent to its outcome, and the loop that it is on. All of it happens on the
+// loop's thread.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace baton::caller {
 
-// What all lanes share; each part is safe for all threads.
+// What all loops share; each part is safe for all threads.
 struct Common {
   Options options;
   asio::ssl::context tls;
@@ -26,13 +26,13 @@ struct Common {
   std::atomic<std::uint64_t> connections_opened = 0, connections_reused = 0;
 };
 
-class Exchange;
+class Sending;
 
-class Lane {
+class Loop {
  public:
-  explicit Lane(Common& common);
-  void send(std::shared_ptr<Exchange> exchange);  // any thread
-  void stop();                                    // any thread; join() then waits for the end
+  explicit Loop(Common& common);
+  void send(std::shared_ptr<Sending> sending);  // any thread
+  void stop();                                  // any thread; join() then waits for the end
   void join();
 
   void keep(const std::string& origin, std::unique_ptr<Connection> connection);
@@ -40,7 +40,7 @@ class Lane {
   Common& common;
   asio::io_context io{1};
   Pool pool;
-  std::unordered_set<Exchange*> under_way;
+  std::unordered_set<Sending*> under_way;
 
  private:
   void prune_later();
@@ -51,16 +51,15 @@ class Lane {
   std::thread thread_;
 };
 
-class Exchange : public std::enable_shared_from_this<Exchange> {
+class Sending : public std::enable_shared_from_this<Sending> {
  public:
-  Exchange(Lane& lane, std::string for_whom, OutgoingRequest request,
-           std::function<void(OutgoingResult)> done);
+  Sending(Loop& loop, std::string for_whom, OutgoingRequest request,
+          std::function<void(OutgoingResult)> done);
 
-  static asio::awaitable<void> run(std::shared_ptr<Exchange> self);
+  static asio::awaitable<void> run(std::shared_ptr<Sending> self);
   void stop();  // ends it, because everything ends
 
  private:
-  using Kind = OutgoingResult::Kind;
   enum class Phase { looking_up, connecting, shaking_hands, sending, waiting, reading };
   enum class Sent { all, nothing, failed };
 
@@ -83,11 +82,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void limit(Phase phase, Steady::time_point until = Steady::time_point::max(), Duration told = {});
   void close();
   // Says what went wrong; that it was stopped or took too long explains any error.
-  bool broken(Kind kind, std::string message);
+  bool broken(OutgoingKind kind, std::string message);
   [[nodiscard]] std::string timeout_message() const;
   void finish();
 
-  Lane& lane_;
+  Loop& loop_;
   const std::string for_whom_;
   OutgoingRequest request_;
   std::function<void(OutgoingResult)> done_;

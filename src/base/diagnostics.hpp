@@ -14,7 +14,7 @@
 
 namespace baton {
 
-class Report {
+class Diagnostics {
  public:
   void error(Position at, std::string code, std::string message, std::string hint = {});
   void warning(Position at, std::string code, std::string message, std::string hint = {});
@@ -33,7 +33,7 @@ class Report {
 
   // The readers below answer nothing, or false, after reporting what is wrong with `node`; `what` names it:
   // "'queue' of node 'a'".
-  [[nodiscard]] bool expect(const yaml::Node& node, yaml::Kind kind, std::string_view what);
+  [[nodiscard]] bool expect(const yaml::Node& node, yaml::NodeKind kind, std::string_view what);
   [[nodiscard]] std::optional<std::string> text(const yaml::Node& node, std::string_view what);
   // A text that people and queries name things by: not empty, at most 200 bytes, no control characters.
   [[nodiscard]] std::string short_text(const yaml::Node& node, std::string_view what);

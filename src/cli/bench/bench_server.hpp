@@ -11,9 +11,9 @@
 
 namespace baton::cli::bench {
 
-struct Bed {
+struct BenchServer {
   TemporaryDirectory directory;
-  Instance server;
+  Instance process;
   std::string url;
   std::unique_ptr<http::Client> client;
   std::vector<std::string> arguments;  // that it was started with
@@ -27,7 +27,7 @@ struct Bed {
   // Kills it and starts it anew on the same store.
   [[nodiscard]] Result<> restart();
   [[nodiscard]] double resident_mib() const {
-    return static_cast<double>(server.resident_bytes()) / (1 << 20);
+    return static_cast<double>(process.resident_bytes()) / (1 << 20);
   }
 };
 

@@ -1,4 +1,4 @@
-#include "cli/bench/bed.hpp"
+#include "cli/bench/bench_server.hpp"
 
 #include <csignal>
 #include <fstream>
@@ -10,8 +10,8 @@
 
 namespace baton::cli::bench {
 
-Result<> Bed::start(const std::string& store, const std::pair<std::string, std::string>& definition,
-                    const std::vector<std::string>& more) {
+Result<> BenchServer::start(const std::string& store, const std::pair<std::string, std::string>& definition,
+                            const std::vector<std::string>& more) {
   TRY(directory.make());
   arguments = {"serve",    "--store",     store.empty() ? server::sqlite_url(directory.path()) : store,
                "--listen", "127.0.0.1:0", "--log-level",
@@ -26,14 +26,14 @@ Result<> Bed::start(const std::string& store, const std::pair<std::string, std::
   return begin();
 }
 
-Result<> Bed::restart() {
-  server.stop(SIGKILL);
+Result<> BenchServer::restart() {
+  process.stop(SIGKILL);
   return begin();
 }
 
-Result<> Bed::begin() {
-  TRY(server.start(arguments));
-  TRY_ASSIGN(url, server.read_line());
+Result<> BenchServer::begin() {
+  TRY(process.start(arguments));
+  TRY_ASSIGN(url, process.read_line());
   client = std::make_unique<http::Client>(url);
   return {};
 }
