@@ -111,11 +111,11 @@ Task<std::vector<std::optional<Reply>>> Context::ask_all(std::vector<Command> co
   std::vector<std::shared_ptr<AwaitedReply>> awaited;
   for (auto& command : commands) awaited.push_back(submit(std::move(command)));
   std::vector<std::optional<Reply>> replies;
-  for (const auto& awaited : awaited) {
-    Wait wait(wait_state, awaited, Interruptible::no);
+  for (const auto& each : awaited) {
+    Wait wait(wait_state, each, Interruptible::no);
     const bool here = co_await wait;
     replies.emplace_back();
-    if (here) replies.back() = awaited->take();
+    if (here) replies.back() = each->take();
   }
   co_return replies;
 }
