@@ -557,7 +557,7 @@ TEST(Rules, that_are_broken_together_are_told_together) { check(many_at_once());
 TEST(Rules, are_all_in_the_table) {
   const auto covered = support::codes_of(all_rules());
   for (const char* file : {"core/workflow/definition/parse.cpp", "core/workflow/definition/parse_node.cpp",
-                           "core/workflow/definition/graph.cpp", "base/report.cpp"})
+                           "core/workflow/definition/graph.cpp", "base/diagnostics.cpp"})
     for (const std::string& code : support::codes_in(file, support::reported))
       EXPECT_TRUE(covered.contains(code)) << code << " of " << file << " is not in the table";
   for (const char* file :
