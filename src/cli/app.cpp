@@ -24,7 +24,8 @@ constexpr const char* examples = R"(Examples:
 Settings of `serve` may also come from the environment (BATON_LISTEN, ...) or a
 file (--config). Client commands use BATON_SERVER, BATON_TOKEN, BATON_TENANT.
 Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 another server took the
-store over, 4 no worker serves the queue of a task, 130 interrupted.)";
+store over, 4 no worker serves the queue of a task, 6 the server could not be reached
+or could not serve, 130 interrupted.)";
 
 // The innermost command on the line.
 const CLI::App& innermost(const CLI::App& app) {

@@ -135,6 +135,7 @@ TEST(CommandLine, TheHelpOfACommandEndsWithItsOwnExamples) {
   Action chosen;
   const auto app = make_app(chosen);
   EXPECT_TRUE(has(app->help(), "start the server"));
+  EXPECT_TRUE(has(app->help(), "6 the server could not be reached"));
   expect_no_general_examples(*app);
 }
 

@@ -6,7 +6,9 @@
 #include <random>
 #include <thread>
 
+#include "base/ids.hpp"
 #include "cli/commands/input.hpp"
+#include "cli/commands/targets.hpp"
 #include "cli/terminal/output.hpp"
 #include "core/workflow/definition/span.hpp"
 
@@ -23,6 +25,13 @@ void add_reconnect_option(Parser command, std::string& span) {
   command.add_option("--reconnect", span, "how long to wait for a server that went away; default 5m")
       .type_name("SPAN")
       .check(check_span);
+}
+
+std::string new_key() {
+  std::random_device random;
+  const auto word = [&] { return std::uint64_t{random()} << 32U | random(); };
+  const std::uint64_t high = word();
+  return uuid7(now(), high, word());
 }
 
 bool may_pass(const Result<Answer>& answer) {
@@ -58,6 +67,7 @@ Result<Answer> Reconnecting::repeat(const std::function<Result<Answer>()>& ask) 
       reached();
       return answer;
     }
+    was_reached_ = was_reached_ || (!answer && remote_.was_connected());
     if (!was_reached_ || !wait_after(trouble_of(answer))) return answer;
   }
 }

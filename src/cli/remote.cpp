@@ -59,6 +59,8 @@ Result<Answer> Remote::post(std::string_view target, std::string body, std::stri
   return state_->request("POST", target, std::move(body), content_type, headers);
 }
 
+bool Remote::was_connected() const { return state_->client.was_connected(); }
+
 Destination destination(const RemoteOptions& options) {
   return {.url = chosen(options.server, "BATON_SERVER").value_or(std::string(default_server)),
           .token = chosen(options.token, "BATON_TOKEN"),
@@ -104,8 +106,7 @@ int refuse(const RemoteOptions& options, const Answer& answer) {
     print_json(answer.body.empty() ? "null" : answer.body);
   else
     complain(describe_problem(answer.status, answer.body));
-  const bool is_away = answer.status >= 502 && answer.status <= 504;
-  return is_away ? exit_unreachable : exit_failed;
+  return answer.status >= 500 ? exit_unreachable : exit_failed;
 }
 
 int refuse(const RemoteOptions&, const Error& error) {

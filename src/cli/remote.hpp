@@ -48,6 +48,8 @@ class Remote {
   [[nodiscard]] Result<Answer> get(std::string_view target);
   [[nodiscard]] Result<Answer> post(std::string_view target, std::string body, std::string_view content_type,
                                     const Headers& headers = {});
+  // Whether the last request found a server, though it may have got no answer.
+  [[nodiscard]] bool was_connected() const;
 
  private:
   struct State;

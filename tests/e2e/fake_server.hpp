@@ -22,7 +22,7 @@ class FakeServer {
     std::string target, body, head;  // head: the request line and the headers
   };
   struct Reply {
-    int status = 200;
+    int status = 200;  // 0: the connection breaks without an answer
     std::string body = "{}";
     std::string content_type;  // empty: not said
   };
@@ -95,6 +95,10 @@ class FakeServer {
       const auto target = text.substr(text.find(' ') + 1, text.find(" HTTP/") - text.find(' ') - 1);
       const Reply reply = answer({target, text.substr(head + 4, length), text.substr(0, head)});
       text.erase(0, head + 4 + length);
+      if (reply.status == 0) {
+        shutdown(fd, SHUT_RDWR);
+        return;
+      }
       const std::string out =
           "HTTP/1.1 " + std::to_string(reply.status) +
           " X\r\nContent-Length: " + std::to_string(reply.body.size()) + "\r\n" +

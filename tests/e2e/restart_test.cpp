@@ -80,6 +80,7 @@ TEST_F(Restart, SubmitWithWaitGoesOnAndTellsTheOutcome) {
   do_task("completed");
   EXPECT_EQ(waiting->wait(30s), 0) << waiting->err();
   EXPECT_EQ(count(waiting->err(), "waiting for the server"), 1) << waiting->err();
+  EXPECT_EQ(waiting->err().find("running?"), std::string::npos) << waiting->err();
   EXPECT_EQ(count(waiting->err(), "job completed"), 1) << waiting->err();
 }
 
@@ -114,13 +115,24 @@ TEST_F(Restart, WatchOfABatchGoesOn) {
   ASSERT_EQ(batch.status, 201) << json::serialize(batch.body);
   const std::string id = std::to_string(batch.body.at("id").as_int64());
   const auto waiting = watch({"batch", "watch", id});
+  const auto silent = watch({"batch", "watch", id, "--json"});
   ASSERT_TRUE(says(*waiting, "batch " + id)) << waiting->out() << waiting->err();
+  std::this_thread::sleep_for(1s);  // the other says nothing when it has begun
   kill();
-  ASSERT_TRUE(says(*waiting, "still trying")) << waiting->out();
+  ASSERT_TRUE(says(*waiting, "waiting for the server")) << waiting->err();
+  ASSERT_TRUE(says(*silent, "waiting for the server")) << silent->err();
   restart();
+  ASSERT_TRUE(says(*waiting, "the server is back")) << waiting->err();
+  ASSERT_TRUE(says(*silent, "the server is back")) << silent->err();
   EXPECT_EQ(ask(*client_, "POST", "/batches/" + id + "/cancel", "{}").status, 200);
-  EXPECT_EQ(waiting->wait(30s), 1) << waiting->err();
-  EXPECT_NE(waiting->out().find("cancelled"), std::string::npos) << waiting->out();
+  for (const auto& each : {&waiting, &silent}) {
+    EXPECT_EQ((*each)->wait(30s), 1) << (*each)->err();
+    EXPECT_EQ(count((*each)->err(), "waiting for the server"), 1) << (*each)->err();
+    EXPECT_EQ(count((*each)->err(), "the server is back"), 1) << (*each)->err();
+    EXPECT_EQ((*each)->out().find("the server"), std::string::npos) << (*each)->out();
+    EXPECT_NE((*each)->out().find("cancelled"), std::string::npos) << (*each)->out();
+  }
+  EXPECT_EQ(silent->out().front(), '{') << silent->out();
 }
 
 TEST_F(Restart, AServerThatDoesNotComeBackIsNotAFailureOfTheWork) {

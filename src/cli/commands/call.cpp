@@ -122,13 +122,19 @@ Result<std::string> submission(const Options& options) {
   return body + "}";
 }
 
+Options with_key(Options options) {
+  if (options.key.empty()) options.key = new_key();
+  return options;
+}
+
 int submit(const Options& options) {
-  auto body = submission(options);
+  const auto body = submission(with_key(options));
   if (!body) {
     complain(body.error().message);
     return exit_usage;
   }
-  return post(options.remote, calls_target(options), *std::move(body), [](const Fields& call) {
+  Reconnecting remote(options.remote, options.reconnect);
+  return tell(options.remote, remote.post(calls_target(options), *body, {}), [](const Fields& call) {
     fmt::print("{} {}, due {}\n", call.text("serviceCallId"), call.text("status"), call.text("dueAt"));
   });
 }
@@ -152,12 +158,25 @@ std::vector<std::string> calls_in(const std::string& text) {
   return calls;
 }
 
+// What has no key is given one, so that it can be sent again.
+std::string keyed(std::string call) {
+  const auto document = JsonDocument::parse(call);
+  if (!document || document->root().kind() != JsonKind::object || document->root().find("idempotencyKey"))
+    return call;
+  const std::size_t begin = call.find('{') + 1;
+  const bool is_empty = call[call.find_first_not_of(" \t\r\n", begin)] == '}';
+  return call.insert(begin, "\"idempotencyKey\":" + baton::quoted(new_key()) + (is_empty ? "" : ","));
+}
+
 struct Count {
   std::size_t made = 0, known = 0, refused = 0;
 };
 
-int submit_some(const RemoteOptions& remote, const Options& options, const std::string& calls, Count& count) {
-  return post(remote, calls_target(options) + ":batch", "[" + calls + "]", [&](const Fields& answer) {
+int submit_some(Reconnecting& remote, const Options& options, const std::string& calls, Count& count) {
+  RemoteOptions in_words = options.remote;  // answers are counted, not shown
+  in_words.as_json = false;
+  const auto answered = remote.post(calls_target(options) + ":batch", "[" + calls + "]", {});
+  return tell(in_words, answered, [&](const Fields& answer) {
     for (const Fields& call : answer.items("calls")) {
       if (call.has("error")) {
         ++count.refused;
@@ -177,17 +196,16 @@ int submit_all(const Options& options) {
   }
   constexpr std::size_t at_once = 1'000, bytes_at_once = 3 << 20;  // what the server takes
   const auto calls = calls_in(*text);
-  RemoteOptions in_words = options.remote;  // answers are counted, not shown
-  in_words.as_json = false;
+  Reconnecting remote(options.remote, options.reconnect);
   Count count;
   std::size_t begin = 0;
   while (begin < calls.size()) {
-    std::string some = calls[begin];
+    std::string some = keyed(calls[begin]);
     std::size_t end = begin + 1;
     for (; end < calls.size() && end - begin < at_once && some.size() + calls[end].size() < bytes_at_once;
          ++end)
-      some += "," + calls[end];
-    if (const int code = submit_some(in_words, options, some, count); code != exit_ok) {
+      some += "," + keyed(calls[end]);
+    if (const int code = submit_some(remote, options, some, count); code != exit_ok) {
       complain(fmt::format("calls {} to {} of the file were not submitted, nor those behind them", begin + 1,
                            end));
       return code;
@@ -261,9 +279,10 @@ int reschedule(const Options& options) {
 }
 int repeat(const Options& options) {
   std::string body = "{";
-  append_given(body, "idempotencyKey", options.key);
+  append_given(body, "idempotencyKey", with_key(options).key);
   append_when(body, options);
-  return post(options.remote, call_target(options) + "/repeat", body + '}', print_short);
+  Reconnecting remote(options.remote, options.reconnect);
+  return tell(options.remote, remote.post(call_target(options) + "/repeat", body + '}', {}), print_short);
 }
 
 void add_due(Parser command, Options& options, const std::string& otherwise) {
@@ -287,7 +306,9 @@ void add_submit(Parser call, Action& chosen, const Shared& options) {
   command.add_option("--probe", options->probe,
                      "URL that tells after a crash whether the call was received: 2xx or 404");
   command.add_option("--tag", options->tags, "more than one is fine");
-  command.add_option("--key", options->key, "idempotency key: a repeated submit is the same call");
+  command.add_option("--key", options->key,
+                     "idempotency key: a repeated submit is the same call; default a new one");
+  add_reconnect_option(command, options->reconnect);
   add_due(command, *options, "; default at once");
 }
 
@@ -309,6 +330,7 @@ void add_call(Parser app, Action& chosen) {
   many.add_option("FILE", options->file,
                   "a call as JSON on each line, or an array of calls; - for standard input")
       .required();
+  add_reconnect_option(many, options->reconnect);
   Parser all = add_command(call, chosen, options, "list", "List calls, newest first", list);
   all.add_option("--status", options->status, "Scheduled, Running, Succeeded or Failed");
   all.add_option("--name", options->name, "only of this name");
@@ -332,6 +354,7 @@ void add_call(Parser app, Action& chosen) {
   Parser again = add_one(call, chosen, options, "repeat",
                          "Make the same request once more, as a call of its own", repeat);
   again.add_option("--key", options->key, "idempotency key: repeated once more with it, it is the same call");
+  add_reconnect_option(again, options->reconnect);
   add_due(again, *options, "; default at once");
 }
 

@@ -104,8 +104,8 @@ int submit(const Options& options) {
   if (const auto delay = workflow::read_span(options.delay))
     append_member(body, "delay_seconds", static_cast<double>(delay->count()) / 1000);
   body += '}';
-  Headers headers;
-  if (!options.idempotency_key.empty()) headers.emplace_back("Idempotency-Key", options.idempotency_key);
+  const Headers headers{
+      {"Idempotency-Key", options.idempotency_key.empty() ? new_key() : options.idempotency_key}};
   Reconnecting remote(options.remote, options.reconnect);
   const auto answer = remote.post("/api/v1/jobs", body, headers);
   if (!answer) return refuse(options.remote, answer.error());
@@ -199,7 +199,8 @@ void add_submit(Parser job, Action& chosen, const Shared& options) {
   command.add_option("-i,--input", options->input, input_help);
   command.add_option("--version", options->version, "of the workflow; default the latest")
       .range(1, 1'000'000'000);
-  command.add_option("--idempotency-key", options->idempotency_key, "the same key again gives the same job");
+  command.add_option("--idempotency-key", options->idempotency_key,
+                     "the same key again gives the same job; default a new one");
   command.add_option("--priority", options->priority, "of its tasks in their queues, higher first")
       .range(-100, 100);
   command.add_option("--tag", options->tags, "a tag to find it by; may be repeated");

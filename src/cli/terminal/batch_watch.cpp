@@ -52,7 +52,8 @@ class View {
  public:
   virtual ~View() = default;
   virtual void show(const std::string& batch_json, const std::string& failures_json) = 0;
-  virtual void trouble(const std::string& message) = 0;  // the server does not answer
+  // The server does not answer, or, with an empty text, is back.
+  virtual void trouble(const std::string& message) { Reconnecting::tell_on_stderr(message); }
   virtual void end(const std::string&) {}                // with the last failures
 };
 
@@ -67,6 +68,7 @@ class Picture : public View {
     draw(last_);
   }
   void trouble(const std::string& message) override {
+    if (message.empty()) return;  // it is drawn anew at once
     auto lines = last_;
     const Screen screen = measure();
     if (lines.size() + 1 >= screen.rows && !lines.empty()) lines.pop_back();
@@ -97,7 +99,6 @@ class Log : public View {
   void show(const std::string& batch_json, const std::string&) override {
     say(status_line(read_batch(Fields(batch_json))));
   }
-  void trouble(const std::string& message) override { say("still trying: " + one_line(message)); }
   void end(const std::string& failures_json) override {
     for (const std::string& line : failure_lines(failures_json, failures_shown, {.columns = 200}))
       fmt::print("{}\n", line);
@@ -116,7 +117,6 @@ class Log : public View {
 class Silent : public View {
  public:
   void show(const std::string&, const std::string&) override {}
-  void trouble(const std::string&) override {}
 };
 
 std::unique_ptr<View> choose_view(const RemoteOptions& options) {
@@ -177,9 +177,7 @@ class BatchChanges {
 
 int watch_batch(const RemoteOptions& options, std::int64_t batch_id, const std::string& reconnect) {
   const auto view = choose_view(options);
-  Reconnecting remote(options, reconnect, [&](const std::string& trouble) {
-    if (!trouble.empty()) view->trouble(trouble);
-  });
+  Reconnecting remote(options, reconnect, [&](const std::string& trouble) { view->trouble(trouble); });
   BatchChanges changes(options, batch_id);
   const std::string target = batch_target(batch_id);
   const std::string failures_target = fmt::format("{}/failures?limit={}", target, failures_shown);

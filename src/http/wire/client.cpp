@@ -57,6 +57,7 @@ struct Client::State {
   std::variant<std::monostate, Plain, Secure> stream;
   beast::flat_buffer buffer;
   std::atomic<bool> interrupted = false;
+  bool was_connected = false;
 
   Plain& lowest() {
     auto* secure = std::get_if<Secure>(&stream);
@@ -124,7 +125,7 @@ struct Client::State {
   Error cannot_connect(const error_code& error) const {
     if (error == asio::error::connection_refused) {
       return {Code::unavailable, fmt::format("cannot connect to {}: connection refused{}", shown(),
-                                             called ? "" : "; is `baton serve` running?")};
+                                             called ? "" : "\n  Is `baton serve` running?")};
     }
     if (error == beast::error::timeout) {
       return {Code::unavailable, fmt::format("cannot connect to {}: no answer in time", shown())};
@@ -236,6 +237,8 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
+bool Client::was_connected() const { return state_->was_connected; }
+
 void Client::interrupt() {
   state_->interrupted = true;
   // A posted closure waits for the next operation if none is under way now.
@@ -255,12 +258,14 @@ Result<ClientResponse> Client::request(std::string_view method, std::string_view
   bool injected = has_controls(state.token.value_or("")) || has_controls(state.tenant.value_or(""));
   for (const auto& [name, value] : headers) injected = injected || has_controls(name) || has_controls(value);
   if (injected) return fail(Code::invalid, "a token, a tenant or a header must not have control characters");
+  state.was_connected = false;
   try {
     TRY(state.go_on());
     const auto message = state.build(method, target, std::move(body), content_type, headers);
     if (state.is_open() && state.is_stale()) state.close();
     const bool reused = state.is_open();
     if (!reused) TRY(state.connect(timeout));
+    state.was_connected = true;
     TRY(state.go_on());
     bool sent_nothing_back = false;
     auto response = state.exchange(message, timeout, sent_nothing_back);

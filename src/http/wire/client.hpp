@@ -43,6 +43,9 @@ class Client {
                                                const Headers& headers = {},
                                                std::chrono::milliseconds timeout = std::chrono::seconds{30});
 
+  // Whether the last request found a server: without an answer it may or may not have been received.
+  [[nodiscard]] bool was_connected() const;
+
   // From any thread: closes the connection, so that the request that is under way ends with an error, and so
   // does every later one. The object must not be moved meanwhile.
   void interrupt();
