@@ -163,7 +163,7 @@ void Writer::run_line(Line line) {
       Line parts = divide(*batch, error.code);
       line.insert(line.begin(), std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));
     } else {
-      refuse(*batch, error);
+      refuse(*batch, error, decided.has_value());
     }
   }
 }
@@ -255,17 +255,19 @@ Writer::Line Writer::divide(Batch& whole, Code why) {
   return parts;
 }
 
-// Nothing of the batch has happened. Its callers are told. Timers and waiting polls are tried again a little
-// later: nobody is served by a busy loop.
-void Writer::refuse(Batch& batch, const Error& error) {
+// Nothing of the batch has happened. Its callers are told: what cannot be stored they brought, what cannot be
+// decided is a row that cannot be read. Timers and waiting polls are tried again a little later: nobody is
+// served by a busy loop.
+void Writer::refuse(Batch& batch, const Error& error, bool was_decided) {
   if (error.code == Code::fenced) fatal_ = error;
   const bool full = error.code == Code::full;
   const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
   away_ = !full && !wrong && error.code != Code::conflict;
   refuse(batch.take_items(),
-         full    ? Refusal::store_full
-         : wrong ? Refusal::invalid_input
-                 : Refusal::store_unavailable,
+         full          ? Refusal::store_full
+         : !wrong      ? Refusal::store_unavailable
+         : was_decided ? Refusal::invalid_input
+                       : Refusal::runbook_unreadable,
          error.message);
   pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
   retry_at_ = clock_.now() + pause_;
@@ -274,7 +276,8 @@ void Writer::refuse(Batch& batch, const Error& error) {
 void Writer::refuse(std::vector<Item> items, Refusal refusal, const std::string& message) {
   for (Item& item : items) {
     // A task that is given back has nobody else to remember it: it is given back later.
-    if (refusal != Refusal::invalid_input && std::holds_alternative<ReturnTasks>(item.command))
+    const bool may_pass = refusal != Refusal::invalid_input && refusal != Refusal::runbook_unreadable;
+    if (may_pass && std::holds_alternative<ReturnTasks>(item.command))
       own_items_.push_back(std::move(item));
     else
       item.waiter->deliver(Refused{refusal, message, {}});

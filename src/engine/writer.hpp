@@ -71,7 +71,7 @@ class Writer {
   void tell_feed(Changed changed);
   void hold(Batch& batch, const Error& error);
   [[nodiscard]] Line divide(Batch& batch, Code why);
-  void refuse(Batch& batch, const Error& error);
+  void refuse(Batch& batch, const Error& error, bool was_decided);
   void refuse(std::vector<Item> items, Refusal refusal, const std::string& message);
   void forget();
   void give_back(const PollReply& reply);

@@ -42,7 +42,14 @@ class HeldStore final : public store::MemoryStore {
     ++collisions;
     return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
   }
+  using MemoryStore::load;
+  Result<Loaded> load(const LoadRequest& request) override {
+    if (!std::ranges::none_of(request.jobs, [&](const auto& id) { return unreadable.contains(id); }))
+      return fail(Code::invalid, "table dag_jobs holds a row that this version cannot read");
+    return MemoryStore::load(request);
+  }
   std::set<workflow::JobId> held;
+  std::set<workflow::JobId> unreadable;
   Duration lock_time{2'000};
   int collisions = 0;
 
@@ -122,6 +129,16 @@ TEST_F(WriterTest, WhoHasWaitedLongEnoughIsNotRefusedBecauseOfAnothersCommit) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->job.job_id, job_id(1));
   EXPECT_TRUE(answer->created);
+}
+
+TEST_F(WriterTest, WhoNeedsARowThatCannotBeReadIsNotToBlameAndTheOthersGoOn) {
+  EXPECT_FALSE(run({job(1)}).front()->refusal());
+  store_.unreadable = {job_id(1)};
+  const ChangeJob cancel{.tenant = {"default"}, .job_id = job_id(1), .what = ChangeJob::What::cancel};
+  const auto answers = run({cancel, job(2)});
+  EXPECT_EQ(answers[0]->refusal(), Refusal::runbook_unreadable);
+  ASSERT_TRUE(answers[1]->reply);
+  EXPECT_FALSE(answers[1]->refusal());
 }
 
 TEST_F(WriterTest, WhoWaitsWhenTheServerStopsHearsHowThingsAre) {

@@ -10,11 +10,31 @@ namespace {
 constexpr std::array<std::string_view, 4> roles = {"admin", "operator", "viewer", "worker"};
 static_assert(roles.size() == static_cast<std::size_t>(Role::worker) + 1);
 
-constexpr std::array<std::string_view, 25> refusals = {
-    "workflow_not_found", "job_not_found", "task_not_found", "invalid_input",  "idempotency_key_reused",
-    "version_exists",     "stale_result",  "job_ended",      "node_not_found", "job_not_failed",
-    "not_waiting",        "not_dead",      "runbook_not_found", "batch_not_found", "phase_not_found", "member_not_found", "step_not_found", "call_not_found", "runbook_unreadable", "not_possible", "runbook_replaced", "overloaded",     "stopping",       "store_unavailable",
-    "store_full"};
+constexpr std::array<std::string_view, 25> refusals = {"workflow_not_found",
+                                                       "job_not_found",
+                                                       "task_not_found",
+                                                       "invalid_input",
+                                                       "idempotency_key_reused",
+                                                       "version_exists",
+                                                       "stale_result",
+                                                       "job_ended",
+                                                       "node_not_found",
+                                                       "job_not_failed",
+                                                       "not_waiting",
+                                                       "not_dead",
+                                                       "runbook_not_found",
+                                                       "batch_not_found",
+                                                       "phase_not_found",
+                                                       "member_not_found",
+                                                       "step_not_found",
+                                                       "call_not_found",
+                                                       "row_unreadable",
+                                                       "not_possible",
+                                                       "runbook_replaced",
+                                                       "overloaded",
+                                                       "stopping",
+                                                       "store_unavailable",
+                                                       "store_full"};
 static_assert(refusals.size() == static_cast<std::size_t>(Refusal::store_full) + 1);
 
 }  // namespace

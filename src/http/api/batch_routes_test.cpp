@@ -365,7 +365,7 @@ TEST_F(BatchRoutes, members_are_added_from_csv) {
   EXPECT_EQ(csv("/api/v1/batches/7/members", "Upn\ndee\n").body,
             R"({"count":1,"left_out":0,"member_ids":[1],"phases":[]})");
   EXPECT_EQ(code(csv("/api/v1/batches/8/members", "Upn\ndee\n")), "batch_not_found");
-  EXPECT_EQ(code(csv("/api/v1/batches/6/members", "Upn\ndee\n")), "runbook_unreadable");
+  EXPECT_EQ(code(csv("/api/v1/batches/6/members", "Upn\ndee\n")), "row_unreadable");
   runbook::Writes w;
   w.batches_new = {batch_row(5)};
   w.batches_new[0].runbook_id = 99;  // whose row somebody deleted

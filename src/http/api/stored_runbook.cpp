@@ -27,8 +27,8 @@ Task<std::expected<StoredRunbook, Response>> read_runbook(Context& context, cons
   } else if (*found && (*found)->definition) {
     answer = *std::move(*found);
   } else if (*found) {
-    answer = std::unexpected(
-        problem(422, "runbook_unreadable", "the stored text of runbook '" + name + "' cannot be read"));
+    answer = std::unexpected(problem(422, baton::name(Refusal::runbook_unreadable),
+                                     "the stored text of runbook '" + name + "' cannot be read"));
   }
   co_return answer;
 }

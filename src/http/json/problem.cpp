@@ -81,7 +81,8 @@ Response problem(const Refused& refused) {
 
 Response problem(const Error& error) {
   switch (error.code) {
-    case Code::invalid: return problem(422, "invalid_request", error.message);
+    case Code::invalid:
+      return problem(422, name(Refusal::runbook_unreadable), error.message);  // what is stored
     case Code::not_found: return problem(404, "not_found", error.message);
     case Code::conflict: return problem(409, "conflict", error.message);
     case Code::full: return problem(507, "store_full", error.message);
