@@ -28,16 +28,22 @@ enum class Permission { none, read, submit, publish, work };
 class TokenCache {
  public:
   using Instant = std::chrono::steady_clock::time_point;
+  struct Known {
+    std::optional<Token> token;  // none: it is worth nothing
+    Instant until;
+  };
   explicit TokenCache(std::chrono::milliseconds keep, std::size_t entries_max = 10'000);
 
-  // Outer none: not known, ask the store. Inner none: known to be worth nothing.
-  [[nodiscard]] std::optional<std::optional<Token>> find(const std::string& hash, Instant now) const;
-  void remember(const std::string& hash, std::optional<Token> token, Instant now);
+  // None: ask the store. In the second half of its time one is told to ask, while the others go on with what
+  // is known: thousands of streams with one token do not ask at the same moment.
+  [[nodiscard]] std::optional<Known> find(const std::string& hash, Instant now);
+  // Until when it is known.
+  Instant remember(const std::string& hash, std::optional<Token> token, Instant now);
 
  private:
   struct Entry {
-    std::optional<Token> token;
-    Instant until;
+    Known known;
+    Instant ask_at;
   };
   std::chrono::milliseconds keep_;
   std::size_t entries_max_;

@@ -180,6 +180,36 @@ TEST_F(AuthTest, pages_of_other_sites_cannot_use_an_open_server) {
   EXPECT_EQ(ask("GET", "/api/v1/jobs", {}, {{"Origin", "http://" + host}}).status, 200);
 }
 
+// DNS rebinding: a page's own name is made to point here, and a plain GET of it has no origin.
+TEST_F(AuthTest, an_open_server_on_loopback_answers_to_its_own_names_only) {
+  options_.access = Access::open;
+  start();
+  const auto status = [&](const std::string& host, const std::string& more = "") {
+    RawConnection connection(port_);
+    connection.send("GET /api/v1/jobs HTTP/1.1\r\nHost: " + host + "\r\n" + more +
+                    "Connection: close\r\n\r\n");
+    const std::string seen = connection.read_all();
+    return seen.substr(seen.find(' ') + 1, 3) +
+           (seen.find("the Host must be localhost") == seen.npos ? "" : " host");
+  };
+  for (const char* own :
+       {"localhost", "LocalHost:8080", "127.0.0.1:1", "127.1.2.3", "[::1]", "[::1]:8080", ""})
+    EXPECT_EQ(status(own), "200") << own;
+  for (const char* strange : {"evil.example", "evil.example:8080", "127.evil.example",
+                              "localhost.evil.example", "10.0.0.1", "[::2]:8080", "a:b"})
+    EXPECT_EQ(status(strange), "403 host") << strange;
+  EXPECT_EQ(status("evil.example", "Authorization: Bearer viewer\r\n"), "200");
+}
+
+TEST_F(AuthTest, a_server_for_the_network_answers_to_every_name) {
+  options_.access = Access::open;
+  options_.loopback = false;
+  start();
+  RawConnection connection(port_);
+  connection.send("GET /api/v1/jobs HTTP/1.1\r\nHost: baton.example\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(connection.read_all().find("200 OK"), std::string::npos);
+}
+
 TEST_F(AuthTest, tenants_do_not_see_each_other) {
   add_jobs({job("a", workflow::JobStatus::running, "acme"), job("d")});
   start();
@@ -210,11 +240,21 @@ TEST(TokenCacheTest, forgets_in_time_and_never_grows_beyond_its_limit) {
   TokenCache cache(std::chrono::seconds{2}, 3);
   const auto now = std::chrono::steady_clock::now();
   cache.remember("a", Token{}, now);
-  EXPECT_TRUE(cache.find("a", now)->has_value());
+  EXPECT_TRUE(cache.find("a", now)->token);
   EXPECT_FALSE(cache.find("a", now + std::chrono::seconds{2}));
   for (const auto* hash : {"b", "c", "d"}) cache.remember(hash, std::nullopt, now);
   EXPECT_FALSE(cache.find("a", now));
-  EXPECT_FALSE(cache.find("d", now)->has_value());
+  EXPECT_FALSE(cache.find("d", now)->token);
+}
+
+TEST(TokenCacheTest, one_asks_again_while_the_others_go_on) {
+  TokenCache cache(std::chrono::seconds{2});
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_EQ(cache.remember("a", Token{}, now), now + std::chrono::seconds{2});
+  EXPECT_TRUE(cache.find("a", now + std::chrono::milliseconds{999}));
+  EXPECT_FALSE(cache.find("a", now + std::chrono::seconds{1}));
+  EXPECT_TRUE(cache.find("a", now + std::chrono::seconds{1}));
+  EXPECT_FALSE(cache.find("a", now + std::chrono::seconds{2}));
 }
 
 TEST(TokenHashTest, is_the_sha_256) {

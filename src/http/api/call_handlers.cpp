@@ -207,7 +207,11 @@ Task<Response> show_call(Context& context) {
                 subject_topic(Subject::Type::call, context.request.captures[0], context.request.captures[1]));
   while (true) {
     auto view = co_await read_call(context);
-    if (!view) co_return problem(view.error());
+    if (!view) {
+      const bool look_again = co_await wait.wait_after(view.error());
+      if (look_again) continue;
+      co_return problem(view.error());
+    }
     if (!*view) co_return no_such_call();
     if (!is_terminal((*view)->first.status)) {
       const bool look_again = co_await wait.wait();

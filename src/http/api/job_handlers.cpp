@@ -227,7 +227,11 @@ Task<Response> show_timeline(Context& context) {
   LongWait wait(context, wait_ms, subject_topic(Subject::Type::job, context.request.tenant.value, id.value));
   while (true) {
     auto timeline = co_await read_timeline(context, after, limit);
-    if (!timeline) co_return problem(timeline.error());
+    if (!timeline) {
+      const bool look_again = co_await wait.wait_after(timeline.error());
+      if (look_again) continue;
+      co_return problem(timeline.error());
+    }
     if (!*timeline) co_return no_such_job(id.value);
     const auto& found = **timeline;
     if (found.events.empty() && !is_terminal(found.status)) {

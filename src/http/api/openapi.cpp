@@ -14,10 +14,11 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 31> parameters{{
+constexpr std::array<Named, 32> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
-    {"topic", R"({"name":"topic","in":"query","description":"job:ID, batch:ID, runbook:NAME, call:ID, queue:NAME, queues or all; more than one is fine","schema":{"type":"array","items":{"type":"string"},"default":["all"]},"explode":true})"},
-    {"last_event_id", R"({"name":"last_event_id","in":"query","description":"where to resume, as the header Last-Event-ID","schema":{"type":"string"}})"},
+    {"topic", R"({"name":"topic","in":"query","description":"job:ID, batch:NUMBER, runbook:NAME, call:ID, queue:NAME, queues or all; more than one is fine","schema":{"type":"array","maxItems":50,"items":{"type":"string"},"default":["all"]},"explode":true})"},
+    {"last_event_id", R"({"name":"last_event_id","in":"query","description":"where to resume, unless the header Last-Event-ID says it","schema":{"type":"string"}})"},
+    {"last_event_id_header", R"({"name":"Last-Event-ID","in":"header","description":"where to resume: the last id that was seen","schema":{"type":"string"}})"},
     {"status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/JobStatus"}})"},
     {"workflow_id", R"({"name":"workflow_id","in":"query","schema":{"type":"string"}})"},
     {"created_from", R"({"name":"created_from","in":"query","description":"inclusive","schema":{"type":"string","format":"date-time"}})"},
@@ -78,7 +79,9 @@ struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 68> short_schemas{{
+constexpr std::array<Short, 70> short_schemas{{
+    {"StreamChange", "", "kind:text id:text what:text ~status:text ~node_id:text ~workflow_id:text ~version:int ~runbook_id:int tenant:text at:time commit:int"},
+    {"StreamNotice", "", "why:text"},
     {"ServiceCall", call_members, ""},
     {"ServiceCallMade", call_members, "created:bool"},
     {"ServiceCallChanged", call_members, "changed:bool"},
@@ -324,7 +327,8 @@ void append_operation(std::string& out, const Route& route) {
   if (route.answer == "text") {
     out += R"({"text/plain":{"schema":{"type":"string"}}})";
   } else if (route.answer == "events") {
-    out += R"({"text/event-stream":{"schema":{"type":"string"}}})";
+    out += R"({"text/event-stream":{"schema":{"type":"string","description":"blocks of event, id and data, where data is JSON as x-data says"},)"
+           R"("x-data":{"anyOf":[{"$ref":"#/components/schemas/StreamChange"},{"$ref":"#/components/schemas/StreamNotice"}]}}})";
   } else {
     append_reference(out, "application/json", route.answer);
   }

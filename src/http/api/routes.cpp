@@ -111,7 +111,7 @@ constexpr std::array<Route, 88> table{{
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/cancel", submit, cancel_call, "cancelServiceCall", "Cancel a call that is Scheduled", "", "Change", "ServiceCallChanged"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/reschedule", submit, reschedule_call, "rescheduleServiceCall", "Give a call that is Scheduled another time", "", "Reschedule", "ServiceCallChanged"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/repeat", submit, repeat_call, "repeatServiceCall", "Make the same request once more, as a call of its own", "", "Repeat", "ServiceCallMade"},
-    {"GET", "/api/v1/stream", read, open_stream, "openStream", "What changes, as server-sent events, from now on or after last_event_id", "topic last_event_id", "", "events"},
+    {"GET", "/api/v1/stream", read, open_stream, "openStream", "What changes, as server-sent events, from now on or after last_event_id", "topic last_event_id last_event_id_header", "", "events"},
     {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
     {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},
     {"GET", "/readyz", none, show_readiness, "getReadiness", "Whether the server can do work", "", "", "Health"},
@@ -160,21 +160,36 @@ std::optional<std::string_view> bearer(std::string_view header) {
   return token;
 }
 
-// A page of another site, open in somebody's browser, must not be able to use a server that is open on
-// loopback.
-bool is_cross_site(const Request& request, bool loopback) {
-  if (!request.from_browser) return false;
-  // A name that somebody made to point here is not this machine's: a page under that name has an origin equal
-  // to its Host.
-  std::string_view name = request.host;
-  if (const auto colon = name.rfind(':'); colon != name.npos && !name.ends_with(']'))
-    name = name.substr(0, colon);
-  if (loopback && !equal_ignoring_case(name, "localhost") && !name.starts_with("127.") && name != "[::1]")
-    return true;
-  if (request.origin.empty()) return false;
+// localhost, 127.0.0.1 or [::1], with or without a port; also nothing at all, which no browser sends.
+bool names_this_machine(std::string_view host) {
+  if (const auto colon = host.rfind(':'); colon != host.npos && !host.ends_with(']'))
+    host = host.substr(0, colon);
+  const bool is_ipv4 = host.find_first_not_of("0123456789.") == host.npos;
+  return host.empty() || equal_ignoring_case(host, "localhost") || host == "[::1]" ||
+         (is_ipv4 && host.starts_with("127."));
+}
+
+// A page of another site, open in somebody's browser, must not be able to use a server that is open.
+bool is_cross_site(const Request& request) {
+  if (!request.from_browser || request.origin.empty()) return false;
   const auto host = request.origin.find("://");
   return host == std::string::npos ||
          !equal_ignoring_case(std::string_view(request.origin).substr(host + 3), request.host);
+}
+
+// Who may ask without a token.
+Checked refuse_stranger(const Request& request, const Options& options) {
+  if (options.access == Access::required) return unauthorized("a bearer token is required");
+  // A name that somebody made to point here is not this machine's: a page under that name has an origin equal
+  // to its Host, and some browsers do not tell the origin.
+  if (options.loopback && !names_this_machine(request.host))
+    return problem(
+        403, "forbidden",
+        "without tokens this server answers on this machine only: the Host must be localhost, 127.0.0.1 or "
+        "[::1], not '" +
+            clean_text(request.host, 100) + "'");
+  if (is_cross_site(request)) return problem(403, "forbidden", "requests from other sites need a token");
+  return std::nullopt;
 }
 
 Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& bound) {
@@ -220,11 +235,9 @@ Task<Checked> authorize(Context& context, Permission permission) {
   auto& request = context.request;
   if (permission == none) co_return decide_tenant(request, std::nullopt);
   if (!request.authorization) {
-    if (context.services.options.access == Access::required)
-      co_return unauthorized("a bearer token is required");
-    if (is_cross_site(request, context.services.options.loopback))
-      co_return problem(403, "forbidden", "requests from other sites need a token");
+    if (auto refused = refuse_stranger(request, context.services.options)) co_return std::move(refused);
     request.role = Role::admin;
+    request.allowed_until = std::chrono::steady_clock::time_point::max();
     co_return decide_tenant(request, std::nullopt);
   }
   const auto sent = bearer(*request.authorization);
@@ -235,10 +248,11 @@ Task<Checked> authorize(Context& context, Permission permission) {
     auto query = [hash](Reads& reads) { return reads.token_by_hash(hash); };
     auto found = co_await context.read(std::move(query));
     if (!found) co_return problem(found.error());
-    context.services.tokens.remember(hash, *found, std::chrono::steady_clock::now());
-    known = *std::move(found);
+    const auto until = context.services.tokens.remember(hash, *found, std::chrono::steady_clock::now());
+    known = TokenCache::Known{*std::move(found), until};
   }
-  const auto& token = *known;
+  const auto& token = known->token;
+  request.allowed_until = known->until;
   if (!token || token->revoked_at) co_return unauthorized("the token is unknown or revoked");
   request.role = token->role;
   if (!allows(token->role, permission)) {

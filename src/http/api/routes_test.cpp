@@ -159,6 +159,15 @@ TEST_F(RoutesTest, a_lost_reading_connection_is_opened_anew) {
   EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1).status, 200);
 }
 
+// The caller is not to blame, and need not look for a mistake.
+TEST_F(RoutesTest, a_row_that_cannot_be_read_has_a_code_of_its_own) {
+  for (const std::string path : {"/api/v1/jobs/unreadable", "/api/v1/jobs/unreadable/timeline"}) {
+    const auto response = ask("GET", path);
+    EXPECT_EQ(response.status, 422) << path;
+    EXPECT_EQ(code(response), "row_unreadable") << path;
+  }
+}
+
 TEST_F(RoutesTest, the_timeline_waits_for_new_events) {
   add_jobs({job(id_1)});
   const auto began = std::chrono::steady_clock::now();
@@ -196,6 +205,43 @@ TEST_F(RoutesTest, a_wait_for_the_timeline_ends_in_time_and_with_the_server) {
   stop();
   EXPECT_EQ(answer.get().status, 200);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 8s);
+}
+
+TEST_F(RoutesTest, a_wait_ends_in_time_though_something_changes_all_the_time) {
+  add_jobs({job(id_1)});
+  int looks = 0;
+  before_read_ = [&] {
+    if (++looks > 100) return;
+    publish({{.subject = Subject::Type::job, .tenant = "default", .id = id_1, .what = "changed"}});
+    std::this_thread::sleep_for(30ms);
+  };
+  EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=200").status, 200);
+  EXPECT_LT(looks, 50);
+}
+
+// Too many that are woken at once are too many reads at once.
+TEST_F(RoutesTest, a_wait_goes_on_when_there_is_no_place_to_look) {
+  add_jobs({job(id_1)});
+  auto answer = std::async(std::launch::async,
+                           [&] { return ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=9000"); });
+  wait_for_subscription();
+  std::this_thread::sleep_for(300ms);  // it has looked once
+  breaks_ = 4;
+  workflow::Event event;
+  event.job_id.value = id_1;
+  event.event_id = 7;
+  WriteSet writes;
+  writes.events_new = {event};
+  commit(writes);
+  publish({{.subject = Subject::Type::job, .tenant = "default", .id = id_1, .what = "node_ready"}});
+  const auto answered = answer.get();
+  EXPECT_EQ(answered.status, 200) << answered.body;
+  EXPECT_LE(breaks_, 0);
+  // Who has not waited yet is told at once.
+  breaks_ = 100;
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=9000").status, 503);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
 }
 
 TEST_F(RoutesTest, a_job_is_cancelled_with_and_without_a_reason) {
@@ -330,6 +376,19 @@ TEST_F(RoutesTest, openapi_describes_exactly_the_routes) {
   for (const auto& route : routes())
     served.insert(std::string(route.method) + " " + std::string(route.pattern));
   EXPECT_EQ(described, served);
+}
+
+TEST_F(RoutesTest, openapi_tells_what_a_stream_takes_and_says) {
+  const auto document = boost::json::parse(openapi_document());
+  const auto& stream = document.at("paths").at("/api/v1/stream").at("get");
+  std::map<std::string, boost::json::value> parameters;
+  for (const auto& each : stream.at("parameters").as_array()) parameters[text(each, "name")] = each;
+  EXPECT_EQ(text(parameters["Last-Event-ID"], "in"), "header");
+  EXPECT_EQ(parameters["topic"].at("schema").at("maxItems").as_int64(), 50);
+  const auto& change =
+      document.at("components").at("schemas").at("StreamChange").at("properties").as_object();
+  for (const char* field : {"workflow_id", "version", "runbook_id", "commit"})
+    EXPECT_TRUE(change.contains(field)) << field;
 }
 
 TEST_F(RoutesTest, every_schema_that_openapi_refers_to_exists) {

@@ -90,25 +90,36 @@ class ScriptedInbox final : public Inbox {
 // Reads of which the test says how many fail as if the connection were lost.
 class BreakingReads final : public store::MemoryReads {
  public:
-  BreakingReads(const store::MemoryDatabase& database, std::atomic<int>& breaks)
-      : MemoryReads(database), breaks_(breaks) {}
+  BreakingReads(const store::MemoryDatabase& database, std::atomic<int>& breaks,
+                std::atomic<int>& token_breaks, const std::function<void()>& before)
+      : MemoryReads(database), breaks_(breaks), token_breaks_(token_breaks), before_(before) {}
   Result<std::optional<workflow::Job>> job(const workflow::Tenant& tenant,
                                            const workflow::JobId& id) override {
-    TRY(connection());
+    if (id.value == unreadable)
+      return fail(Code::invalid, "table dag_jobs holds a row that this version cannot read");
+    TRY(connection(breaks_));
+    if (before_) before_();
     return MemoryReads::job(tenant, id);
   }
   Result<bool> has_job(const workflow::Tenant& tenant, const workflow::JobId& id) override {
-    TRY(connection());
+    TRY(connection(breaks_));
     return MemoryReads::has_job(tenant, id);
+  }
+  Result<std::optional<Token>> token_by_hash(const std::string& hash) override {
+    TRY(connection(token_breaks_));
+    return MemoryReads::token_by_hash(hash);
   }
 
  private:
-  Result<> connection() {
-    if (breaks_.load() <= 0) return {};
-    --breaks_;
+  static constexpr std::string_view unreadable = "unreadable";  // the id of a job
+  static Result<> connection(std::atomic<int>& breaks) {
+    if (breaks.load() <= 0) return {};
+    --breaks;
     return fail(Code::unavailable, "connection lost");
   }
   std::atomic<int>& breaks_;
+  std::atomic<int>& token_breaks_;
+  const std::function<void()>& before_;
 };
 
 // A connection of which a test decides every byte.
@@ -165,7 +176,7 @@ class ServerTest : public ::testing::Test {
   void start() {
     pool_ = std::make_unique<ReadPool>(
         [this]() -> Result<std::unique_ptr<Reads>> {
-          return std::make_unique<BreakingReads>(database_, breaks_);
+          return std::make_unique<BreakingReads>(database_, breaks_, token_breaks_, before_read_);
         },
         2);
     server_ = std::make_unique<Server>(options_, inbox_, *pool_, metrics_, clock_,
@@ -314,7 +325,9 @@ class ServerTest : public ::testing::Test {
   store::MemoryDatabase database_;
   store::MemoryStore store_{database_};
   store::MemoryTokenAdmin tokens_{database_};
-  std::atomic<int> breaks_{0};  // so many reads of a job fail
+  std::atomic<int> breaks_{0};         // so many reads of a job fail
+  std::atomic<int> token_breaks_{0};   // and of a token
+  std::function<void()> before_read_;  // of a job; set before anything is asked
   TestClock clock_;
   metrics::Registry metrics_;
   std::atomic<bool> ready_{true};

@@ -7,6 +7,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
+const std::string job_1 = "01a1e6b2-70e6-7c4d-9a11-5ffb7e3c2b01",
+                  job_2 = "01a1e6b2-70e6-7c4d-9a11-5ffb7e3c2b02",
+                  call_1 = "01a1e6b2-70e6-7c4d-9a11-5ffb7e3c2b03";
+
 class StreamTest : public ServerTest {
  protected:
   // A stream is open when its first block is here.
@@ -61,13 +65,13 @@ TEST_F(StreamTest, topics_choose_what_is_told) {
   writes.runbooks_new = {{.id = 5, .name = "move", .version = 1}};
   commit(writes);
   start();
-  const auto jobs = open("?topic=job:j1&topic=call:c1");
+  const auto jobs = open("?topic=job:" + job_1 + "&topic=call:" + call_1);
   const auto batch = open("?topic=batch:7");
   const auto runbook = open("?topic=runbook:move");
   const auto queues = open("?topic=queues");
   const auto queue = open("?topic=queue:q2");
-  publish({of_job("j1"), of_job("j2")});
-  publish({{.subject = Subject::Type::call, .tenant = "default", .id = "c1", .what = "x"}});
+  publish({of_job(job_1), of_job(job_2)});
+  publish({{.subject = Subject::Type::call, .tenant = "default", .id = call_1, .what = "x"}});
   publish({{.subject = Subject::Type::batch, .tenant = "default", .id = "7", .what = "progress"}});
   publish({{.subject = Subject::Type::batch, .tenant = "default", .id = "8", .what = "created", .runbook_id = 5}});
   publish({{.subject = Subject::Type::batch, .tenant = "default", .id = "9", .what = "created", .runbook_id = 6}});
@@ -77,9 +81,9 @@ TEST_F(StreamTest, topics_choose_what_is_told) {
   publish({{.subject = Subject::Type::queue, .tenant = "default", .id = "q1", .what = "changed"},
            {.subject = Subject::Type::queue, .tenant = "default", .id = "q2", .what = "changed"}});
 
-  std::string text = jobs->read_until("\"id\":\"c1\"");
+  std::string text = jobs->read_until("\"id\":\"" + call_1 + "\"");
   EXPECT_EQ(count(text, "event: "), 2);
-  EXPECT_EQ(count(text, "\"id\":\"j1\""), 1);
+  EXPECT_EQ(count(text, "\"id\":\"" + job_1 + "\""), 1);
   EXPECT_EQ(count(batch->read_until("\"id\":\"7\""), "event: "), 1);
   text = runbook->read_until("\"id\":\"10\"");
   EXPECT_EQ(count(text, "\"id\":\"8\"") + count(text, "\"id\":\"10\"") + count(text, "\"id\":\"move\""), 3) << text;
@@ -90,9 +94,9 @@ TEST_F(StreamTest, topics_choose_what_is_told) {
 
 TEST_F(StreamTest, a_change_of_several_topics_is_told_once) {
   start();
-  const auto stream = open("?topic=job:j1&topic=all&topic=job:j1");
-  publish({of_job("j1")});
-  EXPECT_EQ(count(rest(*stream), "\"id\":\"j1\""), 1);
+  const auto stream = open("?topic=job:" + job_1 + "&topic=all&topic=job:" + job_1);
+  publish({of_job(job_1)});
+  EXPECT_EQ(count(rest(*stream), "\"id\":\"" + job_1), 1);
 }
 
 TEST_F(StreamTest, nobody_hears_of_another_tenant) {
@@ -105,16 +109,17 @@ TEST_F(StreamTest, nobody_hears_of_another_tenant) {
   add("acme", "acme"), add("any", std::nullopt);
   start();
   const std::string acme = "Authorization: Bearer acme\r\n";
-  const auto mine = open("?topic=job:theirs&topic=call:theirs&topic=queues&topic=all", acme);
+  const auto mine = open("?topic=job:" + job_1 + "&topic=call:" + call_1 + "&topic=queues&topic=all", acme);
   const auto named = open("", "Authorization: Bearer any\r\nBaton-Tenant: acme\r\n");
-  publish({of_job("theirs"), {.subject = Subject::Type::call, .tenant = "default", .id = "theirs", .what = "x"}});
+  publish(
+      {of_job(job_1), {.subject = Subject::Type::call, .tenant = "default", .id = call_1, .what = "theirs"}});
   publish({{.subject = Subject::Type::queue, .tenant = "default", .id = "theirs", .what = "changed"},
            {.subject = Subject::Type::batch, .tenant = "default", .id = "theirs", .what = "changed"}});
   publish({of_job("ours", "acme")});
   for (const auto& stream : {&mine, &named}) {
     const std::string text = (*stream)->read_until("\"id\":\"ours\"");
     EXPECT_EQ(count(text, "event: "), 1) << text;
-    EXPECT_EQ(count(text, "theirs"), 0) << text;
+    EXPECT_EQ(count(text, "theirs") + count(text, job_1) + count(text, call_1), 0) << text;
   }
   const Client::Headers as_acme{{"Authorization", "Bearer acme"}};
   EXPECT_EQ(ask("GET", "/api/v1/stream?topic=batch:1", {}, as_acme).status, 404);
@@ -128,8 +133,16 @@ TEST_F(StreamTest, nobody_hears_of_another_tenant) {
 
 TEST_F(StreamTest, wrong_topics_are_refused) {
   start();
-  for (const std::string topic : {"nonsense", "job:", "node:1", ""})
+  for (const std::string topic : {"nonsense", "job:", "node:1", "", "job:abc", "call:1", "batch:abc",
+                                  "batch:-1", "batch:0", "batch:1x", "runbook:", "queue:"})
     EXPECT_EQ(ask("GET", "/api/v1/stream?topic=" + topic).status, 422) << topic;
+}
+
+TEST_F(StreamTest, unknown_parameters_are_refused) {
+  start();
+  const auto refused = ask("GET", "/api/v1/stream?topics=all");
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_NE(refused.body.find("topic, last_event_id"), std::string::npos) << refused.body;
 }
 
 TEST_F(StreamTest, a_stream_resumes_after_the_last_id_within_a_commit_too) {
@@ -143,6 +156,24 @@ TEST_F(StreamTest, a_stream_resumes_after_the_last_id_within_a_commit_too) {
   EXPECT_EQ(count(text, "\"id\":\"b9\""), 1);
   const auto from_header = open("", "Last-Event-ID: s1-999-2\r\n");
   EXPECT_EQ(count(from_header->read_until("\"id\":\"last\""), "event: job"), 2 + 1);
+  // A browser that reconnects sends the header, and the address that it was given at first.
+  const auto again = open("?last_event_id=s1-10-1", "Last-Event-ID: s1-999-2\r\n");
+  EXPECT_EQ(count(again->read_until("\"id\":\"last\""), "event: job"), 2 + 1);
+}
+
+TEST_F(StreamTest, a_long_resume_tells_all_in_order_and_lets_others_through) {
+  start();
+  for (int i = 0; i < 300; ++i) {
+    std::vector<baton::Change> changes(200, of_job("other"));
+    changes.push_back(of_job(i % 100 == 0 ? job_1 : job_2));
+    publish(changes);
+  }
+  const auto stream = open("?last_event_id=s1-0-0&topic=job:" + job_1);
+  EXPECT_EQ(ask("GET", "/healthz").status, 200);
+  const std::string text = stream->read_until("\"commit\":201}");
+  EXPECT_EQ(count(text, "event: job"), 3) << text;
+  EXPECT_EQ(last_id(text), "s1-201-201");
+  EXPECT_EQ(count(text, "event: gap"), 0);
 }
 
 TEST_F(StreamTest, a_gap_is_told) {
@@ -163,7 +194,7 @@ TEST_F(StreamTest, a_gap_is_told) {
 TEST_F(StreamTest, heartbeats_keep_the_place_of_a_quiet_stream) {
   options_.heartbeat_time = 50ms;
   start();
-  const auto stream = open("?topic=job:quiet");
+  const auto stream = open("?topic=job:" + job_1);
   publish({of_job("other")});
   publish({of_job("other")});
   const std::string text = stream->read_until(": heartbeat", 3);
@@ -190,7 +221,7 @@ TEST_F(StreamTest, a_slow_reader_is_cut_off) {
 
 TEST_F(StreamTest, a_commit_that_is_too_large_to_tell_is_a_gap) {
   start();
-  const auto stream = open("?topic=job:j");
+  const auto stream = open("?topic=job:" + job_1);
   publish({of_job(std::string(5 << 20, 'x'))});
   EXPECT_NE(stream->read_until("too_much").find("event: gap"), std::string::npos);
 }
@@ -225,6 +256,82 @@ TEST_F(StreamTest, a_revoked_token_ends_its_stream) {
   stream->read_until(": heartbeat", 2);
   EXPECT_EQ(tokens_.revoke("t", Time{}), true);
   EXPECT_NE(stream->read_all().find("event: end\ndata: {\"why\":\"unauthorized\"}"), std::string::npos);
+}
+
+// Told with every change and not only when nothing happens.
+TEST_F(StreamTest, a_revoked_token_ends_a_busy_stream) {
+  options_.access = Access::required;
+  options_.token_cache_time = 100ms;
+  EXPECT_TRUE(tokens_.add({.token_id = "t", .token_hash = token_hash("t"), .role = Role::viewer}));
+  start();
+  const auto stream = open("", "Authorization: Bearer t\r\n");
+  std::thread busy([&] {
+    for (int i = 0; i < 2'000; ++i) {
+      publish({of_job("j")});
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  stream->read_until("event: job", 300);  // longer than the cache's time
+  EXPECT_EQ(tokens_.revoke("t", Time{}), true);
+  const std::string text = stream->read_all();
+  busy.join();
+  EXPECT_NE(text.find("event: end\ndata: {\"why\":\"unauthorized\"}"), std::string::npos);
+  EXPECT_LT(count(text, "event: job"), 1'500);
+}
+
+TEST_F(StreamTest, a_token_that_cannot_be_looked_up_holds_a_stream_and_does_not_end_it) {
+  options_.access = Access::required;
+  options_.heartbeat_time = 50ms;
+  options_.token_cache_time = 20ms;
+  EXPECT_TRUE(tokens_.add({.token_id = "t", .token_hash = token_hash("t"), .role = Role::viewer}));
+  start();
+  const auto stream = open("", "Authorization: Bearer t\r\n");
+  stream->read_until(": heartbeat", 2);
+  token_breaks_ = 1'000'000;
+  std::this_thread::sleep_for(50ms);
+  publish({of_job("j")});
+  std::string text = stream->read_until(": heartbeat", 8);
+  EXPECT_EQ(count(text, "event: "), 0) << text;
+  token_breaks_ = 0;
+  text = stream->read_until("event: job");
+  EXPECT_EQ(count(text, "event: job"), 1) << text;
+  EXPECT_EQ(count(text, "event: end"), 0) << text;
+}
+
+TEST_F(StreamTest, a_tenant_leaves_streams_to_the_others) {
+  options_.connections_max = 100;
+  start();
+  std::vector<std::unique_ptr<RawConnection>> mine;
+  for (int i = 0; i < 8; ++i) mine.push_back(open("", "Baton-Tenant: acme\r\n"));
+  const auto refused = ask("GET", "/api/v1/stream", {}, {{"Baton-Tenant", "acme"}});
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(code(refused), "too_many_streams");
+  EXPECT_NE(refused.body.find("the tenant 'acme' has 8 streams"), std::string::npos) << refused.body;
+  EXPECT_EQ(count(open()->read_until("\n\n"), "200 OK"), 1);
+  // One that ends makes room.
+  mine.pop_back();
+  const auto& open_streams = metrics_.gauge("baton_streams", "");
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  while (open_streams.value() > 7 && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(count(open("", "Baton-Tenant: acme\r\n")->read_until("\n\n"), "200 OK"), 1);
+}
+
+TEST_F(StreamTest, many_streams_hear_everything_once_and_in_order) {
+  options_.connections_max = 2'000;
+  start();
+  std::vector<std::unique_ptr<RawConnection>> streams;
+  for (int i = 0; i < 100; ++i) streams.push_back(open());
+  for (int i = 0; i < 500; ++i) publish({of_job("a"), of_job("b")});
+  for (const auto& stream : streams) {
+    const std::string text = stream->read_until("id: s1-500-2\n");
+    int expected = 0;
+    for (int i = 1; i <= 500; ++i)
+      for (const char* place : {"-1\n", "-2\n"})
+        expected += count(text, "id: s1-" + std::to_string(i) + place);
+    EXPECT_EQ(expected, 1'000);
+    EXPECT_EQ(count(text, "event: job"), 1'000);
+  }
 }
 
 TEST_F(StreamTest, streams_leave_connections_for_others) {

@@ -17,6 +17,7 @@
 
 #include "http/wire/message.hpp"
 #include "http/wire/server.hpp"
+#include "http/wire/streams.hpp"
 #include "http/wire/task.hpp"
 
 namespace baton::http {
@@ -125,7 +126,8 @@ struct Services {
   std::shared_ptr<Mailbox> mailbox;
   TokenCache tokens;
   std::shared_ptr<Subscriptions> subscriptions;
-  std::size_t streams = 0;  // that are open
+  OpenStreams streams;
+  EventTexts event_texts;
   std::mt19937_64 random{std::random_device{}()};
   std::shared_ptr<std::mutex> sources_busy = std::make_shared<std::mutex>();  // held while one is read
 };

@@ -1,6 +1,7 @@
 // One request and its answer, free of the library that reads and writes them.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,8 @@ struct Request {
   workflow::Tenant tenant;                // whom the request acts for
   std::optional<workflow::Tenant> scope;  // none: the caller named no tenant and is bound to none
   Role role = Role::viewer;
+  std::chrono::steady_clock::time_point
+      allowed_until;  // then it is to be looked up again whether the token is good
 
   // The last one wins, as in JSON.
   [[nodiscard]] const std::string* argument(std::string_view key) const {

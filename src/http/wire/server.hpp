@@ -26,8 +26,7 @@ namespace baton::http {
 
 struct Options {
   Access access = Access::required;
-  bool loopback =
-      true;  // only this machine reaches it: a browser that calls it by another name was tricked into it
+  bool loopback = true;  // only this machine reaches it: who calls it by another name was tricked into it
   std::size_t header_bytes_max = 16 * 1024;      // more is 431
   std::size_t body_bytes_max = 4 * 1024 * 1024;  // more is 413
   std::size_t connections_max = 20'000;          // more get 503

@@ -6,10 +6,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string health = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+const std::string health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 std::string post(const std::string& path, const std::string& body) {
-  return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) +
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n\r\n" + body;
 }
 
@@ -27,7 +27,7 @@ TEST_F(ServerTest, requests_in_one_segment_are_answered_in_order) {
   start();
   RawConnection connection(port_);
   connection.send(health + post("/api/v1/jobs", R"({"workflow_id":"w"})") +
-                  "GET /nope HTTP/1.1\r\nHost: x\r\n\r\n" + health);
+                  "GET /nope HTTP/1.1\r\nHost: localhost\r\n\r\n" + health);
   const auto seen = connection.read_until("X-Request-Id", 4);
   const auto first = seen.find("200 OK");
   const auto second = seen.find("201 Created");
@@ -42,7 +42,7 @@ TEST_F(ServerTest, a_request_may_come_byte_by_byte_and_in_chunks) {
   start();
   RawConnection connection(port_);
   const std::string request =
-      "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
       "10\r\n{\"workflow_id\":\"\r\n3\r\nw\"}\r\n0\r\n\r\n";
   for (const char c : request) connection.send({&c, 1});
   EXPECT_NE(connection.read_until("completed_at").find("201 Created"), std::string::npos);
@@ -53,7 +53,7 @@ TEST_F(ServerTest, a_client_that_expects_100_continue_hears_it) {
   start();
   RawConnection connection(port_);
   connection.send(
-      "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 19\r\n\r\n");
+      "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 19\r\n\r\n");
   EXPECT_NE(connection.read_until("\r\n\r\n").find("100 Continue"), std::string::npos);
   connection.send(R"({"workflow_id":"w"})");
   EXPECT_NE(connection.read_until("completed_at").find("201 Created"), std::string::npos);
@@ -62,7 +62,7 @@ TEST_F(ServerTest, a_client_that_expects_100_continue_hears_it) {
 TEST_F(ServerTest, head_is_refused_without_a_body) {
   start();
   RawConnection connection(port_);
-  connection.send("HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  connection.send("HEAD /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   const auto seen = connection.read_all();
   EXPECT_NE(seen.find("405"), std::string::npos);
   EXPECT_TRUE(seen.ends_with("\r\n\r\n"));
@@ -80,7 +80,7 @@ TEST_F(ServerTest, an_oversize_header_is_431_and_an_oversize_body_413) {
   EXPECT_NE(seen.find("413"), std::string::npos);
   EXPECT_NE(seen.find("body_too_large"), std::string::npos);
   RawConnection chunked(port_);
-  chunked.send("POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" +
+  chunked.send("POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" +
                std::string(2048, 'x'));
   EXPECT_NE(chunked.read_all().find("413"), std::string::npos);
 }
@@ -107,7 +107,7 @@ TEST_F(ServerTest, a_slow_header_and_a_slow_body_are_408) {
   header.send("GET /healthz HT");
   EXPECT_NE(header.read_all().find("408"), std::string::npos);
   RawConnection body(port_);
-  body.send("POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{");
+  body.send("POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{");
   EXPECT_NE(body.read_all().find("408"), std::string::npos);
   RawConnection silent(port_);
   EXPECT_EQ(silent.read_all(), "");
@@ -240,7 +240,7 @@ TEST_F(ServerTest, the_client_keeps_its_connection_and_survives_a_restart) {
   const auto refused = client.request("GET", "/healthz");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "cannot connect to " + url() + ": connection refused; is `baton serve` running?");
+            "cannot connect to " + url() + ": connection refused\n  Is `baton serve` running?");
 }
 
 TEST_F(ServerTest, the_client_tells_a_wrong_url_and_a_late_answer) {

@@ -9,27 +9,36 @@ namespace {
 // Neither tenants nor ids have this byte.
 constexpr char separator = '\n';
 
+constexpr std::size_t resumed_at_once = 64;
+constexpr std::size_t told_at_once = 10'000;  // changes
+
 struct Signal final : Awaited {};
+
+std::string_view tenant_of(std::string_view topic) { return topic.substr(1, topic.find(separator) - 1); }
 
 std::string topic(char kind, std::string_view tenant, std::string_view id) {
   std::string text;
-  text.reserve(2 + tenant.size() + id.size());
-  text += kind;
-  text += tenant;
-  text += separator;
-  text += id;
+  put_topic(text, kind, tenant, id);
   return text;
 }
 
 }  // namespace
 
-std::string tenant_topic(std::string_view tenant) { return topic('*', tenant, ""); }
-std::string queues_topic(std::string_view tenant) { return topic('q', tenant, ""); }
+void put_topic(std::string& topic, char kind, std::string_view tenant, std::string_view id) {
+  topic.clear();
+  topic.reserve(2 + tenant.size() + id.size());
+  topic += kind;
+  topic.append(tenant) += separator;
+  topic += id;
+}
+
+std::string tenant_topic(std::string_view tenant) { return topic(tenant_kind, tenant, ""); }
+std::string queues_topic(std::string_view tenant) { return topic(queues_kind, tenant, ""); }
 std::string subject_topic(Subject::Type subject, std::string_view tenant, std::string_view id) {
-  return topic(static_cast<char>('0' + static_cast<int>(subject)), tenant, id);
+  return topic(topic_kind(subject), tenant, id);
 }
 std::string batches_topic(std::string_view tenant, std::int64_t runbook_id) {
-  return topic('b', tenant, std::to_string(runbook_id));
+  return topic(batches_kind, tenant, std::to_string(runbook_id));
 }
 
 Subscriber::~Subscriber() {
@@ -46,18 +55,30 @@ bool Subscriber::listens_to(const std::string& topic) const {
   return std::ranges::find(topics_, topic) != topics_.end();
 }
 
+Task<bool> Subscriber::sleep(WaitState& wait_state, SteadyTime until) {
+  waiting_ = std::make_shared<Signal>();
+  deadline_ = all_.deadlines_.emplace(until, this);
+  if (deadline_ == all_.deadlines_.begin()) all_.expire_at_(until);
+  Wait wait(wait_state, waiting_, Interruptible::when_stopping);
+  const bool here = co_await wait;
+  waiting_.reset();
+  if (deadline_ != all_.deadlines_.end()) all_.deadlines_.erase(deadline_);
+  co_return here;
+}
+
 Task<Subscriber::Woken> Subscriber::wait(WaitState& wait_state, SteadyTime until) {
   if (!woken_) {
-    waiting_ = std::make_shared<Signal>();
-    deadline_ = all_.deadlines_.emplace(until, this);
-    if (deadline_ == all_.deadlines_.begin()) all_.expire_at_(until);
-    Wait wait(wait_state, waiting_, Interruptible::when_stopping);
-    const bool here = co_await wait;
-    waiting_.reset();
-    if (deadline_ != all_.deadlines_.end()) all_.deadlines_.erase(deadline_);
+    const bool here = co_await sleep(wait_state, until);
     if (!here) co_return Woken::by_interrupt;
   }
   co_return std::exchange(woken_, false) ? Woken::by_change : Woken::by_time;
+}
+
+Task<bool> Subscriber::rest(WaitState& wait_state, SteadyTime until) {
+  rests_ = true;
+  const bool here = co_await sleep(wait_state, until);
+  rests_ = false;
+  co_return here;
 }
 
 LongWait::LongWait(Context& context, std::int64_t wait_ms, const std::string& topic)
@@ -68,19 +89,30 @@ LongWait::LongWait(Context& context, std::int64_t wait_ms, const std::string& to
   if (waits_) listen(topic);
 }
 
+bool LongWait::is_over() const {
+  return !waits_ || wait_state_.stopping || wait_state_.over || std::chrono::steady_clock::now() >= until_;
+}
+
 Task<bool> LongWait::wait() {
-  if (!waits_ || wait_state_.stopping || wait_state_.over) co_return false;
+  if (is_over()) co_return false;
+  has_waited_ = true;
   const Woken woken = co_await Subscriber::wait(wait_state_, until_);
   co_return woken == Woken::by_change;
 }
 
+Task<bool> LongWait::wait_after(const Error& error) {
+  if (error.code != Code::unavailable || !has_waited_ || is_over()) co_return false;
+  const bool here =
+      co_await rest(wait_state_, std::chrono::steady_clock::now() + std::chrono::milliseconds{100});
+  co_return here;
+}
+
 void Subscriptions::add(const std::string& topic, Subscriber& subscriber) {
   by_topic_[topic].push_back(&subscriber);
+  ++by_tenant_.try_emplace(std::string(tenant_of(topic))).first->second;
   if (subscription_) return;
   // First the wake, then the position: what is published between the two is read, not missed.
-  subscription_ = feed_.subscribe([this] {
-    if (!read_wanted_.exchange(true)) read_soon_();
-  });
+  subscription_ = feed_.subscribe([this] { go_on_soon(); });
   position_ = feed_.last();
 }
 
@@ -88,30 +120,49 @@ void Subscriptions::remove(const std::string& topic, Subscriber& subscriber) {
   const auto it = by_topic_.find(topic);
   std::erase(it->second, &subscriber);
   if (it->second.empty()) by_topic_.erase(it);
+  const auto tenant = by_tenant_.find(tenant_of(topic));
+  if (--tenant->second == 0) by_tenant_.erase(tenant);
   if (by_topic_.empty()) subscription_.reset();
 }
 
 void Subscriptions::read() {
   read_wanted_ = false;
-  if (!subscription_) return;
-  if (const auto records = feed_.after(position_)) {
-    for (const Record& record : *records) {
-      position_ = record->number;
-      tell(record);
-    }
-  } else {
-    position_ = feed_.last();
-    tell_all(nullptr);
-  }
+  if (subscription_) read_records();
   resume_woken();
+}
+
+void Subscriptions::read_records() {
+  const auto records = feed_.after(position_);
+  if (!records) {
+    position_ = feed_.last();
+    return tell_all(nullptr);
+  }
+  std::size_t changes = 0;
+  for (const Record& record : *records) {
+    if (changes >= told_at_once) return go_on_soon();
+    changes += record->changes.count();
+    position_ = record->number;
+    tell(record);
+  }
+}
+
+void Subscriptions::go_on_soon() {
+  if (!read_wanted_.exchange(true)) read_soon_();
 }
 
 void Subscriptions::tell(const Record& record) {
   if (!record->is_whole) return tell_all(&record);
   Changes::Reader reader(record->changes);
+  baton::Change before;
   for (baton::Change change; reader.next(change);) {
     if (change.subject == Subject::Type::runbook) follow_versions(change);
-    each_topic(change, [&](const std::string& topic) { tell(topic, record); });
+    // Who listens has been told of this record already.
+    const bool is_same = change.subject == before.subject && change.id == before.id &&
+                         change.tenant == before.tenant &&
+                         (change.runbook_id == 0 || change.runbook_id == before.runbook_id);
+    before = change;
+    if (is_same || !by_tenant_.contains(change.tenant)) continue;
+    each_topic(change, topic_, [&](const std::string& topic) { tell(topic, record); });
   }
 }
 
@@ -145,23 +196,27 @@ void Subscriptions::tell_all(const Record* record) {
 
 void Subscriptions::wake(Subscriber& subscriber) {
   if (std::exchange(subscriber.woken_, true)) return;
-  if (subscriber.waiting_) woken_.push_back(subscriber.waiting_);
+  if (subscriber.waiting_ && !subscriber.rests_) woken_.push_back(subscriber.waiting_);
 }
 
 void Subscriptions::resume_woken() {
-  for (const auto& each : std::exchange(woken_, {})) each->arrive();
+  for (std::size_t i = 0; i < resumed_at_once && !woken_.empty(); ++i) {
+    const auto next = std::move(woken_.front());
+    woken_.pop_front();
+    next->arrive();
+  }
+  if (!woken_.empty()) go_on_soon();
 }
 
 void Subscriptions::expire(SteadyTime now) {
-  std::vector<std::shared_ptr<Awaited>> over;
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     Subscriber& subscriber = *deadlines_.begin()->second;
     subscriber.deadline_ = deadlines_.end();
-    over.push_back(subscriber.waiting_);
+    woken_.push_back(subscriber.waiting_);
     deadlines_.erase(deadlines_.begin());
   }
-  for (const auto& each : over) each->arrive();
   if (!deadlines_.empty()) expire_at_(deadlines_.begin()->first);
+  resume_woken();
 }
 
 }  // namespace baton::http

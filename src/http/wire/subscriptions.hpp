@@ -1,12 +1,16 @@
 // Who waits for changes: long waits for one subject, and streams. Belongs to the I/O thread.
 //
-// Each record of the feed is read once, however many wait, and each change is looked up by its topics, so that a
-// waiter costs nothing until something changes that it waits for. While nobody waits, the feed does not wake this
-// thread.
+// Each record of the feed is read once, however many wait, and each change is looked up by its topics, so
+// that a waiter costs nothing until something changes that it waits for. While nobody waits, the feed does
+// not wake this thread.
+//
+// Nobody else is held up: of what many changes make, and of those that are woken, a bounded part is done at a
+// time, and requests get their turn between the parts.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +32,13 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 [[nodiscard]] std::string subject_topic(Subject::Type subject, std::string_view tenant, std::string_view id);
 [[nodiscard]] std::string batches_topic(std::string_view tenant, std::int64_t runbook_id);  // of one version of a runbook
 
+// Writes a topic over what is there: a text that is used again costs nothing.
+inline constexpr char tenant_kind = '*', queues_kind = 'q', batches_kind = 'b';
+[[nodiscard]] constexpr char topic_kind(Subject::Type subject) {
+  return static_cast<char>('0' + static_cast<int>(subject));
+}
+void put_topic(std::string& topic, char kind, std::string_view tenant, std::string_view id);
+
 class Subscriptions;
 
 // One that waits. It hears of every record with a change of its topics, from the moment on that it listens.
@@ -43,6 +54,8 @@ class Subscriber {
   enum class Woken { by_change, by_time, by_interrupt };
   // By a change also when it came before this call and after the last wait.
   Task<Woken> wait(WaitState& wait_state, SteadyTime until);
+  // Until then, whatever changes; with a time that is over, others get their turn. False: interrupted.
+  Task<bool> rest(WaitState& wait_state, SteadyTime until);
 
  protected:
   // Records that it might want are gone before anybody read them.
@@ -53,12 +66,14 @@ class Subscriber {
 
  private:
   friend class Subscriptions;
+  Task<bool> sleep(WaitState& wait_state, SteadyTime until);
   Subscriptions& all_;
   std::vector<std::string> topics_;
   std::shared_ptr<Awaited> waiting_;
   std::multimap<SteadyTime, Subscriber*>::iterator deadline_;
   std::int64_t heard_ = 0;  // number of the last record, so that each is told once
   bool woken_ = false;
+  bool rests_ = false;
 };
 
 // A long wait for one subject: look, wait(), look again. It listens before the first look, so that nothing that
@@ -69,11 +84,16 @@ class LongWait final : public Subscriber {
   LongWait(Context& context, std::int64_t wait_ms, const std::string& topic);
   // Whether to look again; false: the time is over, or nobody waits any more.
   Task<bool> wait();
+  // The same after a look that failed. When many are woken at once, some find no place among the reads: who
+  // has waited already looks again a little later.
+  Task<bool> wait_after(const Error& error);
 
  private:
+  [[nodiscard]] bool is_over() const;
   WaitState& wait_state_;
   SteadyTime until_;
   bool waits_;
+  bool has_waited_ = false;
 };
 
 class Subscriptions {
@@ -90,6 +110,7 @@ class Subscriptions {
  private:
   friend class Subscriber;
   void add(const std::string& topic, Subscriber& subscriber);
+  void read_records();
   void remove(const std::string& topic, Subscriber& subscriber);
   void tell(const Record& record);
   void tell(const std::string& topic, const Record& record);
@@ -97,26 +118,37 @@ class Subscriptions {
   void tell_all(const Record* record);  // none: records were missed
   void wake(Subscriber& subscriber);
   void resume_woken();
+  void go_on_soon();
 
   Feed& feed_;
   const std::function<void()> read_soon_;
   const std::function<void(SteadyTime)> expire_at_;
   std::unordered_map<std::string, std::vector<Subscriber*>> by_topic_;
+  std::map<std::string, std::size_t, std::less<>> by_tenant_;  // how many listen to something of it
   std::multimap<SteadyTime, Subscriber*> deadlines_;
-  std::vector<std::shared_ptr<Awaited>>
-      woken_;  // resumed when everybody has been told: they come and go meanwhile
+  std::deque<std::shared_ptr<Awaited>>
+      woken_;          // resumed when everybody has been told: they come and go meanwhile
+  std::string topic_;  // of the change that is looked at
   std::int64_t position_ = 0;
   std::atomic<bool> read_wanted_{false};
   std::unique_ptr<Feed::Subscription> subscription_;  // while anybody waits; the last member, so that it ends first
 };
 
-// The topics of a change, each given to `fn`.
+// The topics of a change, each put into `topic` and given to `fn`.
 template <class Fn>
-void each_topic(const baton::Change& change, Fn&& fn) {
-  fn(subject_topic(change.subject, change.tenant, change.id));
-  if (change.subject == Subject::Type::queue) fn(queues_topic(change.tenant));
-  if (change.subject == Subject::Type::batch && change.runbook_id != 0) fn(batches_topic(change.tenant, change.runbook_id));
-  fn(tenant_topic(change.tenant));
+void each_topic(const baton::Change& change, std::string& topic, Fn&& fn) {
+  put_topic(topic, topic_kind(change.subject), change.tenant, change.id);
+  fn(topic);
+  if (change.subject == Subject::Type::queue) {
+    put_topic(topic, queues_kind, change.tenant, "");
+    fn(topic);
+  }
+  if (change.subject == Subject::Type::batch && change.runbook_id != 0) {
+    put_topic(topic, batches_kind, change.tenant, std::to_string(change.runbook_id));
+    fn(topic);
+  }
+  put_topic(topic, tenant_kind, change.tenant, "");
+  fn(topic);
 }
 
 }  // namespace baton::http
