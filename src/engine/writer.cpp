@@ -267,7 +267,7 @@ void Writer::refuse(Batch& batch, const Error& error, bool was_decided) {
          full          ? Refusal::store_full
          : !wrong      ? Refusal::store_unavailable
          : was_decided ? Refusal::invalid_input
-                       : Refusal::runbook_unreadable,
+                       : Refusal::row_unreadable,
          error.message);
   pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
   retry_at_ = clock_.now() + pause_;
@@ -276,7 +276,7 @@ void Writer::refuse(Batch& batch, const Error& error, bool was_decided) {
 void Writer::refuse(std::vector<Item> items, Refusal refusal, const std::string& message) {
   for (Item& item : items) {
     // A task that is given back has nobody else to remember it: it is given back later.
-    const bool may_pass = refusal != Refusal::invalid_input && refusal != Refusal::runbook_unreadable;
+    const bool may_pass = refusal != Refusal::invalid_input && refusal != Refusal::row_unreadable;
     if (may_pass && std::holds_alternative<ReturnTasks>(item.command))
       own_items_.push_back(std::move(item));
     else

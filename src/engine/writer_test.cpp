@@ -136,7 +136,7 @@ TEST_F(WriterTest, WhoNeedsARowThatCannotBeReadIsNotToBlameAndTheOthersGoOn) {
   store_.unreadable = {job_id(1)};
   const ChangeJob cancel{.tenant = {"default"}, .job_id = job_id(1), .what = ChangeJob::What::cancel};
   const auto answers = run({cancel, job(2)});
-  EXPECT_EQ(answers[0]->refusal(), Refusal::runbook_unreadable);
+  EXPECT_EQ(answers[0]->refusal(), Refusal::row_unreadable);
   ASSERT_TRUE(answers[1]->reply);
   EXPECT_FALSE(answers[1]->refusal());
 }

@@ -26,7 +26,7 @@ enum class Refusal {
   member_not_found,
   step_not_found,
   call_not_found,
-  runbook_unreadable,  // its stored text cannot be read
+  row_unreadable,  // what is stored cannot be read
   not_possible,        // the batch, member, step or call is not in a state that allows it
   runbook_replaced,    // the scheduler's: another version is active by now
   overloaded,          // the inbox is full

@@ -27,7 +27,7 @@ Task<std::expected<StoredRunbook, Response>> read_runbook(Context& context, cons
   } else if (*found && (*found)->definition) {
     answer = *std::move(*found);
   } else if (*found) {
-    answer = std::unexpected(problem(422, baton::name(Refusal::runbook_unreadable),
+    answer = std::unexpected(problem(422, baton::name(Refusal::row_unreadable),
                                      "the stored text of runbook '" + name + "' cannot be read"));
   }
   co_return answer;

@@ -82,7 +82,7 @@ Response problem(const Refused& refused) {
 Response problem(const Error& error) {
   switch (error.code) {
     case Code::invalid:
-      return problem(422, name(Refusal::runbook_unreadable), error.message);  // what is stored
+      return problem(422, name(Refusal::row_unreadable), error.message);  // what is stored
     case Code::not_found: return problem(404, "not_found", error.message);
     case Code::conflict: return problem(409, "conflict", error.message);
     case Code::full: return problem(507, "store_full", error.message);
@@ -133,7 +133,7 @@ int status_of(Refusal refusal) {
     case Refusal::step_not_found:
     case Refusal::call_not_found:
     case Refusal::task_not_found: return 404;
-    case Refusal::runbook_unreadable:
+    case Refusal::row_unreadable:
     case Refusal::invalid_input: return 422;
     case Refusal::not_possible:
     case Refusal::runbook_replaced:

@@ -215,7 +215,7 @@ void RunbookTransaction::decide(std::size_t place, const Item& item) {
   Reply reply;
   std::string unreadable;
   if (const auto it = learnt_.unreadable.find(place); it != learnt_.unreadable.end())
-    reply = Refused{Refusal::runbook_unreadable, it->second, {}};
+    reply = Refused{Refusal::row_unreadable, it->second, {}};
   else if (!with_ledger([&] { reply = reply_to(item.command); }, unreadable) && !unreadable.empty())
     learnt_.unreadable.emplace(place, std::move(unreadable));
   if (MUTANT(reply_before_commit)) return item.waiter->deliver(std::move(reply));
