@@ -58,6 +58,7 @@ enum class Mutant {
   catch_up_forgotten,             // a late joiner's steps wait for ever
   leaver_goes_on,                 // a removed member's steps run
   supersede_forgotten,            // phases that a new version replaces begin all the same
+  others_phase_not_walked,        // a phase that another orchestrator began ends with the first of its members
   others_jobs_forgotten,          // what another orchestrator gave out has no timeout
   late_removal_forgotten,         // who leaves a batch that has ended is not cleaned up
   overdue_never_ignored,          // overdue_behavior "ignore" is taken for "rerun"

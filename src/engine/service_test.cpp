@@ -55,8 +55,8 @@ class GatedStore final : public Store {
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
     return store_.phases_without_timer(limit);
   }
-  Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override {
-    return store_.jobs_without_timer(after, limit);
+  Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
+    return store_.left_by_others(after, limit);
   }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);

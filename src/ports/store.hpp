@@ -140,9 +140,10 @@ class Store {
   // most `limit` ids, by id.
   [[nodiscard]] virtual Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) = 0;
 
-  // Jobs of steps that are dispatched or polling, that wait in no queue and that no timer waits for, as other
-  // orchestrators leave them: at most `limit`, by kind (step, init) and id, after the given one. Looks through the tables.
-  [[nodiscard]] virtual Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) = 0;
+  // What other orchestrators leave under way: steps and init steps that are dispatched or polling, that wait in no
+  // queue and that no timer waits for, and dispatched phases whose members we have not been through. At most `limit`,
+  // by kind (step, init, phase) and id, after the given one. Looks through the tables.
+  [[nodiscard]] virtual Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) = 0;
 
   // DISPATCHED nodes and queued jobs of a queue, in the order of WaitingTask. Jobs of runbooks are in the
   // queues of the tenant "default".

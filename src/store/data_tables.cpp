@@ -1,6 +1,7 @@
 #include "store/data_tables.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.hpp"
 #include "store/data_columns.hpp"
@@ -169,7 +170,8 @@ Result<> write_data_rows(Connection& connection, Dialect dialect, const runbook:
 DataRowLoad::DataRowLoad(Dialect dialect, const std::vector<runbook::Need>& needs)
     : dialect_(dialect), catalog_(catalog_statement(dialect)) {
   for (const runbook::Need& need : needs) {
-    if (need.what == runbook::Need::What::data_row) tables_[need.text].member_keys.emplace_back(need.key);
+    if (const auto* row = std::get_if<runbook::need::DataRow>(&need))
+      tables_[row->table].member_keys.emplace_back(row->member_key);
   }
   for (auto& [name, table] : tables_) table.member_keys = unique(std::move(table.member_keys));
 }
@@ -190,16 +192,8 @@ void DataRowLoad::add_catalog_calls(std::vector<Call>& calls) {
 // Rows are asked for by key alone, because what says "current" differs between the programs that write them.
 void DataRowLoad::add_calls(std::vector<Call>& calls) {
   for (auto& [name, table] : tables_) {
-    const bool has_keys = contains(table.columns, "_member_key");
-    const bool has_current = contains(table.columns, "_is_current");
-    if (!has_keys) continue;  // there is no such table, or it is another kind of table
-    std::string sql =
-        std::string("SELECT t._member_key,") + (has_current ? "CAST(t._is_current AS text)" : "'1'");
-    for (const std::string& column : table.columns) {
-      if (is_system_column(column)) continue;
-      sql += ",t." + quoted_name(dialect_, column);
-      table.data_columns.push_back(column);
-    }
+    if (!contains(table.columns, "_member_key")) continue;  // there is no such table, or it is another kind of table
+    std::string sql = selected_columns(table, "t._member_key");
     const std::string from = quoted_name(dialect_, table.stored_name) + " AS t WHERE t._member_key=";
     sql += dialect_ == Dialect::sqlite ? " FROM " + from + "?1"
                                        : " FROM unnest(?1) AS k(member_key), " + from + "k.member_key";
@@ -207,12 +201,63 @@ void DataRowLoad::add_calls(std::vector<Call>& calls) {
     calls.push_back({&table.select,
                      table.member_keys.size(),
                      [&table](std::size_t set, std::span<Value> out) { out[0] = table.member_keys[set]; },
-                     [this, &name, &table](const RowView& row) { return take(name, table, row); },
+                     [this, &name, &table](const RowView& row) { return take(name, table, row.text(0), row); },
                      {}});
   }
 }
 
-Result<> DataRowLoad::take(const std::string& name, const Table& table, const RowView& row) {
+void DataRowLoad::add_calls_any_case(std::vector<Call>& calls) {
+  std::set<std::pair<std::string_view, std::string_view>> found;
+  for (const auto& row : found_) found.emplace(row.table, row.member_key);
+  for (auto& [name, table] : tables_) {
+    std::erase_if(table.member_keys, [&](std::string_view key) { return found.contains({name, key}); });
+    if (table.member_keys.empty() || !contains(table.columns, "_member_key")) continue;
+    const bool is_sqlite = dialect_ == Dialect::sqlite;
+    const std::string from = quoted_name(dialect_, table.stored_name) + " AS t WHERE ";
+    std::string sql = selected_columns(table, is_sqlite ? "t._member_key" : "k.member_key");
+    sql += is_sqlite ? " FROM " + from + "t._member_key COLLATE NOCASE IN (SELECT value FROM json_each(?1))"
+                     : " FROM unnest(?1) AS k(member_key), " + from + "lower(t._member_key)=lower(k.member_key)";
+    table.select_any_case = {sql + " ORDER BY t._member_key", {Type::text}, true};
+    for (const std::string_view key : table.member_keys) {
+      table.key_list += table.key_list.empty() ? '[' : ',';
+      append_quoted(table.key_list, key);
+    }
+    table.key_list += ']';
+    calls.push_back({&table.select_any_case,
+                     is_sqlite ? 1 : table.member_keys.size(),
+                     [&table, is_sqlite](std::size_t set, std::span<Value> out) {
+                       out[0] = is_sqlite ? std::string_view(table.key_list) : table.member_keys[set];
+                     },
+                     [this, &name, &table](const RowView& row) -> Result<> {
+                       for (const std::string_view key : table.member_keys)
+                         if (equal_ignoring_case(key, row.text(0))) TRY(take(name, table, key, row));
+                       return {};
+                     },
+                     {}});
+  }
+}
+
+std::vector<runbook::Loaded::FoundData> DataRowLoad::finish() {
+  std::set<std::pair<std::string, std::string>> seen;
+  std::erase_if(found_, [&](const auto& row) { return !seen.emplace(row.table, row.member_key).second; });
+  return std::move(found_);
+}
+
+std::string DataRowLoad::selected_columns(Table& table, std::string_view key) const {
+  const bool has_current = contains(table.columns, "_is_current");
+  std::string sql =
+      "SELECT " + std::string(key) + "," + (has_current ? "CAST(t._is_current AS text)" : "'1'");
+  table.data_columns.clear();
+  for (const std::string& column : table.columns) {
+    if (is_system_column(column)) continue;
+    sql += ",t." + quoted_name(dialect_, column);
+    table.data_columns.push_back(column);
+  }
+  return sql;
+}
+
+Result<> DataRowLoad::take(const std::string& name, const Table& table, std::string_view asked_key,
+                           const RowView& row) {
   const std::string_view current = row.text(1);
   if (current != "1" && current != "t" && current != "true") return {};
   std::string data = "{";
@@ -226,7 +271,7 @@ Result<> DataRowLoad::take(const std::string& name, const Table& table, const Ro
     else
       append_quoted(data, row.text(column));
   }
-  found_.push_back({name, std::string(row.text(0)), Json{data + "}"}});
+  found_.push_back({name, std::string(asked_key), Json{data + "}"}});
   return {};
 }
 

@@ -17,7 +17,8 @@ namespace baton::store {
 [[nodiscard]] Result<> write_data_rows(Connection& connection, Dialect dialect,
                                        const runbook::DataRows& rows);
 
-// The needs of kind data_row: first the columns of the tables are asked for, then the rows.
+// The needs of data rows: first the columns of the tables are asked for, then the rows by their exact keys, then,
+// for keys that have no current row, without regard to case, which reads through the table once.
 class DataRowLoad {
  public:
   DataRowLoad(Dialect dialect, const std::vector<runbook::Need>& needs);
@@ -25,17 +26,21 @@ class DataRowLoad {
   [[nodiscard]] bool empty() const { return tables_.empty(); }
   void add_catalog_calls(std::vector<Call>& calls);
   void add_calls(std::vector<Call>& calls);
-  [[nodiscard]] std::vector<runbook::Loaded::FoundData> finish() { return std::move(found_); }
+  void add_calls_any_case(std::vector<Call>& calls);
+  // Of rows that differ in case only, the first.
+  [[nodiscard]] std::vector<runbook::Loaded::FoundData> finish();
 
  private:
   struct Table {
     std::string stored_name;
     std::vector<std::string> columns;           // system columns included; empty: there is no such table
     std::vector<std::string> data_columns;      // without them
-    std::vector<std::string_view> member_keys;  // that were asked for, each once
-    Statement select;
+    std::vector<std::string_view> member_keys;  // that were asked for and not found yet, each once
+    std::string key_list;                       // SQLite: the same as a JSON array
+    Statement select, select_any_case;
   };
-  Result<> take(const std::string& name, const Table& table, const RowView& row);
+  [[nodiscard]] std::string selected_columns(Table& table, std::string_view key) const;
+  Result<> take(const std::string& name, const Table& table, std::string_view asked_key, const RowView& row);
 
   Dialect dialect_;
   Statement catalog_;

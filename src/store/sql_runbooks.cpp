@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include <boost/pfr/core.hpp>
+
 #include "store/changes.hpp"
 
 namespace baton::store {
 
 using namespace runbook;
-using What = Need::What;
 namespace {
 
 constexpr auto number = Type::integer;
@@ -47,9 +48,10 @@ Statement waiting_statement(std::string_view table) {
           {text, number}};
 }
 
-Statement untimed_statement(std::string_view table) {
+Statement untimed_statement(Dialect dialect, std::string_view table) {
   return {"SELECT id FROM " + std::string(table) +
-              " WHERE id>?1 AND status IN ('dispatched','polling') AND timer_due IS NULL AND coalesce(job_state,'none')='none'"
+              " WHERE id>?1 AND " + status_word(dialect, "status") + " IN (\'dispatched\',\'polling\') AND timer_due IS NULL AND "
+              "coalesce(job_state,'none')='none'"
               " ORDER BY id LIMIT ?2",
           {number, number}};
 }
@@ -140,7 +142,8 @@ struct RunbookStatements {
 
   // The active version, else the newest.
   Statement runbook_active = page<Runbook>(
-      "WHERE t.id=coalesce((SELECT id FROM runbooks WHERE name=?1 AND is_active=1 ORDER BY version DESC LIMIT "
+      "WHERE t.id=coalesce((SELECT id FROM runbooks WHERE name=?1 AND is_active=1 ORDER BY version DESC "
+      "LIMIT "
       "1),"
       "(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1))",
       {text});
@@ -152,35 +155,48 @@ struct RunbookStatements {
   Statement batches_of_time{
       "SELECT " + names<Batch>(Columns::deciding, "t.") +
           ",r.name FROM runbooks AS r CROSS JOIN batches AS t WHERE r.name=?1 AND t.runbook_id=r.id"
-          " AND t.batch_start_time>?2 AND t.batch_start_time<?3 AND " + status +
-          " IN ('detected','init_dispatched','active')",
+          " AND t.batch_start_time>?2 AND t.batch_start_time<?3 AND " +
+          status + " IN ('detected','init_dispatched','active')",
       {text, Type::time, Type::time}};
-  Statement open_batches = page<Batch>(
-      "runbooks AS r CROSS JOIN batches",
-      "WHERE r.name=?1 AND t.runbook_id=r.id AND " + status +
-          " IN ('detected','init_dispatched','active') AND t.id>?2 ORDER BY t.id LIMIT ?3",
-      {text, number, number});
+  Statement open_batches =
+      page<Batch>("runbooks AS r CROSS JOIN batches",
+                  "WHERE r.name=?1 AND t.runbook_id=r.id AND " + status +
+                      " IN ('detected','init_dispatched','active') AND t.id>?2 ORDER BY t.id LIMIT ?3",
+                  {text, number, number});
   Statement members_of =
       page<Member>("WHERE t.batch_id=?1 AND t.id>?2 ORDER BY t.id LIMIT ?3", {number, number, number});
-  Statement failed_members_of = page<Member>(
-      "WHERE t.batch_id=?1 AND " + status + "='failed' AND " + status +
-          "<>'active' AND t.id>?2 ORDER BY t.id LIMIT ?3",
-      {number, number, number});
+  Statement failed_members_of = page<Member>("WHERE t.batch_id=?1 AND " + status + "='failed' AND " + status +
+                                                 "<>'active' AND t.id>?2 ORDER BY t.id LIMIT ?3",
+                                             {number, number, number});
   Statement parked_steps =
       page<StepExecution>("phase_executions AS p CROSS JOIN step_executions",
                           "WHERE p.batch_id=?1 AND t.phase_execution_id=p.id AND t.job_state='parked'"
                           " ORDER BY p.id,t.id LIMIT ?2",
                           {number, number});
 
+  // With the batch and the runbook that the step belongs to, behind its columns.
+  Statement step_and_place{
+      "SELECT " + names<StepExecution>(Columns::deciding, "t.") + ",p.batch_id,b.runbook_id FROM " +
+          (dialect == Dialect::postgres ? "unnest(?1) AS k(id) JOIN step_executions AS t ON t.id=k.id"
+                                        : "step_executions AS t") +
+          " LEFT JOIN phase_executions AS p ON p.id=t.phase_execution_id LEFT JOIN batches AS b ON "
+          "b.id=p.batch_id" +
+          (dialect == Dialect::postgres ? "" : " WHERE t.id=?1"),
+      {number},
+      true};
+
   Statement waiting_steps = waiting_statement("step_executions");
   Statement waiting_inits = waiting_statement("init_executions");
   Statement waiting_cleanups = waiting_statement("cleanup_executions");
-  Statement untimed{
-      "SELECT id FROM phase_executions WHERE " + status_word(dialect, "status") +
-          "='pending' AND timer_due IS NULL AND due_at IS NOT NULL ORDER BY id LIMIT ?1",
-      {number}};
-  Statement untimed_steps = untimed_statement("step_executions");
-  Statement untimed_inits = untimed_statement("init_executions");
+  Statement untimed{"SELECT id FROM phase_executions WHERE " + status_word(dialect, "status") +
+                        "='pending' AND timer_due IS NULL AND due_at IS NOT NULL ORDER BY id LIMIT ?1",
+                    {number}};
+  Statement unwalked_phases{"SELECT id FROM phase_executions WHERE id>?1 AND " + status_word(dialect, "status") +
+                                "='dispatched' AND coalesce(walk,'none')='none' AND coalesce(walk_after,0)=0"
+                                " ORDER BY id LIMIT ?2",
+                            {number, number}};
+  Statement untimed_steps = untimed_statement(dialect, "step_executions");
+  Statement untimed_inits = untimed_statement(dialect, "init_executions");
   std::array<Statement, table_names.size()> reserve, begin;
 };
 
@@ -188,7 +204,8 @@ SqlRunbooks::SqlRunbooks(Dialect dialect) : sql_(std::make_unique<RunbookStateme
 SqlRunbooks::~SqlRunbooks() = default;
 
 const Statement& SqlRunbooks::phases_without_timer() const { return sql_->untimed; }
-const Statement& SqlRunbooks::jobs_without_timer(runbook::Kind kind) const {
+const Statement& SqlRunbooks::left_by_others(runbook::Kind kind) const {
+  if (kind == runbook::Kind::phase) return sql_->unwalked_phases;
   return kind == runbook::Kind::step ? sql_->untimed_steps : sql_->untimed_inits;
 }
 const Statement& SqlRunbooks::reserve_ids(runbook::Table table) const {
@@ -215,7 +232,8 @@ void SqlRunbooks::add_waiting(std::vector<Call>& calls, const std::string& queue
   const auto add = [&](const Statement& statement, runbook::Kind kind) {
     const auto take = [&out, kind](const RowView& row) -> Result<> {
       WaitingTask task{.runbook_job = {kind, row.integer(0)}};
-      if (!row.is_null(1)) (void)decode(row, 1, task.dispatched_at);  // what is unreadable is found out when it is given
+      if (!row.is_null(1))
+        (void)decode(row, 1, task.dispatched_at);  // what is unreadable is found out when it is given
       out.push_back(std::move(task));
       return {};
     };
@@ -232,25 +250,39 @@ void SqlRunbooks::add_waiting(std::vector<Call>& calls, const std::string& queue
 
 namespace {
 
-void by_id(const Need& n, std::span<Value> out) { out[0] = n.id; }
-void by_id_and_other(const Need& n, std::span<Value> out) { out[0] = n.id, out[1] = n.other; }
-void by_id_page(const Need& n, std::span<Value> out) {
-  out[0] = n.id, out[1] = n.other, out[2] = std::int64_t{n.n};
+// The parameters of a statement are the fields of the need, in their order.
+template <class Need>
+void fill(const Need& need, std::span<Value> out) {
+  boost::pfr::for_each_field(need, [&](const auto& field, std::size_t i) {
+    if constexpr (std::is_same_v<decltype(field), const std::string&>)
+      out[i] = std::string_view(field);
+    else
+      out[i] = static_cast<std::int64_t>(field);
+  });
 }
-void by_id_and_text(const Need& n, std::span<Value> out) { out[0] = n.id, out[1] = std::string_view(n.text); }
-void by_id_and_limit(const Need& n, std::span<Value> out) { out[0] = n.id, out[1] = std::int64_t{n.n}; }
-void by_text(const Need& n, std::span<Value> out) { out[0] = std::string_view(n.text); }
-void by_text_and_version(const Need& n, std::span<Value> out) {
-  out[0] = std::string_view(n.text), out[1] = std::int64_t{n.n};
-}
-void by_text_page(const Need& n, std::span<Value> out) {
-  out[0] = std::string_view(n.text), out[1] = n.other, out[2] = std::int64_t{n.n};
-}
+// Whichever version, the name alone.
+void fill_name(const need::RunbookNamed& need, std::span<Value> out) { out[0] = std::string_view(need.name); }
 // Two days around T hold it whatever its offset is.
-void by_text_and_days(const Need& n, std::span<Value> out) {
+void fill_days(const need::BatchOfTime& need, std::span<Value> out) {
   using std::chrono::days;
-  const Time midnight = std::chrono::floor<days>(from_millis(n.other));
-  out[0] = std::string_view(n.text), out[1] = Time{midnight - days{2}}, out[2] = Time{midnight + days{2}};
+  const Time midnight = std::chrono::floor<days>(need.time);
+  out[0] = std::string_view(need.runbook), out[1] = Time{midnight - days{2}},
+  out[2] = Time{midnight + days{2}};
+}
+
+template <class Need>
+auto filled_from(const std::vector<const Need*>& asked, void (*fill_one)(const Need&, std::span<Value>)) {
+  return [&asked, fill_one](std::size_t set, std::span<Value> to) { fill_one(*asked[set], to); };
+}
+
+template <class Row>
+auto collect_into(auto& found) {
+  return [&found](const RowView& view) -> Result<> {
+    if (!found.ids.insert(view.integer(0)).second) return {};  // the id is the first column
+    if (!read_into(found.rows.emplace_back(), view, Columns::deciding))
+      found.unreadable.push_back(view.integer(0));
+    return {};
+  };
 }
 
 }  // namespace
@@ -258,112 +290,98 @@ void by_text_and_days(const Need& n, std::span<Value> out) {
 RunbookLoad::RunbookLoad(const SqlRunbooks& runbooks, const std::vector<Need>& needs)
     : sql_(runbooks.statements()) {
   for (const Need& need : needs) {
-    const bool of_version = need.what == What::runbook_named && need.n != 0;
-    (of_version ? versions_ : needs_[need.what]).push_back(&need);
+    std::visit([&]<class One>(const One& one) { std::get<Asked<One>>(asked_).push_back(&one); }, need);
   }
-  const auto keep_unique = [](Needs& list) {
-    std::ranges::sort(list, [](const Need* a, const Need* b) { return *a < *b; });
-    const auto rest = std::ranges::unique(list, [](const Need* a, const Need* b) { return *a == *b; });
+  const auto keep_unique = [](auto& list) {
+    std::ranges::sort(list, [](const auto* a, const auto* b) { return *a < *b; });
+    const auto rest = std::ranges::unique(list, [](const auto* a, const auto* b) { return *a == *b; });
     list.erase(rest.begin(), rest.end());
   };
-  for (auto& [what, list] : needs_) keep_unique(list);
-  keep_unique(versions_);
+  std::apply([&](auto&... list) { (keep_unique(list), ...); }, asked_);
+  auto& named = std::get<Asked<need::RunbookNamed>>(asked_);
+  const auto versions = std::ranges::partition(named, [](const auto* one) { return one->version == 0; });
+  versions_.assign(versions.begin(), versions.end());
+  named.erase(versions.begin(), versions.end());
 }
 
-template <class Row>
-void RunbookLoad::add(std::vector<Call>& calls, const Needs& needs, const Statement& statement, Fill fill,
+template <class Need, class Row>
+void RunbookLoad::add(std::vector<Call>& calls, const Asked<Need>& asked, const Statement& statement,
                       Found<Row>& found) {
-  const auto take = [&found](const RowView& view) -> Result<> {
-    if (!found.ids.insert(view.integer(0)).second) return {};  // the id is the first column
-    if (!read_into(found.rows.emplace_back(), view, Columns::deciding)) found.unreadable.push_back(view.integer(0));
-    return {};
-  };
-  found.rows.reserve(found.rows.capacity() + needs.size());
-  calls.push_back({&statement,
-                   needs.size(),
-                   [&needs, fill](std::size_t set, std::span<Value> to) { fill(*needs[set], to); },
-                   take,
-                   {}});
+  if (asked.empty()) return;
+  found.rows.reserve(found.rows.capacity() + asked.size());
+  calls.push_back({&statement, asked.size(), filled_from(asked, fill<Need>), collect_into<Row>(found), {}});
 }
 
 void RunbookLoad::add_calls(std::vector<Call>& calls) {
-  if (!versions_.empty()) add(calls, versions_, sql_.runbook_version, by_text_and_version, runbooks_);
-  for (const auto& [what, needs] : needs_) add_list(calls, what, needs);
-  for (const auto& [what, needs] : needs_) add_by_id(calls, what, needs);
+  add(calls, versions_, sql_.runbook_version, runbooks_);
+  if (const auto& named = std::get<Asked<need::RunbookNamed>>(asked_); !named.empty())
+    calls.push_back({&sql_.runbook_active,
+                     named.size(),
+                     filled_from(named, fill_name),
+                     collect_into<runbook::Runbook>(runbooks_),
+                     {}});
+  add<need::LatestVersion>(calls, sql_.runbook_latest, runbooks_);
+  add<need::RunbooksOfTable>(calls, sql_.runbooks_of_table, runbooks_);
+  add_batches_of_time(calls);
+  add<need::OpenBatches>(calls, sql_.open_batches, batches_);
+  add<need::PhasesOf>(calls, sql_.phases_of, phases_);
+  add<need::InitsOf>(calls, sql_.inits_of, inits_);
+  add<need::MembersOf>(calls, sql_.members_of, members_);
+  add<need::FailedMembersOf>(calls, sql_.failed_members_of, members_);
+  add<need::MembersNamed>(calls, sql_.members_named, members_);
+  add<need::StepsOf>(calls, sql_.steps_of, steps_);
+  add<need::StepsAhead>(calls, sql_.steps_ahead, steps_);
+  add<need::StepsOfMember>(calls, sql_.steps_of_member, steps_);
+  add<need::ParkedSteps>(calls, sql_.parked_steps, steps_);
+  add<need::CleanupsOfStep>(calls, sql_.cleanups_of_step, cleanups_);
+  add<need::CleanupsOfInit>(calls, sql_.cleanups_of_init, cleanups_);
+  add<need::RemovalsOf>(calls, sql_.removals_of, cleanups_);
+  add<need::OpenCleanupsOf>(calls, sql_.open_cleanups_of, cleanups_);
+  add_counts(calls);
+
+  add<need::Runbook>(calls, sql_.runbooks.by_id, runbooks_);
+  add<need::Batch>(calls, sql_.batches.by_id, batches_);
+  add<need::Phase>(calls, sql_.phases.by_id, phases_);
+  add<need::Init>(calls, sql_.inits.by_id, inits_);
+  add<need::Member>(calls, sql_.members.by_id, members_);
+  add_steps(calls);
+  add<need::Cleanup>(calls, sql_.cleanups.by_id, cleanups_);
 }
 
-void RunbookLoad::add_list(std::vector<Call>& calls, What what, const Needs& needs) {
-  const auto list = [&](const Statement& statement, Fill fill, auto& found) {
-    add(calls, needs, statement, fill, found);
+void RunbookLoad::add_steps(std::vector<Call>& calls) {
+  const auto& asked = std::get<Asked<need::Step>>(asked_);
+  if (asked.empty()) return;
+  const auto take = [this, collect = collect_into<StepExecution>(steps_)](const RowView& view) -> Result<> {
+    const int behind = static_cast<int>(types<StepExecution>(Columns::deciding).size());
+    if (!view.is_null(behind + 1))
+      places_.push_back({view.integer(0), view.integer(behind), view.integer(behind + 1)});
+    return collect(view);
   };
-  switch (what) {
-    case What::runbook_named: return list(sql_.runbook_active, by_text, runbooks_);
-    case What::latest_version: return list(sql_.runbook_latest, by_text, runbooks_);
-    case What::runbooks_of_table: return list(sql_.runbooks_of_table, by_text, runbooks_);
-    case What::batch_of_time: return add_batches_of_time(calls, needs);
-    case What::open_batches: return list(sql_.open_batches, by_text_page, batches_);
-    case What::phases_of: return list(sql_.phases_of, by_id, phases_);
-    case What::inits_of: return list(sql_.inits_of, by_id, inits_);
-    case What::members_of: return list(sql_.members_of, by_id_page, members_);
-    case What::failed_members_of: return list(sql_.failed_members_of, by_id_page, members_);
-    case What::members_named: return list(sql_.members_named, by_id_and_text, members_);
-    case What::steps_of: return list(sql_.steps_of, by_id_and_other, steps_);
-    case What::steps_ahead: return list(sql_.steps_ahead, by_id_and_other, steps_);
-    case What::steps_of_member: return list(sql_.steps_of_member, by_id, steps_);
-    case What::parked_steps: return list(sql_.parked_steps, by_id_and_limit, steps_);
-    case What::cleanups_of_step: return list(sql_.cleanups_of_step, by_id, cleanups_);
-    case What::cleanups_of_init: return list(sql_.cleanups_of_init, by_id, cleanups_);
-    case What::removals_of: return list(sql_.removals_of, by_id, cleanups_);
-    case What::open_cleanups_of: return list(sql_.open_cleanups_of, by_id, cleanups_);
-    case What::counts_of: return add_counts(calls, needs);
-    case What::runbook:
-    case What::batch:
-    case What::phase:
-    case What::init:
-    case What::member:
-    case What::step:
-    case What::cleanup:
-    case What::data_row: return;
-  }
+  steps_.rows.reserve(steps_.rows.capacity() + asked.size());
+  calls.push_back({&sql_.step_and_place, asked.size(), filled_from(asked, fill<need::Step>), take, {}});
 }
 
-void RunbookLoad::add_by_id(std::vector<Call>& calls, What what, const Needs& needs) {
-  switch (what) {
-    case What::runbook: return add(calls, needs, sql_.runbooks.by_id, by_id, runbooks_);
-    case What::batch: return add(calls, needs, sql_.batches.by_id, by_id, batches_);
-    case What::phase: return add(calls, needs, sql_.phases.by_id, by_id, phases_);
-    case What::init: return add(calls, needs, sql_.inits.by_id, by_id, inits_);
-    case What::member: return add(calls, needs, sql_.members.by_id, by_id, members_);
-    case What::step: return add(calls, needs, sql_.steps.by_id, by_id, steps_);
-    case What::cleanup: return add(calls, needs, sql_.cleanups.by_id, by_id, cleanups_);
-    default: return;
-  }
+void RunbookLoad::add_counts(std::vector<Call>& calls) {
+  const auto& asked = std::get<Asked<need::CountsOf>>(asked_);
+  if (asked.empty()) return;
+  calls.push_back(
+      {&sql_.counts_of, asked.size(), filled_from(asked, fill<need::CountsOf>), collect(counts_), {}});
 }
 
-void RunbookLoad::add_counts(std::vector<Call>& calls, const Needs& needs) {
-  calls.push_back({&sql_.counts_of,
-                   needs.size(),
-                   [&needs](std::size_t set, std::span<Value> to) { by_id_and_other(*needs[set], to); },
-                   collect(counts_),
-                   {}});
-}
-
-void RunbookLoad::add_batches_of_time(std::vector<Call>& calls, const Needs& needs) {
-  for (const Need* need : needs) newest_.try_emplace({need->text, from_millis(need->other)});
+void RunbookLoad::add_batches_of_time(std::vector<Call>& calls) {
+  const auto& asked = std::get<Asked<need::BatchOfTime>>(asked_);
+  if (asked.empty()) return;
+  for (const need::BatchOfTime* need : asked) newest_.try_emplace({need->runbook, need->time});
   const auto take = [this](const RowView& view) -> Result<> {
-    Batch row;
+    runbook::Batch row;
     if (!read_into(row, view, Columns::deciding)) batches_.unreadable.push_back(view.integer(0));
-    const int name_column = static_cast<int>(types<Batch>(Columns::deciding).size());
-    const auto asked =
+    const int name_column = static_cast<int>(types<runbook::Batch>(Columns::deciding).size());
+    const auto wanted =
         newest_.find({std::string(view.text(name_column)), row.batch_start_time.value_or(Time{})});
-    if (asked != newest_.end() && asked->second.id < row.id) asked->second = std::move(row);
+    if (wanted != newest_.end() && wanted->second.id < row.id) wanted->second = std::move(row);
     return {};
   };
-  calls.push_back({&sql_.batches_of_time,
-                   needs.size(),
-                   [&needs](std::size_t set, std::span<Value> to) { by_text_and_days(*needs[set], to); },
-                   take,
-                   {}});
+  calls.push_back({&sql_.batches_of_time, asked.size(), filled_from(asked, fill_days), take, {}});
 }
 
 runbook::Loaded RunbookLoad::finish() {
@@ -386,6 +404,7 @@ runbook::Loaded RunbookLoad::finish() {
           .members = std::move(members_.rows),
           .phases = std::move(phases_.rows),
           .steps = std::move(steps_.rows),
+          .places = std::move(places_),
           .inits = std::move(inits_.rows),
           .cleanups = std::move(cleanups_.rows),
           .counts = std::move(counts_),
@@ -412,7 +431,7 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.batches.by_id,
           sql.members.by_id,
           sql.phases.by_id,
-          sql.steps.by_id,
+          sql.step_and_place,
           sql.inits.by_id,
           sql.cleanups.by_id,
           sql.runbook_version,

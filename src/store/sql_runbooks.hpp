@@ -3,7 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <unordered_set>
+#include <variant>
 #include <vector>
 
 #include "ports/store.hpp"
@@ -27,7 +29,7 @@ class SqlRunbooks {
                    std::vector<WaitingTask>& out) const;
 
   [[nodiscard]] const Statement& phases_without_timer() const;
-  [[nodiscard]] const Statement& jobs_without_timer(runbook::Kind kind) const;
+  [[nodiscard]] const Statement& left_by_others(runbook::Kind kind) const;
   [[nodiscard]] const Statement& reserve_ids(runbook::Table table) const;
   // SQLite only: makes sure that there is a sequence, so that reserve_ids finds its row.
   [[nodiscard]] const Statement& begin_sequence(runbook::Table table) const;
@@ -38,7 +40,7 @@ class SqlRunbooks {
   std::unique_ptr<RunbookStatements> sql_;
 };
 
-// One load of needs: the calls that answer them, all but data_row, and what they found, no row twice. Lists
+// One load of needs: the calls that answer them, all but data rows, and what they found, no row twice. Lists
 // keep the order of their need; rows that were asked for by their id come behind them.
 class RunbookLoad {
  public:
@@ -49,8 +51,14 @@ class RunbookLoad {
   [[nodiscard]] runbook::Loaded finish();
 
  private:
-  using Needs = std::vector<const runbook::Need*>;  // of one kind, each once
-  using Fill = void (*)(const runbook::Need&, std::span<Value>);
+  template <class Need>
+  using Asked = std::vector<const Need*>;  // each once
+  template <class Need>
+  struct AskedOfEach;
+  template <class... Need>
+  struct AskedOfEach<std::variant<Need...>> {
+    using type = std::tuple<Asked<Need>...>;
+  };
   template <class Row>
   struct Found {
     std::vector<Row> rows;
@@ -58,22 +66,25 @@ class RunbookLoad {
     std::vector<std::int64_t> unreadable;
   };
 
-  template <class Row>
-  void add(std::vector<Call>& calls, const Needs& needs, const Statement& statement, Fill fill,
-           Found<Row>& found);
-  void add_list(std::vector<Call>& calls, runbook::Need::What what, const Needs& needs);
-  void add_by_id(std::vector<Call>& calls, runbook::Need::What what, const Needs& needs);
-  void add_counts(std::vector<Call>& calls, const Needs& needs);
-  void add_batches_of_time(std::vector<Call>& calls, const Needs& needs);
+  template <class Need, class Row>
+  void add(std::vector<Call>& calls, const Asked<Need>& asked, const Statement& statement, Found<Row>& found);
+  template <class Need, class Row>
+  void add(std::vector<Call>& calls, const Statement& statement, Found<Row>& found) {
+    add(calls, std::get<Asked<Need>>(asked_), statement, found);
+  }
+  void add_steps(std::vector<Call>& calls);
+  void add_counts(std::vector<Call>& calls);
+  void add_batches_of_time(std::vector<Call>& calls);
 
   const RunbookStatements& sql_;
-  std::map<runbook::Need::What, Needs> needs_;
-  Needs versions_;  // runbook_named with a version; those without are in needs_
+  AskedOfEach<runbook::Need>::type asked_;
+  Asked<runbook::need::RunbookNamed> versions_;  // those that name one
   Found<runbook::Runbook> runbooks_;
   Found<runbook::Batch> batches_;
   Found<runbook::Member> members_;
   Found<runbook::PhaseExecution> phases_;
   Found<runbook::StepExecution> steps_;
+  std::vector<runbook::StepPlace> places_;
   Found<runbook::InitExecution> inits_;
   Found<runbook::CleanupExecution> cleanups_;
   std::vector<runbook::Count> counts_;

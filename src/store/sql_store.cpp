@@ -228,6 +228,9 @@ class SqlStore final : public Store {
     rows.add_calls(calls);
     data.add_calls(calls);
     if (!calls.empty()) TRY(run(calls, Mode::read));
+    calls.clear();
+    data.add_calls_any_case(calls);
+    if (!calls.empty()) TRY(run(calls, Mode::read));
     auto loaded = rows.finish();
     loaded.data_rows = data.finish();
     return loaded;
@@ -277,14 +280,14 @@ class SqlStore final : public Store {
     return found;
   }
 
-  Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override {
+  Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
     std::vector<runbook::Ref> found;
-    for (const runbook::Kind kind : {runbook::Kind::step, runbook::Kind::init}) {
+    for (const runbook::Kind kind : {runbook::Kind::step, runbook::Kind::init, runbook::Kind::phase}) {
       if (kind < after.kind || found.size() >= limit) continue;
       const auto take = [&](const RowView& row) -> Result<> {
         return found.push_back({kind, row.integer(0)}), Result<>{};
       };
-      const Call call{&runbooks_.jobs_without_timer(kind),
+      const Call call{&runbooks_.left_by_others(kind),
                       1,
                       constant({kind == after.kind ? after.id : std::int64_t{0},
                                 static_cast<std::int64_t>(limit - found.size())}),

@@ -312,8 +312,8 @@ void WorkflowLoad::check_events(const Job& job, const Definition& definition) {
       case EventType::node_ready: moves({pending}, type == NodeType::end ? completed : ready); break;
       case EventType::node_dispatched:
         expect(!paused, "a paused job dispatches nothing", about);
-        // What was due by a clock that was set back afterwards has begun.
-        expect(!job.due_at || event.created_at >= *job.due_at || world_.clock_.was_set,
+        // What was due may have been put on paper by a clock that was set back afterwards.
+        expect(!job.due_at || event.created_at + world_.clock_.set_back >= *job.due_at,
                "a job does not begin before it is due", about);
         if (child && (node->status == cancelled || node->status == NodeStatus::failed)) {
           expect(retried > 0, "only a retry runs an ended item again", about);

@@ -105,6 +105,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::catch_up_forgotten, "catch_up_forgotten"},
     NamedMutant{Mutant::leaver_goes_on, "leaver_goes_on"},
     NamedMutant{Mutant::supersede_forgotten, "supersede_forgotten"},
+    NamedMutant{Mutant::others_phase_not_walked, "others_phase_not_walked"},
     NamedMutant{Mutant::others_jobs_forgotten, "others_jobs_forgotten"},
     NamedMutant{Mutant::late_removal_forgotten, "late_removal_forgotten"},
     NamedMutant{Mutant::overdue_never_ignored, "overdue_never_ignored"},

@@ -76,8 +76,8 @@ class Outsider {
   void new_member(std::int64_t batch_id);
   void new_phases(const runbook::Batch& batch);
   void new_inits(const runbook::Batch& batch);
-  void new_steps(const runbook::PhaseExecution& phase);
-  void leave_out(runbook::StepExecution& row);
+  bool new_steps(const runbook::PhaseExecution& phase);
+  bool leave_out(runbook::StepExecution& row);
   void tick();
   void begin_phase(const runbook::PhaseExecution& phase);
   void member_leaves(std::int64_t member_id);

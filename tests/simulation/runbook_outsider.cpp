@@ -150,7 +150,10 @@ void Outsider::new_member(std::int64_t batch_id) {
   for (int ahead = 1; ahead < 4; ++ahead)
     side_.write_data(data_table_name(book.name, book.version + ahead), data);
   side_.rows().members.insert(row);
-  if (batch.status == BatchStatus::active || side_.random().chance(0.3)) tell(batch_id, MemberAdded{row.id});
+  const bool begun = std::ranges::any_of(side_.rows().phases, [&](const auto& entry) {
+    return entry.second.batch_id == batch_id && entry.second.status != PhaseStatus::pending;
+  });
+  if (begun || batch.status == BatchStatus::active || side_.random().chance(0.3)) tell(batch_id, MemberAdded{row.id});
 }
 
 void Outsider::member_leaves(std::int64_t member_id) {
@@ -185,7 +188,8 @@ bool Outsider::meddle() {
 }
 
 // Another orchestrator has given the step out before us. Its worker may report, under a name that means nothing to us.
-void Outsider::leave_out(StepExecution& row) {
+// True: it surely does.
+bool Outsider::leave_out(StepExecution& row) {
   const bool polling = row.is_poll_step && side_.random().chance(0.5);
   row.status = polling ? StepStatus::polling : StepStatus::dispatched;
   row.job_id = "theirs-" + std::to_string(row.id);
@@ -193,19 +197,21 @@ void Outsider::leave_out(StepExecution& row) {
   row.dispatched_at = side_.now() - side_.within(0min, 2h);
   if (polling && side_.random().chance(0.5)) row.poll_started_at = row.last_polled_at = row.dispatched_at;
   if (!row.params_json) row.params_json = Json{"{}"};
-  if (side_.random().chance(0.5)) return;
+  if (side_.random().chance(0.5)) return false;
   ReportResult result{.task_id = *row.job_id, .correlated = Ref{Kind::step, row.id}, .completed = side_.random().chance(0.8)};
   if (result.completed) result.output = Json{R"({"complete":true})"};
   if (!result.completed) result.error = "bad luck";
   side_.at(side_.within(1s, 3h), [this, result] { side_.send_surely(result, [](const Reply&) {}); });
+  return true;
 }
 
-// Steps of a phase that it has resolved itself; some of them, for the others are for the orchestrator.
-void Outsider::new_steps(const PhaseExecution& phase) {
+// Steps of a phase that it has resolved itself; some of them, for the others are for the orchestrator. True: somebody
+// will report one that another orchestrator has given out.
+bool Outsider::new_steps(const PhaseExecution& phase) {
   auto& db = side_.rows();
   const Batch& batch = db.batches.at(phase.batch_id);
-  // The other orchestrator keeps the rules: nothing runs before the batch is active, and who is late is not hurried.
-  const bool left = side_.random().chance(0.5) && batch.status == BatchStatus::active;
+  const bool left = side_.random().chance(0.5);
+  bool reported = false;
   for (const auto& [id, book] : db.runbooks) {
     if (book.name != db.runbooks.at(batch.runbook_id).name || book.version != phase.runbook_version) continue;
     const Phase* of = side_.parsed(book.yaml_content)->phase(phase.phase_name);
@@ -229,25 +235,29 @@ void Outsider::new_steps(const PhaseExecution& phase) {
           row.function_name = step.function.contains('{') ? "Work" : step.function;
           row.params_json = Json{"{\"Key\":" + quoted(member.member_key) + "}"};
         }
-        if (i == 0 && left && !member.catching_up) leave_out(row);
+        if (i == 0 && left && leave_out(row)) reported = true;
         db.steps.insert(row);
       }
     }
   }
+  return reported;
 }
 
 void Outsider::begin_phase(const PhaseExecution& phase) {
   Random& random = side_.random();
   PhaseDue due{.phase_execution_id = phase.id, .member_ids = {}};
   // Once it has been announced, its steps are the orchestrator's.
-  if (announced_.insert(phase.id).second && random.chance(0.3)) new_steps(phase);
-  if (random.chance(0.5)) {
+  const bool reported = announced_.insert(phase.id).second && random.chance(0.3) && new_steps(phase);
+  // The other orchestrator began the phase, and what we hear of it is a worker's report.
+  const bool untold = reported && random.chance(0.5);
+  if (untold || random.chance(0.5)) {
     side_.rows().phases.change(phase.id, [&](PhaseExecution& begun) {
       begun.status = PhaseStatus::dispatched;
       begun.dispatched_at = side_.now();
     });
     side_.watch().interfered(phase.batch_id);
   }
+  if (untold) return;
   if (random.chance(0.5))
     for (const auto& [id, member] : side_.rows().members)
       if (member.batch_id == phase.batch_id && member.status == MemberStatus::active) due.member_ids.push_back(id);

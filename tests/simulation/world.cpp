@@ -44,8 +44,8 @@ class World::FaultyStore final : public Store {
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
     return store_.phases_without_timer(limit);
   }
-  Result<std::vector<runbook::Ref>> jobs_without_timer(runbook::Ref after, std::size_t limit) override {
-    return store_.jobs_without_timer(after, limit);
+  Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
+    return store_.left_by_others(after, limit);
   }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     return store_.waiting(queue, limit);
@@ -280,7 +280,7 @@ void World::tell_engine(Command command, std::function<void(Reply)> on_reply) {
 void World::set_clock(Duration by) {
   if (calm_ || has_.runbooks) return;
   clock_.set_by += by;
-  clock_.was_set = true;
+  clock_.set_back += std::max(-by, Duration{});
   scheduled_.reset();  // the engine looks at the new time
   schedule_engine();
 }

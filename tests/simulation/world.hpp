@@ -31,7 +31,7 @@ struct EngineDies {};
 struct VirtualClock final : Clock {
   Time time = from_millis(1'800'000'000'000);  // of the world
   Duration set_by{};                           // the clock on the wall may be set
-  bool was_set = false;                        // … and has been, at least once
+  Duration set_back{};                         // by how much in all, when it was set back
   [[nodiscard]] Time now() const override { return time + set_by; }
 };
 

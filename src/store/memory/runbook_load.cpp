@@ -9,7 +9,6 @@ namespace baton::store::memory {
 namespace {
 
 using namespace runbook;
-using What = Need::What;
 
 constexpr std::array open_statuses = {BatchStatus::detected, BatchStatus::init_dispatched,
                                       BatchStatus::active};
@@ -31,8 +30,44 @@ class Load {
  public:
   explicit Load(const RunbookTables& db) : db_(db) {}
 
-  void list(const Need& need);
-  void by_id(const Need& need);
+  // Lists first: see RunbookTables::load.
+  void list(const auto&) {}
+  void list(const need::RunbookNamed& n) { runbooks_.add(db_.version_of(n.name, n.version)); }
+  void list(const need::LatestVersion& n) { runbooks_.add(db_.newest_of(n.name)); }
+  void list(const need::RunbooksOfTable& n) {
+    runbooks_.add_all(db_.runbooks.with<RunbooksByTable>(n.data_table));
+  }
+  void list(const need::BatchOfTime& n);
+  void list(const need::OpenBatches& n);
+  void list(const need::PhasesOf& n) { phases_.add_all(db_.phases.with<PhasesByBatch>(n.batch)); }
+  void list(const need::InitsOf& n) { inits_.add_all(db_.inits.with<InitsByBatch>(n.batch)); }
+  void list(const need::MembersOf& n) {
+    members_.add_page(db_.members.after<MembersByBatch>(std::tuple(n.batch), n.after), n.limit);
+  }
+  void list(const need::FailedMembersOf& n) {
+    members_.add_page(db_.members.after<MembersLeft>(std::tuple(n.batch, MemberStatus::failed), n.after),
+                      n.limit);
+  }
+  void list(const need::MembersNamed& n) { members_.add_all(db_.members.with<MembersByKey>(n.batch, n.key)); }
+  void list(const need::StepsOf& n) { steps_.add_all(db_.steps.with<StepsByPhase>(n.phase, n.member)); }
+  void list(const need::StepsAhead& n);
+  void list(const need::StepsOfMember& n) { steps_.add_all(db_.steps_of_member(n.member)); }
+  void list(const need::ParkedSteps& n);
+  void list(const need::CleanupsOfStep& n) { cleanups_.add_all(db_.cleanups.with<CleanupsOfStep>(n.step)); }
+  void list(const need::CleanupsOfInit& n) { cleanups_.add_all(db_.cleanups.with<CleanupsOfInit>(n.init)); }
+  void list(const need::RemovalsOf& n) { cleanups_.add_all(db_.cleanups.with<RemovalsOfMember>(n.member)); }
+  void list(const need::OpenCleanupsOf& n) { cleanups_.add_all(db_.cleanups.with<CleanupsOpen>(n.batch)); }
+  void list(const need::CountsOf& n);
+  void list(const need::DataRow& n);
+
+  void by_id(const auto&) {}
+  void by_id(const need::Runbook& n) { runbooks_.add(db_.runbooks.get(n.id)); }
+  void by_id(const need::Batch& n) { batches_.add(db_.batches.get(n.id)); }
+  void by_id(const need::Phase& n) { phases_.add(db_.phases.get(n.id)); }
+  void by_id(const need::Init& n) { inits_.add(db_.inits.get(n.id)); }
+  void by_id(const need::Member& n) { members_.add(db_.members.get(n.id)); }
+  void by_id(const need::Step& n);
+  void by_id(const need::Cleanup& n) { cleanups_.add(db_.cleanups.get(n.id)); }
   [[nodiscard]] runbook::Loaded finish() { return std::move(loaded_); }
 
  private:
@@ -51,13 +86,6 @@ class Load {
     }
   };
 
-  void batch_of_time(const Need& need);
-  void open_batches(const Need& need);
-  void steps_ahead(const Need& need);
-  void parked_steps(const Need& need);
-  void counts_of(const Need& need);
-  void data_row(const Need& need);
-
   const RunbookTables& db_;
   runbook::Loaded loaded_;
   Found<Runbook> runbooks_{loaded_.runbooks, {}};
@@ -70,52 +98,57 @@ class Load {
 };
 
 // The newest open one.
-void Load::batch_of_time(const Need& need) {
+void Load::list(const need::BatchOfTime& need) {
   const Batch* newest = nullptr;
-  for (const Runbook* book : db_.runbooks.with<RunbooksByName>(need.text))
-    for (const Batch* batch : db_.batches.with<BatchesByTime>(book->id, from_millis(need.other)))
+  for (const Runbook* book : db_.runbooks.with<RunbooksByName>(need.runbook))
+    for (const Batch* batch : db_.batches.with<BatchesByTime>(book->id, need.time))
       if (!is_terminal(batch->status) && (newest == nullptr || newest->id < batch->id)) newest = batch;
   batches_.add(newest);
 }
 
-void Load::open_batches(const Need& need) {
+void Load::list(const need::OpenBatches& need) {
   std::vector<const Batch*> found;
-  for (const Runbook* book : db_.runbooks.with<RunbooksByName>(need.text))
+  for (const Runbook* book : db_.runbooks.with<RunbooksByName>(need.runbook))
     for (const BatchStatus status : open_statuses)
-      std::ranges::copy(
-          db_.batches.after<BatchesByRunbook>(std::tie(book->id, status), need.other) | std::views::take(need.n),
-          std::back_inserter(found));
+      std::ranges::copy(db_.batches.after<BatchesByRunbook>(std::tie(book->id, status), need.after) |
+                            std::views::take(need.limit),
+                        std::back_inserter(found));
   std::ranges::sort(found, {}, &Batch::id);
-  batches_.add_page(found, need.n);
+  batches_.add_page(found, need.limit);
 }
 
-void Load::steps_ahead(const Need& need) {
-  for (const StepExecution* step : db_.steps.with<StepsByPhase>(need.other, need.id))
+void Load::list(const need::StepsAhead& need) {
+  for (const StepExecution* step : db_.steps.with<StepsByPhase>(need.phase, need.member))
     if (step->status != StepStatus::succeeded) steps_.add(step);
 }
 
-void Load::parked_steps(const Need& need) {
-  std::int32_t left = need.n;
-  for (const PhaseExecution* phase : db_.phases.with<PhasesByBatch>(need.id))
+void Load::list(const need::ParkedSteps& need) {
+  std::int32_t left = need.limit;
+  for (const PhaseExecution* phase : db_.phases.with<PhasesByBatch>(need.batch))
     for (const StepExecution* step : db_.steps.with<StepsParked>(phase->id)) {
       if (left-- <= 0) return;
       steps_.add(step);
     }
 }
 
-void Load::counts_of(const Need& need) {
-  const auto first = db_.counts.lower_bound({need.id, need.other, "", 0, ""});
+void Load::list(const need::CountsOf& need) {
+  const auto first = db_.counts.lower_bound({need.batch, need.phase, "", 0, ""});
   for (auto at = first; at != db_.counts.end(); ++at) {
-    if (at->second.batch_id != need.id || at->second.phase_execution_id != need.other) break;
+    if (at->second.batch_id != need.batch || at->second.phase_execution_id != need.phase) break;
     loaded_.counts.push_back(at->second);
   }
 }
 
-void Load::data_row(const Need& need) {
-  const auto table = db_.data.find(need.text);
+void Load::list(const need::DataRow& need) {
+  const auto table = db_.data.find(need.table);
   if (table == db_.data.end()) return;
-  const auto row = table->second.rows.find(need.key);
-  if (row == table->second.rows.end() || !row->second.is_current) return;
+  const auto& rows = table->second.rows;
+  auto row = rows.find(need.member_key);
+  if (row == rows.end() || !row->second.is_current)
+    row = std::ranges::find_if(rows, [&](const auto& entry) {
+      return entry.second.is_current && equal_ignoring_case(entry.first, need.member_key);
+    });
+  if (row == rows.end()) return;
   std::string data;
   for (const std::string& column : table->second.columns) {
     data += data.empty() ? '{' : ',';
@@ -127,49 +160,15 @@ void Load::data_row(const Need& need) {
     else
       append_quoted(data, *cell->second);
   }
-  loaded_.data_rows.push_back({need.text, need.key, Json{(data.empty() ? "{" : data) + "}"}});
+  loaded_.data_rows.push_back({need.table, need.member_key, Json{(data.empty() ? "{" : data) + "}"}});
 }
 
-void Load::list(const Need& need) {
-  switch (need.what) {
-    case What::runbook_named: return runbooks_.add(db_.version_of(need.text, need.n));
-    case What::latest_version: return runbooks_.add(db_.newest_of(need.text));
-    case What::runbooks_of_table: return runbooks_.add_all(db_.runbooks.with<RunbooksByTable>(need.text));
-    case What::batch_of_time: return batch_of_time(need);
-    case What::open_batches: return open_batches(need);
-    case What::phases_of: return phases_.add_all(db_.phases.with<PhasesByBatch>(need.id));
-    case What::inits_of: return inits_.add_all(db_.inits.with<InitsByBatch>(need.id));
-    case What::members_of:
-      return members_.add_page(db_.members.after<MembersByBatch>(std::tuple(need.id), need.other), need.n);
-    case What::failed_members_of:
-      return members_.add_page(
-          db_.members.after<MembersLeft>(std::tuple(need.id, MemberStatus::failed), need.other), need.n);
-    case What::members_named: return members_.add_all(db_.members.with<MembersByKey>(need.id, need.text));
-    case What::steps_of: return steps_.add_all(db_.steps.with<StepsByPhase>(need.other, need.id));
-    case What::steps_ahead: return steps_ahead(need);
-    case What::steps_of_member: return steps_.add_all(db_.steps_of_member(need.id));
-    case What::parked_steps: return parked_steps(need);
-    case What::cleanups_of_step: return cleanups_.add_all(db_.cleanups.with<CleanupsOfStep>(need.id));
-    case What::cleanups_of_init: return cleanups_.add_all(db_.cleanups.with<CleanupsOfInit>(need.id));
-    case What::removals_of: return cleanups_.add_all(db_.cleanups.with<RemovalsOfMember>(need.id));
-    case What::open_cleanups_of: return cleanups_.add_all(db_.cleanups.with<CleanupsOpen>(need.id));
-    case What::counts_of: return counts_of(need);
-    case What::data_row: return data_row(need);
-    default: return;
-  }
-}
-
-void Load::by_id(const Need& need) {
-  switch (need.what) {
-    case What::runbook: return runbooks_.add(db_.runbooks.get(need.id));
-    case What::batch: return batches_.add(db_.batches.get(need.id));
-    case What::phase: return phases_.add(db_.phases.get(need.id));
-    case What::init: return inits_.add(db_.inits.get(need.id));
-    case What::member: return members_.add(db_.members.get(need.id));
-    case What::step: return steps_.add(db_.steps.get(need.id));
-    case What::cleanup: return cleanups_.add(db_.cleanups.get(need.id));
-    default: return;
-  }
+void Load::by_id(const need::Step& need) {
+  const StepExecution* step = db_.steps.get(need.id);
+  steps_.add(step);
+  const PhaseExecution* phase = step ? db_.phases.get(step->phase_execution_id) : nullptr;
+  const Batch* batch = phase ? db_.batches.get(phase->batch_id) : nullptr;
+  if (batch) loaded_.places.push_back({step->id, batch->id, batch->runbook_id});
 }
 
 template <class Row>
@@ -185,8 +184,8 @@ void add_waiting(std::vector<WaitingTask>& found, const auto& table, runbook::Ki
 runbook::Loaded RunbookTables::load(const std::vector<Need>& needs) const {
   const std::set<Need> asked(needs.begin(), needs.end());
   Load load(*this);
-  for (const Need& need : asked) load.list(need);
-  for (const Need& need : asked) load.by_id(need);
+  for (const Need& need : asked) std::visit([&](const auto& one) { load.list(one); }, need);
+  for (const Need& need : asked) std::visit([&](const auto& one) { load.by_id(one); }, need);
   return load.finish();
 }
 
@@ -200,7 +199,7 @@ std::vector<WaitingTask> RunbookTables::waiting(const std::string& queue, std::s
 }
 
 // Looks through the tables, as the databases do.
-std::vector<Ref> RunbookTables::jobs_without_timer(Ref after, std::size_t limit) const {
+std::vector<Ref> RunbookTables::left_by_others(Ref after, std::size_t limit) const {
   std::vector<Ref> found;
   const auto add = [&](const auto& table, runbook::Kind kind) {
     for (const auto& [id, row] : table) {
@@ -212,6 +211,10 @@ std::vector<Ref> RunbookTables::jobs_without_timer(Ref after, std::size_t limit)
   };
   add(steps, runbook::Kind::step);
   add(inits, runbook::Kind::init);
+  for (const auto& [id, row] : phases)
+    if (found.size() < limit && Ref{runbook::Kind::phase, id} > after && row.status == PhaseStatus::dispatched &&
+        row.walk == Walk::none && row.walk_after == 0)
+      found.push_back({runbook::Kind::phase, id});
   return found;
 }
 

@@ -194,7 +194,7 @@ struct RunbookTables {
   // At most so many of each table; in the order of WaitingTask.
   [[nodiscard]] std::vector<WaitingTask> waiting(const std::string& queue, std::size_t limit) const;
 
-  [[nodiscard]] std::vector<runbook::Ref> jobs_without_timer(runbook::Ref after, std::size_t limit) const;
+  [[nodiscard]] std::vector<runbook::Ref> left_by_others(runbook::Ref after, std::size_t limit) const;
 
   // nullptr: there is none. version 0: the active one, else the newest.
   [[nodiscard]] const runbook::Runbook* version_of(const std::string& name, std::int32_t version) const;

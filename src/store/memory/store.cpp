@@ -115,10 +115,10 @@ Result<std::vector<std::int64_t>> MemoryStore::phases_without_timer(std::size_t 
   return found;
 }
 
-Result<std::vector<runbook::Ref>> MemoryStore::jobs_without_timer(runbook::Ref after, std::size_t limit) {
+Result<std::vector<runbook::Ref>> MemoryStore::left_by_others(runbook::Ref after, std::size_t limit) {
   if (!open_) return not_open();
   const Reading lock(database_.mutex);
-  return database_.runbooks.jobs_without_timer(after, limit);
+  return database_.runbooks.left_by_others(after, limit);
 }
 
 Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {

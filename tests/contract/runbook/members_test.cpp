@@ -385,6 +385,10 @@ TEST_P(MemberRemoved, RunsTheRemovalStepsForAFailedMemberToo) {
   expect_steps(p1, members_[0], "failed,cancelled");
 }
 
+std::string retry_of(const Job& removal) {
+  return "/cleanups/" + removal.id().substr(std::string_view("removal-").size()) + "/retry";
+}
+
 // Specification: also after the batch has ended, whose status does not change.
 TEST_P(MemberRemoved, AfterTheEndRunsTheRemovalStepsAllTheSame) {
   given(phases({phase_of("p1", {doing("s1")})}) +
@@ -402,7 +406,17 @@ TEST_P(MemberRemoved, AfterTheEndRunsTheRemovalStepsAllTheSame) {
   EXPECT_EQ(second.function(), "Do-r2");
   EXPECT_EQ(second.parameter("Upn"), "m1");
   changes_nothing([&] { tell(member_removed(members_[0])); });
-  succeed(second);
+  fail(second);
+  expect_cleanup("succeeded,failed");
+  ASSERT_EQ(e2e::ask(client(), "POST", retry_of(second), "{}").status, 200);
+  const Job again = one();
+  expect_batch("completed");
+  fail(again);
+  expect_cleanup("succeeded,failed");
+  std::string skip = retry_of(second);
+  skip.replace(skip.rfind("retry"), 5, "skip");
+  ASSERT_EQ(e2e::ask(client(), "POST", skip, "{}").status, 200);
+  quiet();
   expect_cleanup("succeeded,succeeded");
   expect_batch("completed");
   expect_phase(p1, "completed");
@@ -422,7 +436,10 @@ TEST_P(MemberRemoved, AfterACancelRunsTheRemovalStepsAllTheSame) {
   const Job removal = one();
   EXPECT_EQ(removal.parameter("Upn"), "m1");
   EXPECT_TRUE(is_ignored(report(result_of(before, "Success", json::object{}))));
-  succeed(removal);
+  fail(removal);
+  expect_cleanup("cancelled,failed");
+  ASSERT_EQ(e2e::ask(client(), "POST", retry_of(removal), "{}").status, 200);  // it can be mended all the same
+  succeed(one());
   expect_cleanup("cancelled,succeeded");
   expect_batch("cancelled");
 }

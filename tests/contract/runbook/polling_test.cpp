@@ -296,6 +296,9 @@ TEST_P(PollCheck, UnderstandsCompleteInAnyCase) {
   tell(phase_due(p1_));
   succeed(one(), json::object{{"Complete", false}});
   expect_steps(p1_, members_[0], "polling,pending");
+  tell(poll_check(step_id(p1_, members_[0], 0), "watch", 1));
+  succeed(one(), json::object{{"COMPLETE", false}});
+  expect_steps(p1_, members_[0], "polling,pending");
 }
 
 // 000 §1.2e

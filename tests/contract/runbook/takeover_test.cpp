@@ -117,6 +117,103 @@ TEST_P(TakenOver, InitStepGoesOnToo) {
   expect_batch("active");
 }
 
+// Nobody has told that the phase is due: the others in it are seen all the same, and it ends when they have.
+TEST_P(TakenOver, PhaseGoesOnWithAllOfItsMembersAfterTheFirstResult) {
+  given_left(two_steps, "dispatched", {}, 2);
+  const Id silent = step_id(p1_, members_[0], 0);
+  const Id late = member("m3");  // it has no rows yet: whether it is in the phase, nobody has said
+  EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
+  succeed(one());  // s2 of m2
+  expect_steps(p1_, members_[1], "succeeded,succeeded");
+  quiet();
+  tell(phase_due(p1_));
+  succeed(one());
+  succeed(one());
+  expect_steps(p1_, late, "succeeded,succeeded");
+  expect_steps(p1_, members_[0], "dispatched,pending");
+  expect_phase(p1_, "dispatched");
+  expect_batch("active");
+  step_ = silent;
+  EXPECT_TRUE(is_accepted(report(result("Failure", nullptr))));
+  eventually(row("retry_count, " + is_set("timer_due")), "1 set");
+  succeed(one());
+  succeed(one());
+  expect_phase(p1_, "completed");
+}
+
+TEST_P(TakenOver, PhaseIsForThoseThatAPhaseDueNamesAfterwards) {
+  given_left(two_steps, "dispatched");
+  const Id named = member("m2"), other = member("m3");
+  EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
+  const Job second = one();
+  tell(phase_due(p1_, {named}));
+  EXPECT_EQ(one().parameter("Upn"), "m2");
+  succeed(second);
+  quiet();
+  expect_steps(p1_, other, "");
+}
+
+TEST_P(TakenOver, LockstepPhaseGoesOnToItsLastStep) {
+  given_left(lockstep + two_steps, "dispatched", {}, 2);
+  EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
+  quiet();  // the other member is still at its first step
+  expect_phase(p1_, "dispatched");
+  step_ = step_id(p1_, members_[0], 0);
+  EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
+  for (const Job& job : take(2)) {
+    EXPECT_EQ(job.function(), "Do-s2");
+    succeed(job);
+  }
+  expect_phase(p1_, "completed");
+}
+
+TEST_P(TakenOver, NothingFurtherBeginsBeforeInitIsOver) {
+  given(section("init", {preparing("i1")}) + two_steps, 1, "init_dispatched");
+  init_step(0, "i1");
+  p1_ = phase("p1", "dispatched");
+  step_ = step(p1_, members_[0], 0, "s1", {{"status", "dispatched"}, {"job_id", job_of_another}});
+  step(p1_, members_[0], 1, "s2");
+  EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
+  expect_steps(p1_, members_[0], "succeeded,pending");
+  quiet();
+  tell(batch_init());
+  const Job init = one();
+  EXPECT_EQ(init.function(), "Do-i1");
+  succeed(init);
+  EXPECT_EQ(one().function(), "Do-s2");
+}
+
+TEST_P(TakenOver, ARetryWaitsForInitAndEndsWithItWhenThatFails) {
+  given(section("init", {preparing("i1")}) + two_steps, 1, "init_dispatched");
+  init_step(0, "i1", {{"max_retries", 0}});
+  p1_ = phase("p1", "dispatched");
+  step_ = step(p1_, members_[0], 0, "s1", {{"status", "dispatched"}, {"job_id", job_of_another}});
+  EXPECT_TRUE(is_accepted(report(result("Failure", nullptr))));  // it is to be retried a second later
+  eventually(row("status, " + is_set("retry_after")), "pending unset");
+  quiet();
+  tell(batch_init());
+  fail(one());
+  expect_batch("failed");
+  expect_steps(p1_, members_[0], "cancelled");
+}
+
+TEST_P(TakenOver, ResultOfAnEarlierAttemptIsRefused) {
+  given_left(two_steps, "dispatched");
+  const std::string own = "step-" + std::to_string(step_);
+  sql().exec("UPDATE step_executions SET retry_count=1, job_id='" + own + "-retry-1' WHERE id=" + std::to_string(step_));
+  json::object late = result("Failure", nullptr);
+  late["jobId"] = own;
+  changes_nothing([&] {
+    EXPECT_EQ(report(late).status, 409);  // by correlation
+    late.erase("correlationData");
+    EXPECT_EQ(report(late).status, 409);  // by the id alone
+  });
+  late["jobId"] = own + "-retry-1";
+  late["status"] = "Success";
+  EXPECT_TRUE(is_accepted(report(late)));
+  expect_steps(p1_, members_[0], "succeeded,dispatched");
+}
+
 // At start, without any message: whoever is never touched would wait for ever.
 TEST_P(TakenOver, AtStartWithAdopt) {
   given_left(two_steps, "dispatched", {}, 3);
@@ -130,6 +227,18 @@ TEST_P(TakenOver, AtStartWithAdopt) {
   eventually("SELECT " + is_set("timer_due") + " FROM step_executions WHERE id=" + std::to_string(polled), "set");
   EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
   expect_steps(p1_, members_[2], "succeeded,dispatched");
+  restart();
+}
+
+// Words as another writes them, a phase in which nobody is under way, and one row among them that nobody can read.
+TEST_P(TakenOver, AtStartWithAdoptWhateverElseIsThere) {
+  given_left(two_steps, "Dispatched", {}, 2);
+  sql().exec("UPDATE step_executions SET status='what' WHERE id=" + std::to_string(step_id(p1_, members_[0], 0)));
+  const Id waiting = phase("p2", "dispatched");
+  const Id first = step(waiting, members_[1], 0, "s1");
+  restart({"--adopt"});
+  eventually(row("job_state, " + is_set("timer_due")), "leased set");
+  expect_step(first, "dispatched");
   restart();
 }
 

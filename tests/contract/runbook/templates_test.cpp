@@ -253,6 +253,16 @@ TEST_P(Outputs, OfAPollStepComeFromItsData) {
   EXPECT_EQ(one().parameter("Id"), "inner");
 }
 
+// Workers that exist leave `complete` out when they are done.
+TEST_P(Outputs, OfAPollStepComeFromItsDataAlsoWithoutTheWordComplete) {
+  given(phases(
+      {phase_of("p1", {giving("{TargetId: id}", ", poll: {interval: 5m, timeout: 8h}"), using_id("s2")})}));
+  const Id p1 = phase("p1");
+  tell(phase_due(p1));
+  succeed(one(), json::object{{"data", {{"Id", "inner"}}}});
+  EXPECT_EQ(one().parameter("Id"), "inner");
+}
+
 TEST_P(Outputs, WinOverTheDataOfTheMember) {
   batch(runbook(phases({phase_of("p1", {giving("{Upn: upn}"), doing("s2")})})));
   member("m1");

@@ -308,24 +308,23 @@ INSERT INTO runbook_waves_v1(_member_key, "A", _is_current) VALUES ('a', '1', {t
 INSTANTIATE_TEST_SUITE_P(All, FlagsOfVersion4, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
 
 TEST_P(FlagsOfVersion4, AreNumbersWithTheirValuesAndDefaults) {
-  using What = runbook::Need::What;
   database.execute(R"sql(
 INSERT INTO runbooks(name, version, yaml_content) VALUES ('fresh', 1, '');
 INSERT INTO batches(runbook_id) SELECT id FROM runbooks WHERE is_active = 1 AND rerun_init = 0 ORDER BY id;
 INSERT INTO runbook_waves_v1(_member_key, "A") VALUES ('c', '3');
 UPDATE runbook_waves_v1 SET "A" = 'found' WHERE _is_current = 1;
 )sql");
-  const auto l = store->load(std::vector<runbook::Need>{{What::batch, 1},
-                                                        {What::batch, 2},
-                                                        {What::batch, 3},
-                                                        {What::batch, 4},
-                                                        {What::batch, 5},
-                                                        {What::member, 1},
-                                                        {What::member, 2},
-                                                        {What::step, 1},
-                                                        {.what = What::data_row, .text = "runbook_waves_v1", .key = "a"},
-                                                        {.what = What::data_row, .text = "runbook_waves_v1", .key = "b"},
-                                                        {.what = What::data_row, .text = "runbook_waves_v1", .key = "c"}});
+  const auto l = store->load(std::vector<runbook::Need>{runbook::need::Batch{1},
+                                                        runbook::need::Batch{2},
+                                                        runbook::need::Batch{3},
+                                                        runbook::need::Batch{4},
+                                                        runbook::need::Batch{5},
+                                                        runbook::need::Member{1},
+                                                        runbook::need::Member{2},
+                                                        runbook::need::Step{1},
+                                                        runbook::need::DataRow{"runbook_waves_v1", "a"},
+                                                        runbook::need::DataRow{"runbook_waves_v1", "b"},
+                                                        runbook::need::DataRow{"runbook_waves_v1", "c"}});
   ASSERT_TRUE(l) << l.error().message;
   ASSERT_EQ(l->batches.size(), 4u);
   EXPECT_TRUE(l->batches[0].importing);

@@ -9,7 +9,6 @@ namespace baton::contract {
 namespace {
 
 using namespace runbook;
-using What = Need::What;
 
 class RunbookData : public RunbookStoreContract {
  protected:
@@ -20,7 +19,7 @@ class RunbookData : public RunbookStoreContract {
 
   // As an object; null: there is no such row.
   boost::json::value found(const std::string& name, const std::string& key) {
-    const auto l = load({{.what = What::data_row, .text = name, .key = key}});
+    const auto l = load({need::DataRow{name, key}});
     if (l.data_rows.empty()) return {};
     EXPECT_EQ(l.data_rows.size(), 1u);
     EXPECT_EQ(l.data_rows[0].table, name);
@@ -47,14 +46,31 @@ TEST_P(RunbookData, ARowIsFoundByItsKeyWithTextNullsAndArraysAsTheirJson) {
   EXPECT_EQ(found(table, "b"),
             (boost::json::object{{"Upn", "it's \"b\" €"}, {"Size", "5"}, {"Aliases", "[]"}}));
   EXPECT_TRUE(found(table, "c").is_null());
-  EXPECT_TRUE(found(table, "A").is_null());
   EXPECT_TRUE(found("runbook_none_v1", "a").is_null());
-  const auto both = load({{.what = What::data_row, .text = table, .key = "a"},
-                          {.what = What::data_row, .text = table, .key = "b"},
-                          {.what = What::data_row, .text = table, .key = "a"},
-                          {.what = What::data_row, .text = "runbook_none_v1", .key = "a"},
-                          {What::batch, 1}});
+  const auto both = load({need::DataRow{table, "a"},
+                          need::DataRow{table, "b"},
+                          need::DataRow{table, "a"},
+                          need::DataRow{"runbook_none_v1", "a"},
+                          need::Batch{1}});
   EXPECT_EQ(both.data_rows.size(), 2u);
+}
+
+TEST_P(RunbookData, AKeyIsLookedUpAsItIsThenWithoutRegardToCase) {
+  write({.table = table,
+         .columns = {"A"},
+         .rows = {row("Ada@x", R"({"A":"1"})"), row("bob@x", R"({"A":"2"})"), row("BOB@x", R"({"A":"3"})")},
+         .seen_at = at(100)});
+  EXPECT_EQ(found(table, "ada@X").at("A"), "1");
+  EXPECT_EQ(found(table, "bob@x").at("A"), "2");
+  EXPECT_EQ(found(table, "BOB@x").at("A"), "3");
+  EXPECT_FALSE(found(table, "Bob@x").is_null());
+  EXPECT_TRUE(found(table, "ada").is_null());
+  const auto mixed = load({need::DataRow{table, "ADA@x"}, need::DataRow{table, "ada@x"}, need::DataRow{table, "none"}});
+  EXPECT_EQ(mixed.data_rows.size(), 2u);
+  // One who is not current any more does not count.
+  write({.table = table, .columns = {"A"}, .rows = {row("ADA@X", R"({"A":"4"})")}, .seen_at = at(200), .finish = true});
+  EXPECT_EQ(found(table, "Ada@x").at("A"), "4");
+  EXPECT_TRUE(found(table, "bob@x").is_null());
 }
 
 TEST_P(RunbookData, ARowIsReplacedAndThoseNoLongerSeenAreNotCurrent) {
@@ -102,7 +118,7 @@ TEST_P(RunbookData, ThousandsOfRowsArrive) {
   write(rows);
   std::vector<Need> needs;
   for (int i = 0; i < 5000; i += 10)
-    needs.push_back({.what = What::data_row, .text = table, .key = "k" + std::to_string(i)});
+    needs.push_back(need::DataRow{table, "k" + std::to_string(i)});
   EXPECT_EQ(load(needs).data_rows.size(), 500u);
 }
 

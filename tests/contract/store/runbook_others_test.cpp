@@ -12,7 +12,6 @@ namespace baton::contract {
 namespace {
 
 using namespace runbook;
-using What = Need::What;
 
 using RunbookOthers = RunbookStoreContract;
 
@@ -31,12 +30,12 @@ INSERT INTO step_executions(phase_execution_id, batch_member_id, step_name, step
 INSERT INTO init_executions(batch_id, step_name, step_index, runbook_version, worker_id, function_name, params_json)
   VALUES (1, 'make-group', 0, 3, 'pool-1', 'New-Group', '{"Name" : "wave"}');
 )sql");
-  const auto l = load({{.what = What::runbook_named, .n = 3, .text = "waves"},
-                       {What::batch, 1},
-                       {What::members_of, 1, 0, 10},
-                       {What::phases_of, 1},
-                       {What::steps_of, 1, 1},
-                       {What::inits_of, 1}});
+  const auto l = load({need::RunbookNamed{"waves", 3},
+                       need::Batch{1},
+                       need::MembersOf{1, 0, 10},
+                       need::PhasesOf{1},
+                       need::StepsOf{1, 1},
+                       need::InitsOf{1}});
   Runbook runbook{.id = 1,
                   .name = "waves",
                   .version = 3,
@@ -77,7 +76,7 @@ INSERT INTO step_executions(phase_execution_id, batch_member_id, step_name, step
   params_json, job_id, result_json, is_poll_step, poll_count, retry_count)
   VALUES (1, 1, 's', 0, 'w', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 )sql");
-  const auto l = load({{What::runbook, 1}, {What::step, 1}});
+  const auto l = load({need::Runbook{1}, need::Step{1}});
   EXPECT_EQ(l.runbooks.at(0).data_table_name, "");
   EXPECT_FALSE(l.runbooks[0].is_active);
   EXPECT_EQ(l.steps.at(0).poll_count, 0);
@@ -93,7 +92,7 @@ TEST_P(RunbookOthers, TimesAreReadAsOthersWriteThem) {
     database.execute(
         "INSERT INTO phase_executions(batch_id,phase_name,due_at,runbook_version) VALUES (1,'p','" +
         std::string(text) + "',1)");
-    const auto l = load({{What::phase, ++id}});
+    const auto l = load({need::Phase{++id}});
     ASSERT_EQ(l.phases.size(), 1u) << text;
     EXPECT_EQ(l.phases[0].due_at, expected) << text;
   }
@@ -109,12 +108,12 @@ TEST_P(RunbookOthers, TheBatchOfATimeIsFoundHoweverTheTimeWasWritten) {
     database.execute("INSERT INTO batches(runbook_id,batch_start_time) VALUES (1,'" + std::string(text) +
                      "')");
     EXPECT_EQ(
-        ids(load({{.what = What::batch_of_time, .other = to_millis(midnight), .text = "waves"}}).batches),
+        ids(load({need::BatchOfTime{"waves", midnight}}).batches),
         Ids{++id})
         << text;
   }
   database.execute("INSERT INTO batches(runbook_id,batch_start_time) VALUES (1,'2025-03-15T00:00:01Z')");
-  EXPECT_EQ(ids(load({{.what = What::batch_of_time, .other = to_millis(midnight), .text = "waves"}}).batches),
+  EXPECT_EQ(ids(load({need::BatchOfTime{"waves", midnight}}).batches),
             Ids{id});
 }
 
@@ -122,20 +121,20 @@ TEST_P(RunbookOthers, WhatCannotBeReadIsNamedAndTheRestIsThere) {
   using Unreadable = std::set<std::pair<runbook::Table, std::int64_t>>;
   database.execute("INSERT INTO batches(runbook_id,status) VALUES (1,'mañana')");
   database.execute("INSERT INTO batches(runbook_id,status) VALUES (1,'active')");
-  const auto loaded = load({{What::batch, 1}, {What::batch, 2}});
+  const auto loaded = load({need::Batch{1}, need::Batch{2}});
   EXPECT_EQ(loaded.batches.size(), 2U);
   EXPECT_EQ(loaded.unreadable, (Unreadable{{runbook::Table::batches, 1}}));
   if (GetParam() != Kind::sqlite) return;  // the other refuses it at once
   database.execute(
       "INSERT INTO phase_executions(batch_id,phase_name,due_at,runbook_version) VALUES (1,'p','soon',1)");
-  EXPECT_EQ(load({{What::phase, 1}}).unreadable, (Unreadable{{runbook::Table::phase_executions, 1}}));
+  EXPECT_EQ(load({need::Phase{1}}).unreadable, (Unreadable{{runbook::Table::phase_executions, 1}}));
 }
 
 TEST_P(RunbookOthers, ARowThatAnotherProgramChangedMeanwhileIsAConflictAndNothingIsWritten) {
   Writes w;
   w.steps_new = {step_row(1), step_row(2)};
   commit(w);
-  const auto seen = load({{What::step, 1}, {What::step, 2}});
+  const auto seen = load({need::Step{1}, need::Step{2}});
   database.execute("UPDATE step_executions SET status='cancelled' WHERE id=2");
   Writes u;
   const auto succeed = [](auto& row) { row.status = StepStatus::succeeded; };
@@ -145,7 +144,7 @@ TEST_P(RunbookOthers, ARowThatAnotherProgramChangedMeanwhileIsAConflictAndNothin
   EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
   EXPECT_TRUE(done.error().message.contains("step_executions")) << done.error().message;
   EXPECT_EQ(store->next_timer().value(), std::nullopt);
-  const auto again = load({{What::step, 1}, {What::step, 2}});
+  const auto again = load({need::Step{1}, need::Step{2}});
   EXPECT_EQ(again.steps.at(0).status, StepStatus::dispatched);
   EXPECT_EQ(again.steps.at(1).status, StepStatus::cancelled);
   database.execute("DELETE FROM step_executions WHERE id=1");
@@ -165,8 +164,8 @@ TEST_P(RunbookOthers, WhatAnotherProgramWritesToARowThatIsBeingUpdatedStays) {
   w.steps_new = {step_row(1)};
   w.inits_new = {init_row(1)};
   commit(w);
-  const std::vector<Need> needs{{What::runbook, 1}, {What::batch, 1}, {What::member, 1},
-                                {What::phase, 1},   {What::step, 1},  {What::init, 1}};
+  const std::vector<Need> needs{need::Runbook{1}, need::Batch{1}, need::Member{1},
+                                need::Phase{1},   need::Step{1},  need::Init{1}};
   const auto seen = load(needs);
   database.execute(R"sql(
 UPDATE runbooks SET overdue_behavior='rerun', yaml_content='name: theirs' WHERE id=1;
@@ -233,15 +232,15 @@ UPDATE step_executions SET job_id='polls' WHERE is_poll_step = 1;
 UPDATE step_executions SET job_id='once' WHERE is_poll_step = 0;
 UPDATE runbook_waves_v1 SET _is_current = 0 WHERE _is_current = 1 AND _member_key = 'y';
 )sql");
-  const auto l = load({{What::batch, 1}, {What::batch, 2}, {What::step, 1}, {What::step, 2}});
+  const auto l = load({need::Batch{1}, need::Batch{2}, need::Step{1}, need::Step{2}});
   EXPECT_EQ(l.batches.at(0).runbook_id, 1);
   EXPECT_TRUE(l.batches[0].is_manual);
   EXPECT_EQ(l.batches.at(1).runbook_id, 2);
   EXPECT_FALSE(l.batches[1].is_manual);
   EXPECT_EQ(l.steps.at(0).job_id, "polls");
   EXPECT_EQ(l.steps.at(1).job_id, "once");
-  const auto data = load({{.what = What::data_row, .text = "runbook_waves_v1", .key = "x"},
-                          {.what = What::data_row, .text = "runbook_waves_v1", .key = "y"}});
+  const auto data = load({need::DataRow{"runbook_waves_v1", "x"},
+                          need::DataRow{"runbook_waves_v1", "y"}});
   ASSERT_EQ(data.data_rows.size(), 1u);
   EXPECT_EQ(data.data_rows[0].member_key, "x");
 }
@@ -258,23 +257,23 @@ INSERT INTO step_executions(phase_execution_id, batch_member_id, step_name, step
   VALUES (1, 1, 's', 0, 'w', 'Succeeded'), (1, 1, 't', 1, 'w', 'PENDING'), (1, 1, 'u', 2, 'w', 'Poll_Timeout');
 )sql");
   const auto midnight = to_millis(from_iso("2025-03-15T00:00:00Z").value());
-  EXPECT_EQ(ids(load({{.what = What::batch_of_time, .other = midnight, .text = "waves"}}).batches), Ids{1});
-  EXPECT_EQ(ids(load({{.what = What::open_batches, .n = 9, .text = "waves"}}).batches), Ids{1});
-  EXPECT_EQ(ids(load({{.what = What::failed_members_of, .id = 1, .n = 9}}).members), Ids{2});
+  EXPECT_EQ(ids(load({need::BatchOfTime{"waves", from_millis(midnight)}}).batches), Ids{1});
+  EXPECT_EQ(ids(load({need::OpenBatches{"waves", 0, 9}}).batches), Ids{1});
+  EXPECT_EQ(ids(load({need::FailedMembersOf{1, 0, 9}}).members), Ids{2});
   EXPECT_EQ(store->phases_without_timer(9).value(), Ids{1});
-  const auto ahead = load({{What::steps_ahead, 1, 1}});
+  const auto ahead = load({need::StepsAhead{1, 1}});
   EXPECT_EQ(ids(ahead.steps), (Ids{2, 3}));
   EXPECT_EQ(ahead.steps.at(0).status, StepStatus::pending);
   EXPECT_TRUE(ahead.unreadable.empty());
 
   Writes u;  // what was not changed keeps its spelling, what was gets ours
-  u.batches_changed = {changed(load({{What::batch, 1}}).batches.at(0), [](auto& row) { row.paused_by = "ann"; })};
+  u.batches_changed = {changed(load({need::Batch{1}}).batches.at(0), [](auto& row) { row.paused_by = "ann"; })};
   u.steps_changed = {changed(ahead.steps[0], [](auto& row) { row.status = StepStatus::dispatched; })};
   commit(u);
   database.execute("UPDATE batches SET error_message='spelled so' WHERE status='Active'");
   database.execute("UPDATE step_executions SET error_message='spelled so' WHERE status='dispatched'");
-  EXPECT_EQ(load({{What::batch, 1}}).batches.at(0).error_message, "spelled so");
-  EXPECT_EQ(load({{What::step, 2}}).steps.at(0).error_message, "spelled so");
+  EXPECT_EQ(load({need::Batch{1}}).batches.at(0).error_message, "spelled so");
+  EXPECT_EQ(load({need::Step{2}}).steps.at(0).error_message, "spelled so");
 
   const auto reads = store::make_reads(database.url()).value();
   EXPECT_EQ(reads->batches({.status = BatchStatus::completed}, 0, 9)->at(0).batch.id, 2);
@@ -303,8 +302,8 @@ TEST_P(RunbookOthers, WhatOthersInsertNeverMeetsAReservedId) {
   EXPECT_GT(second.front(), first.back());
   write(second);
   insert();
-  EXPECT_EQ(load({{What::members_of, 1, 0, 100}}).members.size(), 25u);
-  EXPECT_EQ(load({{.what = What::members_named, .id = 1, .text = "theirs"}}).members.size(), 5u);
+  EXPECT_EQ(load({need::MembersOf{1, 0, 100}}).members.size(), 25u);
+  EXPECT_EQ(load({need::MembersNamed{1, "theirs"}}).members.size(), 5u);
 }
 
 TEST_P(RunbookOthers, IdsAreReservedAtOnceByManyPrograms) {
@@ -328,8 +327,8 @@ TEST_P(RunbookOthers, IdsAreReservedAtOnceByManyPrograms) {
   Writes w;
   for (const std::int64_t id : given[0]) w.inits_new.push_back(init_row(id, 2));
   commit(w);
-  EXPECT_EQ(load({{What::inits_of, 1}}).inits.size(), 60u);
-  EXPECT_EQ(load({{What::inits_of, 2}}).inits.size(), 60u);
+  EXPECT_EQ(load({need::InitsOf{1}}).inits.size(), 60u);
+  EXPECT_EQ(load({need::InitsOf{2}}).inits.size(), 60u);
 }
 
 // Somebody has changed a row at a prompt and gone for coffee.
@@ -340,7 +339,7 @@ TEST(PostgresRunbooks, ARowThatAnotherProgramHoldsIsAConflictInAShortWhileAndThe
   WriteSet w;
   w.runbooks.members_new = {member_row(1), member_row(2)};
   ASSERT_TRUE(store->commit(w, 1));
-  const auto seen = store->load(std::vector<Need>{{What::member, 1}, {What::member, 2}}).value().members;
+  const auto seen = store->load(std::vector<Need>{need::Member{1}, need::Member{2}}).value().members;
   auto other = store::postgres::connect(database.url()).value();
   ASSERT_TRUE(other->script("BEGIN; UPDATE batch_members SET status=status WHERE id=1"));
   const auto change = [&](std::size_t i) {
@@ -366,7 +365,7 @@ TEST(PostgresRunbooks, ADeadlockWithAnotherProgramIsAConflictOrTheOthersProblem)
   w.runbooks.batches_new = {batch_row(1)};
   w.runbooks.members_new = {member_row(1)};
   ASSERT_TRUE(store->commit(w, 1));
-  const auto seen = store->load(std::vector<Need>{{What::batch, 1}, {What::member, 1}}).value();
+  const auto seen = store->load(std::vector<Need>{need::Batch{1}, need::Member{1}}).value();
   auto other = store::postgres::connect(database.url()).value();
   // Whichever of the two the writer changes first, the other program has the one it changes last.
   ASSERT_TRUE(other->script("SET deadlock_timeout='60s'; BEGIN; UPDATE batch_members SET status=status WHERE id=1"));
@@ -400,7 +399,7 @@ TEST(SqliteRunbooks, WhileAnotherProgramWritesIdsAndDataAreUnavailableAndNothing
   ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).error().code, Code::unavailable);
   EXPECT_EQ(store->write_data({.table = "runbook_a_v1"}).error().code, Code::unavailable);
-  EXPECT_TRUE(store->load(std::vector<Need>{{What::batch, 1}}));  // who reads does not wait
+  EXPECT_TRUE(store->load(std::vector<Need>{need::Batch{1}}));  // who reads does not wait
   ASSERT_TRUE(other->script("COMMIT"));
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).value(), (Ids{1, 2}));
 }

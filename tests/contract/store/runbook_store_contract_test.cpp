@@ -7,7 +7,6 @@ namespace baton::contract {
 namespace {
 
 using namespace runbook;
-using What = Need::What;
 
 INSTANTIATE_TEST_SUITE_P(All, RunbookStoreContract,
                          ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
@@ -23,14 +22,14 @@ TEST_P(RunbookStoreContract, EveryColumnComesBackAsItWasWritten) {
   w.cleanups_new = {cleanup_row(7)};
   w.counts = {{1, 2, "step", 3, "failed", 4'000'000'000}};
   commit(w);
-  const auto l = load({{What::runbook, 1},
-                       {What::batch, 2},
-                       {What::member, 3},
-                       {What::phase, 4},
-                       {What::step, 5},
-                       {What::init, 6},
-                       {What::cleanup, 7},
-                       {What::counts_of, 1, 2}});
+  const auto l = load({need::Runbook{1},
+                       need::Batch{2},
+                       need::Member{3},
+                       need::Phase{4},
+                       need::Step{5},
+                       need::Init{6},
+                       need::Cleanup{7},
+                       need::CountsOf{1, 2}});
   EXPECT_TRUE(same(w.runbooks_new[0], l.runbooks.at(0)));
   EXPECT_TRUE(same(w.batches_new[0], l.batches.at(0)));
   EXPECT_TRUE(same(w.members_new[0], l.members.at(0)));
@@ -51,13 +50,13 @@ TEST_P(RunbookStoreContract, AbsentValuesStayAbsent) {
   w.inits_new.resize(1), w.inits_new[0].id = 1;
   w.cleanups_new.resize(1), w.cleanups_new[0].id = 1;
   commit(w);
-  const auto l = load({{What::runbook, 1},
-                       {What::batch, 1},
-                       {What::member, 1},
-                       {What::phase, 1},
-                       {What::step, 1},
-                       {What::init, 1},
-                       {What::cleanup, 1}});
+  const auto l = load({need::Runbook{1},
+                       need::Batch{1},
+                       need::Member{1},
+                       need::Phase{1},
+                       need::Step{1},
+                       need::Init{1},
+                       need::Cleanup{1}});
   EXPECT_TRUE(same(w.runbooks_new[0], l.runbooks.at(0)));
   EXPECT_TRUE(same(w.batches_new[0], l.batches.at(0)));
   EXPECT_TRUE(same(w.members_new[0], l.members.at(0)));
@@ -76,7 +75,7 @@ TEST_P(RunbookStoreContract, ResultsAreNotLoaded) {
   w.cleanups_new = {cleanup_row(1)};
   w.cleanups_new[0].result_json = Json{"{}"};
   commit(w);
-  const auto l = load({{What::step, 1}, {What::init, 1}, {What::cleanup, 1}});
+  const auto l = load({need::Step{1}, need::Init{1}, need::Cleanup{1}});
   EXPECT_FALSE(l.steps.at(0).result_json);
   EXPECT_FALSE(l.inits.at(0).result_json);
   EXPECT_FALSE(l.cleanups.at(0).result_json);
@@ -113,7 +112,7 @@ TEST_P(RunbookStoreContract, CountsAreInsertedOrReplacedAndFoundByBatchAndPhase)
   commit(w);
   const auto counts = [&](std::int64_t batch, std::int64_t phase) {
     std::vector<std::string> found;
-    for (const Count& c : load({{What::counts_of, batch, phase}}).counts)
+    for (const Count& c : load({need::CountsOf{batch, phase}}).counts)
       found.push_back(c.lane + " " + std::to_string(c.step_index) + " " + c.status + " " +
                       std::to_string(c.n));
     std::ranges::sort(found);
@@ -122,7 +121,7 @@ TEST_P(RunbookStoreContract, CountsAreInsertedOrReplacedAndFoundByBatchAndPhase)
   EXPECT_EQ(counts(1, 0), (std::vector<std::string>{"member 0 active 5", "rollback 0 pending 1"}));
   EXPECT_EQ(counts(1, 7), (std::vector<std::string>{"step 0 pending 0", "step 1 pending 2"}));
   EXPECT_EQ(counts(3, 0), std::vector<std::string>{});
-  EXPECT_EQ(load({{What::counts_of, 1, 7}, {What::counts_of, 1, 7}, {What::counts_of, 1, 8}}).counts.size(),
+  EXPECT_EQ(load({need::CountsOf{1, 7}, need::CountsOf{1, 7}, need::CountsOf{1, 8}}).counts.size(),
             3u);
 }
 
@@ -132,23 +131,21 @@ TEST_P(RunbookStoreContract, RunbooksAreFoundByNameAndVersion) {
                     runbook_row(4, "other", 9), runbook_row(5, "Waves", 8)};
   w.runbooks_new[1].is_active = true;
   commit(w);
-  const auto named = [&](What what, const char* name, std::int32_t version = 0) {
-    return ids(load({{.what = what, .n = version, .text = name}}).runbooks);
-  };
-  EXPECT_EQ(named(What::runbook_named, "waves"), Ids{2});  // the active one
-  EXPECT_EQ(named(What::runbook_named, "other"), Ids{4});  // none is active: the newest
-  EXPECT_EQ(named(What::runbook_named, "waves", 1), Ids{1});
-  EXPECT_EQ(named(What::runbook_named, "waves", 4), Ids{});
-  EXPECT_EQ(named(What::runbook_named, "none"), Ids{});
-  EXPECT_EQ(named(What::latest_version, "waves"), Ids{3});
-  EXPECT_EQ(named(What::latest_version, "none"), Ids{});
-  EXPECT_EQ(named(What::runbooks_of_table, "runbook_waves_v2"), Ids{2});
-  EXPECT_EQ(named(What::runbooks_of_table, "waves"), Ids{});
-  const auto all = load({{.what = What::runbook_named, .n = 3, .text = "waves"},
-                         {.what = What::runbook_named, .n = 0, .text = "waves"},
-                         {.what = What::latest_version, .text = "waves"},
-                         {What::runbook, 3},
-                         {What::runbook, 1}});
+  const auto named = [&](Need need) { return ids(load({std::move(need)}).runbooks); };
+  EXPECT_EQ(named(need::RunbookNamed{"waves", 0}), Ids{2});  // the active one
+  EXPECT_EQ(named(need::RunbookNamed{"other", 0}), Ids{4});  // none is active: the newest
+  EXPECT_EQ(named(need::RunbookNamed{"waves", 1}), Ids{1});
+  EXPECT_EQ(named(need::RunbookNamed{"waves", 4}), Ids{});
+  EXPECT_EQ(named(need::RunbookNamed{"none", 0}), Ids{});
+  EXPECT_EQ(named(need::LatestVersion{"waves"}), Ids{3});
+  EXPECT_EQ(named(need::LatestVersion{"none"}), Ids{});
+  EXPECT_EQ(named(need::RunbooksOfTable{"runbook_waves_v2"}), Ids{2});
+  EXPECT_EQ(named(need::RunbooksOfTable{"waves"}), Ids{});
+  const auto all = load({need::RunbookNamed{"waves", 3},
+                         need::RunbookNamed{"waves", 0},
+                         need::LatestVersion{"waves"},
+                         need::Runbook{3},
+                         need::Runbook{1}});
   auto found = ids(all.runbooks);
   std::ranges::sort(found);
   EXPECT_EQ(found, (Ids{1, 2, 3}));
@@ -174,21 +171,21 @@ TEST_P(RunbookStoreContract, OpenBatchesAreFoundByRunbookAndTimeWhateverTheVersi
   batch(8, 1, BatchStatus::cancelled, at(1001));
   commit(w);
   const auto of_time = [&](const char* name, Time time) {
-    return ids(load({{.what = What::batch_of_time, .other = to_millis(time), .text = name}}).batches);
+    return ids(load({need::BatchOfTime{name, time}}).batches);
   };
   EXPECT_EQ(of_time("waves", at(1000)), Ids{2});
   EXPECT_EQ(of_time("waves", at(1001)), Ids{5});
   EXPECT_EQ(of_time("waves", at(1002)), Ids{});
   EXPECT_EQ(of_time("other", at(1000)), Ids{4});
   EXPECT_EQ(of_time("other", at(1001)), Ids{});
-  EXPECT_EQ(load({{.what = What::batch_of_time, .other = to_millis(at(1000)), .text = "waves"},
-                  {.what = What::batch_of_time, .other = to_millis(at(1000)), .text = "other"},
-                  {.what = What::batch_of_time, .other = to_millis(at(1001)), .text = "waves"},
-                  {What::batch, 2}})
+  EXPECT_EQ(load({need::BatchOfTime{"waves", at(1000)},
+                  need::BatchOfTime{"other", at(1000)},
+                  need::BatchOfTime{"waves", at(1001)},
+                  need::Batch{2}})
                 .batches.size(),
             3u);
   const auto open = [&](std::int64_t after, std::int32_t limit) {
-    return ids(load({{.what = What::open_batches, .other = after, .n = limit, .text = "waves"}}).batches);
+    return ids(load({need::OpenBatches{"waves", after, limit}}).batches);
   };
   EXPECT_EQ(open(0, 10), (Ids{1, 2, 5, 6}));
   EXPECT_EQ(open(1, 2), (Ids{2, 5}));
@@ -202,7 +199,7 @@ TEST_P(RunbookStoreContract, PhasesAndInitStepsAreFoundByTheirBatch) {
   w.inits_new[0].step_index = 1;
   w.inits_new[2].runbook_version = 2;
   commit(w);
-  const auto l = load({{What::phases_of, 1}, {What::inits_of, 1}, {What::phase, 3}, {What::init, 1}});
+  const auto l = load({need::PhasesOf{1}, need::InitsOf{1}, need::Phase{3}, need::Init{1}});
   EXPECT_EQ(ids(l.phases), (Ids{1, 3}));
   EXPECT_EQ(ids(l.inits), (Ids{3, 2, 1}));  // by version and step_index
   EXPECT_TRUE(same(w.inits_new[1], l.inits[1]));
@@ -216,24 +213,22 @@ TEST_P(RunbookStoreContract, MembersComeInPagesByIdAndByKey) {
     w.members_new.back().status = static_cast<MemberStatus>(id % 3);  // 0 active, 1 removed, 2 failed
   }
   commit(w);
-  const auto of = [&](What what, std::int64_t batch, std::int64_t after, std::int32_t limit) {
-    return ids(load({{what, batch, after, limit}}).members);
-  };
-  EXPECT_EQ(of(What::members_of, 1, 0, 100), (Ids{1, 3, 5, 7, 9}));
-  EXPECT_EQ(of(What::members_of, 1, 1, 2), (Ids{3, 5}));
-  EXPECT_EQ(of(What::members_of, 1, 9, 2), Ids{});
-  EXPECT_EQ(of(What::failed_members_of, 1, 0, 100), Ids{5});
-  EXPECT_EQ(of(What::failed_members_of, 2, 0, 100), (Ids{2, 8}));
-  EXPECT_EQ(of(What::failed_members_of, 2, 2, 100), Ids{8});
-  EXPECT_EQ(of(What::failed_members_of, 2, 0, 1), Ids{2});
+  const auto of = [&](Need need) { return ids(load({std::move(need)}).members); };
+  EXPECT_EQ(of(need::MembersOf{1, 0, 100}), (Ids{1, 3, 5, 7, 9}));
+  EXPECT_EQ(of(need::MembersOf{1, 1, 2}), (Ids{3, 5}));
+  EXPECT_EQ(of(need::MembersOf{1, 9, 2}), Ids{});
+  EXPECT_EQ(of(need::FailedMembersOf{1, 0, 100}), Ids{5});
+  EXPECT_EQ(of(need::FailedMembersOf{2, 0, 100}), (Ids{2, 8}));
+  EXPECT_EQ(of(need::FailedMembersOf{2, 2, 100}), Ids{8});
+  EXPECT_EQ(of(need::FailedMembersOf{2, 0, 1}), Ids{2});
   const auto named = [&](std::int64_t batch, const char* key) {
-    return ids(load({{.what = What::members_named, .id = batch, .text = key}}).members);
+    return ids(load({need::MembersNamed{batch, key}}).members);
   };
   EXPECT_EQ(named(1, "a"), (Ids{1, 3, 5}));
   EXPECT_EQ(named(1, "B"), (Ids{7, 9}));
   EXPECT_EQ(named(1, "b"), Ids{});  // by bytes
   const auto both =
-      load({{What::members_of, 1, 0, 3}, {What::member, 3}, {What::member, 2}, {What::member, 99}});
+      load({need::MembersOf{1, 0, 3}, need::Member{3}, need::Member{2}, need::Member{99}});
   EXPECT_EQ(ids(both.members), (Ids{1, 3, 5, 2}));
 }
 
@@ -245,22 +240,22 @@ TEST_P(RunbookStoreContract, StepsAreFoundByMemberAndPhase) {
                  step_row(9, 11, 2, 0)};
   commit(w);
   const auto ids_of = [&](const std::vector<Need>& needs) { return ids(load(needs).steps); };
-  EXPECT_EQ(ids_of({{What::steps_of, 1, 10}}), (Ids{6, 5}));  // by step_index
-  EXPECT_EQ(ids_of({{What::steps_of, 2, 10}}), Ids{8});
-  EXPECT_EQ(ids_of({{What::steps_of, 2, 12}}), Ids{});
-  EXPECT_EQ(ids_of({{What::steps_ahead, 1, 10}}), (Ids{6, 5}));
-  EXPECT_EQ(ids_of({{What::steps_of_member, 1}}), (Ids{6, 5, 7}));
-  EXPECT_EQ(ids_of({{What::steps_of_member, 3}}), Ids{});
-  EXPECT_EQ(ids_of({{What::step, 5}, {What::step, 8}, {What::steps_of, 1, 10}}), (Ids{6, 5, 8}));
-  auto all = ids_of({{What::steps_of_member, 1}, {What::steps_of_member, 2}, {What::steps_of, 1, 11}});
+  EXPECT_EQ(ids_of({need::StepsOf{1, 10}}), (Ids{6, 5}));  // by step_index
+  EXPECT_EQ(ids_of({need::StepsOf{2, 10}}), Ids{8});
+  EXPECT_EQ(ids_of({need::StepsOf{2, 12}}), Ids{});
+  EXPECT_EQ(ids_of({need::StepsAhead{1, 10}}), (Ids{6, 5}));
+  EXPECT_EQ(ids_of({need::StepsOfMember{1}}), (Ids{6, 5, 7}));
+  EXPECT_EQ(ids_of({need::StepsOfMember{3}}), Ids{});
+  EXPECT_EQ(ids_of({need::Step{5}, need::Step{8}, need::StepsOf{1, 10}}), (Ids{6, 5, 8}));
+  auto all = ids_of({need::StepsOfMember{1}, need::StepsOfMember{2}, need::StepsOf{1, 11}});
   std::ranges::sort(all);
   EXPECT_EQ(all, (Ids{5, 6, 7, 8, 9}));
 
   Writes done;
   done.steps_changed = {
-      changed(load({{What::step, 6}}).steps.at(0), [](auto& row) { row.status = StepStatus::succeeded; })};
+      changed(load({need::Step{6}}).steps.at(0), [](auto& row) { row.status = StepStatus::succeeded; })};
   commit(done);
-  EXPECT_EQ(ids_of({{What::steps_ahead, 1, 10}}), Ids{5});
+  EXPECT_EQ(ids_of({need::StepsAhead{1, 10}}), Ids{5});
 }
 
 TEST_P(RunbookStoreContract, ParkedStepsOfABatchComeByPhaseAndId) {
@@ -272,7 +267,7 @@ TEST_P(RunbookStoreContract, ParkedStepsOfABatchComeByPhaseAndId) {
   }
   commit(w);
   const auto parked = [&](std::int64_t batch, std::int32_t limit) {
-    return ids(load({{.what = What::parked_steps, .id = batch, .n = limit}}).steps);
+    return ids(load({need::ParkedSteps{batch, limit}}).steps);
   };
   EXPECT_EQ(parked(7, 10), (Ids{4, 5, 2}));
   EXPECT_EQ(parked(7, 1), Ids{4});
@@ -297,25 +292,50 @@ TEST_P(RunbookStoreContract, CleanupsAreFoundByWhatCausedThem) {
   cleanup(4, CleanupKind::removal, StepStatus::polling);
   cleanup(5, CleanupKind::removal, StepStatus::failed).batch_member_id = 7;
   commit(w);
-  const auto found = [&](What what, std::int64_t id) { return ids(load({{what, id}}).cleanups); };
-  EXPECT_EQ(found(What::cleanups_of_step, 50), (Ids{1, 2}));
-  EXPECT_EQ(found(What::cleanups_of_init, 50), Ids{3});
-  EXPECT_EQ(found(What::removals_of, 6), Ids{4});
-  EXPECT_EQ(found(What::removals_of, 7), Ids{5});
-  EXPECT_EQ(found(What::open_cleanups_of, 4), (Ids{1, 3, 4}));
-  EXPECT_EQ(found(What::open_cleanups_of, 5), Ids{});
+  const auto found = [&](Need need) { return ids(load({std::move(need)}).cleanups); };
+  EXPECT_EQ(found(need::CleanupsOfStep{50}), (Ids{1, 2}));
+  EXPECT_EQ(found(need::CleanupsOfInit{50}), Ids{3});
+  EXPECT_EQ(found(need::RemovalsOf{6}), Ids{4});
+  EXPECT_EQ(found(need::RemovalsOf{7}), Ids{5});
+  EXPECT_EQ(found(need::OpenCleanupsOf{4}), (Ids{1, 3, 4}));
+  EXPECT_EQ(found(need::OpenCleanupsOf{5}), Ids{});
   EXPECT_EQ(
-      load({{What::cleanups_of_step, 50}, {What::open_cleanups_of, 4}, {What::cleanup, 1}}).cleanups.size(),
+      load({need::CleanupsOfStep{50}, need::OpenCleanupsOf{4}, need::Cleanup{1}}).cleanups.size(),
       4u);
 }
 
 TEST_P(RunbookStoreContract, WhatIsNotThereIsAbsentAndNoNeedsAskForNothing) {
-  std::vector<Need> needs;
-  for (int what = 0; what <= static_cast<int>(What::data_row); ++what)
-    needs.push_back({static_cast<What>(what), 1, 1, 1, "x", "y"});
+  const std::vector<Need> needs{need::Runbook{1},
+                                need::RunbookNamed{"x", 0},
+                                need::RunbookNamed{"x", 1},
+                                need::LatestVersion{"x"},
+                                need::RunbooksOfTable{"x"},
+                                need::Batch{1},
+                                need::BatchOfTime{"x", at(1)},
+                                need::OpenBatches{"x", 1, 1},
+                                need::Phase{1},
+                                need::PhasesOf{1},
+                                need::Init{1},
+                                need::InitsOf{1},
+                                need::Member{1},
+                                need::MembersOf{1, 1, 1},
+                                need::FailedMembersOf{1, 1, 1},
+                                need::MembersNamed{1, "x"},
+                                need::Step{1},
+                                need::StepsOf{1, 1},
+                                need::StepsAhead{1, 1},
+                                need::StepsOfMember{1},
+                                need::ParkedSteps{1, 1},
+                                need::Cleanup{1},
+                                need::CleanupsOfStep{1},
+                                need::CleanupsOfInit{1},
+                                need::RemovalsOf{1},
+                                need::OpenCleanupsOf{1},
+                                need::CountsOf{1, 1},
+                                need::DataRow{"x", "y"}};
   const auto l = load(needs);
   EXPECT_TRUE(l.runbooks.empty() && l.batches.empty() && l.members.empty() && l.phases.empty() &&
-              l.steps.empty() && l.inits.empty() && l.cleanups.empty() && l.counts.empty() &&
+              l.steps.empty() && l.places.empty() && l.inits.empty() && l.cleanups.empty() && l.counts.empty() &&
               l.data_rows.empty());
   load({});
 }
@@ -405,8 +425,8 @@ TEST_P(RunbookStoreContract, ThousandsOfStepsInRandomOrderAllArrive) {
   std::vector<Need> needs;
   for (int i = 2000; i > 0; --i) {
     w.steps_new.push_back(step_row(i, 1, i));
-    needs.push_back({What::step, i});
-    needs.push_back({What::steps_of, i, 1});
+    needs.push_back(need::Step{i});
+    needs.push_back(need::StepsOf{i, 1});
   }
   commit(w);
   EXPECT_EQ(load(needs).steps.size(), 2000u);
@@ -415,7 +435,7 @@ TEST_P(RunbookStoreContract, ThousandsOfStepsInRandomOrderAllArrive) {
 TEST_P(RunbookStoreContract, NothingOfRunbooksWorksBeforeOpen) {
   store.reset();
   store = database.store();
-  EXPECT_EQ(store->load(std::vector<Need>{{What::step, 1}}).error().code, Code::unavailable);
+  EXPECT_EQ(store->load(std::vector<Need>{need::Step{1}}).error().code, Code::unavailable);
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 1).error().code, Code::unavailable);
   EXPECT_EQ(store->phases_without_timer(1).error().code, Code::unavailable);
   EXPECT_EQ(store->write_data({.table = "runbook_a_v1"}).error().code, Code::unavailable);

@@ -6,7 +6,6 @@ namespace baton::contract {
 namespace {
 
 using namespace runbook;
-using What = Need::What;
 
 using RunbookUpdates = RunbookStoreContract;
 
@@ -66,24 +65,29 @@ struct Rows {
   std::vector<Row> Writes::*fresh;
   std::vector<Changed<Row>> Writes::*changes;
   std::vector<Row> runbook::Loaded::*loaded;
-  What by_id;
+  Need (*by_id)(std::int64_t id);
 };
+
+template <class OfId>
+Need by_id(std::int64_t id) {
+  return OfId{id};
+}
 
 constexpr std::tuple all_rows{
     Rows<Runbook>{[](std::int64_t id) { return runbook_row(id, "waves" + std::to_string(id)); }, &Writes::runbooks_new,
-                  &Writes::runbooks_changed, &runbook::Loaded::runbooks, What::runbook},
+                  &Writes::runbooks_changed, &runbook::Loaded::runbooks, by_id<need::Runbook>},
     Rows<Batch>{[](std::int64_t id) { return batch_row(id); }, &Writes::batches_new, &Writes::batches_changed,
-                &runbook::Loaded::batches, What::batch},
+                &runbook::Loaded::batches, by_id<need::Batch>},
     Rows<Member>{[](std::int64_t id) { return member_row(id); }, &Writes::members_new, &Writes::members_changed,
-                 &runbook::Loaded::members, What::member},
+                 &runbook::Loaded::members, by_id<need::Member>},
     Rows<PhaseExecution>{[](std::int64_t id) { return phase_row(id); }, &Writes::phases_new, &Writes::phases_changed,
-                         &runbook::Loaded::phases, What::phase},
+                         &runbook::Loaded::phases, by_id<need::Phase>},
     Rows<StepExecution>{[](std::int64_t id) { return step_row(id); }, &Writes::steps_new, &Writes::steps_changed,
-                        &runbook::Loaded::steps, What::step},
+                        &runbook::Loaded::steps, by_id<need::Step>},
     Rows<InitExecution>{[](std::int64_t id) { return init_row(id); }, &Writes::inits_new, &Writes::inits_changed,
-                        &runbook::Loaded::inits, What::init},
+                        &runbook::Loaded::inits, by_id<need::Init>},
     Rows<CleanupExecution>{[](std::int64_t id) { return cleanup_row(id); }, &Writes::cleanups_new,
-                           &Writes::cleanups_changed, &runbook::Loaded::cleanups, What::cleanup},
+                           &Writes::cleanups_changed, &runbook::Loaded::cleanups, by_id<need::Cleanup>},
 };
 
 template <class F>
@@ -107,7 +111,7 @@ TEST_P(RunbookUpdates, EachColumnIsWrittenAloneAndTheOthersStayAsAnotherProgramW
       (ours.*rows.changes).push_back({before, row});
       store::copy_columns(row, both, store::ColumnSet{1} << place);
       expected.push_back(both);
-      needs.push_back({rows.by_id, before.id});
+      needs.push_back(rows.by_id(before.id));
     }
     commit(fresh);
     commit(theirs);
@@ -127,7 +131,7 @@ TEST_P(RunbookUpdates, AValueIsTakenAwayWhenTheUpdateHasNoneAnyMore) {
   u.members_changed = {changed(member_row(1), [](auto& row) { row.data_json.reset(), row.failed_at.reset(); })};
   u.steps_changed = {changed(step_row(1), [](auto& row) { row.params_json.reset(), row.leased_by.reset(); })};
   commit(u);
-  const auto l = load({{What::member, 1}, {What::step, 1}});
+  const auto l = load({need::Member{1}, need::Step{1}});
   EXPECT_TRUE(same(u.members_changed[0].row, l.members.at(0)));
   EXPECT_TRUE(same(u.steps_changed[0].row, l.steps.at(0)));
 }
@@ -152,7 +156,7 @@ TEST_P(RunbookUpdates, OfARowInAnotherStatusTheyAreAConflictAndNothingIsWritten)
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
       EXPECT_TRUE(done.error().message.contains("status")) << done.error().message;
-      const auto l = load({{What::step, 2}, {What::runbook, 2}});
+      const auto l = load({need::Step{2}, need::Runbook{2}});
       EXPECT_EQ(l.steps.at(0).job_id, "step-2");
       EXPECT_TRUE(l.runbooks.empty());
     }
@@ -160,7 +164,7 @@ TEST_P(RunbookUpdates, OfARowInAnotherStatusTheyAreAConflictAndNothingIsWritten)
   Writes good;
   good.steps_changed = {job_changed};
   commit(good);  // the writer goes on with the same number
-  EXPECT_EQ(load({{What::step, 2}}).steps.at(0).job_id, "written");
+  EXPECT_EQ(load({need::Step{2}}).steps.at(0).job_id, "written");
 }
 
 TEST_P(RunbookUpdates, WithoutAChangeTouchNothing) {
@@ -170,7 +174,7 @@ TEST_P(RunbookUpdates, WithoutAChangeTouchNothing) {
   Writes u;
   u.steps_changed = {{step_row(1), step_row(1)}, {step_row(7), step_row(7)}};  // 7 is gone meanwhile
   commit(u);
-  EXPECT_TRUE(same(step_row(1), load({{What::step, 1}}).steps.at(0)));
+  EXPECT_TRUE(same(step_row(1), load({need::Step{1}}).steps.at(0)));
 }
 
 TEST_P(RunbookUpdates, OfARowThatTheSameCommitInsertsAreApplied) {
@@ -178,7 +182,7 @@ TEST_P(RunbookUpdates, OfARowThatTheSameCommitInsertsAreApplied) {
   w.steps_new = {step_row(1)};
   w.steps_changed = {changed(step_row(1), [](auto& row) { row.status = StepStatus::succeeded; })};
   commit(w);
-  EXPECT_EQ(load({{What::step, 1}}).steps.at(0).status, StepStatus::succeeded);
+  EXPECT_EQ(load({need::Step{1}}).steps.at(0).status, StepStatus::succeeded);
 }
 
 }  // namespace

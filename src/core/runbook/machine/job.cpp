@@ -5,13 +5,13 @@
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/runbook/definition/template.hpp"
-#include "core/runbook/machine/desk.hpp"
+#include "core/runbook/machine/decision.hpp"
 #include "core/runbook/members/members.hpp"
 
 namespace baton::runbook {
 namespace {
 
-constexpr std::size_t error_bytes_max = 64 << 10;
+constexpr const char* no_reason = "the worker gave no reason";
 
 std::string_view prefix(const Job& job) {
   if (job.step) return "step";
@@ -19,7 +19,8 @@ std::string_view prefix(const Job& job) {
 }
 
 Duration retry_delay(const Execution& row) {
-  const std::chrono::seconds interval{std::max(row.retry_interval_sec.value_or(60), 0)};  // others write these rows too
+  const std::chrono::seconds interval{
+      std::max(row.retry_interval_sec.value_or(60), 0)};  // others write these rows too
   const std::chrono::seconds most{row.retry_max_interval_sec.value_or(24 * 3600)};
   return delivery::RetryDelay{interval, row.retry_backoff == "exponential", std::max(most, interval)}.before(
       std::clamp(row.retry_count, 0, 1'000) + 1);
@@ -31,17 +32,20 @@ struct PollAnswer {
   OptionalJson data;
 };
 
-PollAnswer read_poll_answer(const OptionalJson& result) {
+PollAnswer read_poll_answer(const OptionalJson& result, bool is_poll_step) {
   PollAnswer answer;
-  if (!result || result->text.find("omplete") == std::string::npos) return answer;
+  const auto is_same_letter = [](char a, char b) { return (a | 0x20) == b; };
+  const std::string_view word = "complete";
+  if (!result || (!is_poll_step && std::ranges::search(result->text, word, is_same_letter).empty()))
+    return answer;
   boost::system::error_code error;
   const auto value = boost::json::parse(result->text, error);
   if (error || !value.is_object()) return answer;
   for (const auto& entry : value.get_object()) {
-    const auto is = [&](std::string_view word) {
-      return std::ranges::equal(entry.key(), word, [](char a, char b) { return (a | 0x20) == b; });
+    const auto is = [&](std::string_view key) {
+      return std::ranges::equal(entry.key(), key, is_same_letter);
     };
-    if (is("complete") && entry.value().is_bool()) answer.complete = entry.value().get_bool();
+    if (is(word) && entry.value().is_bool()) answer.complete = entry.value().get_bool();
     if (is("data")) answer.data = Json{boost::json::serialize(entry.value())};
   }
   return answer;
@@ -53,11 +57,12 @@ Time deadline(const Execution& row) {
 
 bool is_out(const Execution& row) { return row.job_state != JobState::none; }
 
-// Another orchestrator gave the job out, and we have not: ours are queued before anybody has them, and are counted
-// when they are delivered. Its worker may report under any job id.
+// Another orchestrator gave the job out, and we have not: ours are queued before anybody has them, and are
+// counted when they are delivered. Its worker may report under any job id.
 bool is_from_another(const Execution& row) {
   if (row.delivery_count > 0) return false;
-  if (row.status == StepStatus::dispatched) return row.job_state == JobState::none || row.job_state == JobState::leased;
+  if (row.status == StepStatus::dispatched)
+    return row.job_state == JobState::none || row.job_state == JobState::leased;
   return row.status == StepStatus::polling && row.job_state == JobState::none;
 }
 
@@ -80,7 +85,7 @@ std::string timed_out_polling(const Execution& row) {
 
 // --- counting and status
 
-void Desk::count(const Job& job, StepStatus status, std::int64_t by) {
+void Decision::count(const Job& job, StepStatus status, std::int64_t by) {
   if (MUTANT(runbook_counts_drift) && status == StepStatus::polling) return;
   if (job.step) {
     const std::int64_t phase_id = job.step->phase_execution_id;
@@ -98,14 +103,18 @@ void Desk::count(const Job& job, StepStatus status, std::int64_t by) {
   }
 }
 
-void Desk::adopt(const Job& job) {
+void Decision::adopt(const Job& job) {
+  if (job.step && !job.row->counted_as) {  // also what another scheduler has made for one who is late
+    const auto* member = ledger.member(job.step->batch_member_id);
+    if (member && member->row.catching_up) job.step->is_catch_up = true;
+  }
   take_over(job);
   recount(job);
 }
 
-// What another orchestrator has left dispatched or polling, or waiting for a retry, gets a timer of ours. Whatever the
-// row does not say of timeouts and retries is as in the runbook.
-void Desk::take_over(const Job& job) {
+// What another orchestrator has left dispatched or polling, or waiting for a retry, gets a timer of ours.
+// Whatever the row does not say of timeouts and retries is as in the runbook.
+void Decision::take_over(const Job& job) {
   Execution& row = *job.row;
   if (row.timer_due || MUTANT(others_jobs_forgotten)) return;  // it is ours already
   if (row.status == StepStatus::pending && row.retry_after && row.retry_count > 0) {
@@ -136,12 +145,13 @@ void Desk::take_over(const Job& job) {
     row.lease_until = std::max(deadline(row), now + policy.short_lease);  // its worker may be about to report
     row.timer_due = row.lease_until;
   } else {
-    if (!row.poll_started_at) row.poll_started_at = row.last_polled_at ? row.last_polled_at : std::optional{now};
+    if (!row.poll_started_at)
+      row.poll_started_at = row.last_polled_at ? row.last_polled_at : std::optional{now};
     row.timer_due = next_poll(row);
   }
 }
 
-void Desk::recount(const Job& job) {
+void Decision::recount(const Job& job) {
   if (job.row->counted_as == job.row->status) return;
   if (job.row->counted_as) count(job, *job.row->counted_as, -1);
   count(job, job.row->status, 1);
@@ -150,7 +160,7 @@ void Desk::recount(const Job& job) {
 }
 
 // A step is taken out of its phase: nobody there waits for it any more.
-void Desk::set_catch_up(const Job& job) {
+void Decision::set_catch_up(const Job& job) {
   if (job.step->is_catch_up) return;
   if (job.row->counted_as) count(job, *job.row->counted_as, -1);
   job.row->counted_as.reset();
@@ -158,7 +168,7 @@ void Desk::set_catch_up(const Job& job) {
   adopt(job);
 }
 
-Batch& Desk::batch_of(const Job& job) {
+Batch& Decision::batch_of(const Job& job) {
   const std::int64_t id = job.step   ? ledger.existing_phase(job.step->phase_execution_id).row.batch_id
                           : job.init ? job.init->batch_id
                                      : job.cleanup->batch_id;
@@ -167,14 +177,15 @@ Batch& Desk::batch_of(const Job& job) {
 
 // --- resolving
 
-const Definition& Desk::book_of(const Job& job) {
-  const std::int32_t version = job.step   ? ledger.existing_phase(job.step->phase_execution_id).row.runbook_version
+const Definition& Decision::book_of(const Job& job) {
+  const std::int32_t version = job.step
+                                   ? ledger.existing_phase(job.step->phase_execution_id).row.runbook_version
                                : job.init ? job.init->runbook_version
                                           : job.cleanup->runbook_version;
   return ledger.definition(batch_of(job), version);
 }
 
-const Step* Desk::definition_of(const Job& job) {
+const Step* Decision::definition_of(const Job& job) {
   const auto pick = [&](const std::vector<Step>& steps) -> const Step* {
     const auto at = static_cast<std::size_t>(job.row->step_index);
     if (at < steps.size() && steps[at].name == job.row->step_name) return &steps[at];
@@ -193,11 +204,12 @@ const Step* Desk::definition_of(const Job& job) {
 }
 
 // Fills in function and parameters from the data of this moment.
-void Desk::resolve(const Job& job) {
+void Decision::resolve(const Job& job) {
   Execution& row = *job.row;
   if (row.params_json && row.params_json->text != "null") {  // somebody else may have written it
     boost::system::error_code error;
-    if (const auto value = boost::json::parse(row.params_json->text, error); !error && value.is_object()) return;
+    if (const auto value = boost::json::parse(row.params_json->text, error); !error && value.is_object())
+      return;
     throw Unresolved{"step '" + row.step_name + "': its params_json is not a JSON object"};
   }
   const Batch& batch = batch_of(job);
@@ -238,7 +250,7 @@ void Desk::resolve(const Job& job) {
   row.params_json = *std::move(params);
 }
 
-void Desk::enqueue(const Job& job) {
+void Decision::enqueue(const Job& job) {
   Execution& row = *job.row;
   row.job_id = runbook::job_id(prefix(job), job.ref.id, row.retry_count,
                                row.status == StepStatus::polling ? row.poll_count : 0);
@@ -251,7 +263,7 @@ void Desk::enqueue(const Job& job) {
   journal.queued.push_back({job.ref, row.worker_id, now});
 }
 
-void Desk::dispatch(const Job& job) {
+void Decision::dispatch(const Job& job) {
   Execution& row = *job.row;
   if (row.status != StepStatus::pending) return;
   row.retry_after.reset();
@@ -267,15 +279,27 @@ void Desk::dispatch(const Job& job) {
   enqueue(job);
 }
 
+// Of a phase that another orchestrator began, or that waits for the init steps, the walk gives it out.
+void Decision::retry(const Job& job) {
+  const auto* phase = job.step && !job.step->is_catch_up ? &ledger.existing_phase(job.step->phase_execution_id) : nullptr;
+  if (phase && phase->row.status == PhaseStatus::dispatched && !is_walked(phase->row)) {
+    job.row->retry_after.reset();
+    job.row->timer_due.reset();
+    job.state->changed = true;
+    return phase_touched(phase->row.id);
+  }
+  dispatch(job);
+}
+
 // --- polling
 
-std::optional<Time> Desk::poll_deadline(const Execution& row) const {
+std::optional<Time> Decision::poll_deadline(const Execution& row) const {
   if (row.status != StepStatus::polling || !row.poll_started_at || !row.poll_timeout_sec) return std::nullopt;
   if (MUTANT(poll_never_times_out)) return std::nullopt;
   return *row.poll_started_at + std::chrono::seconds{*row.poll_timeout_sec};
 }
 
-void Desk::still_polling(const Job& job, OptionalJson result) {
+void Decision::still_polling(const Job& job, OptionalJson result) {
   Execution& row = *job.row;
   job_over(job);
   row.delivery_count = std::max(row.delivery_count, 1);  // from here on it is ours, whoever began it
@@ -287,19 +311,17 @@ void Desk::still_polling(const Job& job, OptionalJson result) {
 }
 
 // Also when another scheduler asks: it may be replaced by ours before it has.
-Time Desk::next_poll(const Execution& row) const {
+Time Decision::next_poll(const Execution& row) const {
   const Time next = now + std::chrono::seconds{std::max(row.poll_interval_sec.value_or(300), 1)};
   const auto until = poll_deadline(row);
   return until ? std::min(*until, next) : next;
 }
 
-void Desk::poll(const Job& job) {
+void Decision::poll(const Job& job) {
   Execution& row = *job.row;
   if (row.status != StepStatus::polling || is_out(row)) return;
   const auto until = poll_deadline(row);
-  if (until && now >= *until)
-    return fail(job, step_transition::time_out,
-                timed_out_polling(row));
+  if (until && now >= *until) return fail(job, step_transition::time_out, timed_out_polling(row));
   ++row.poll_count;
   row.last_polled_at = now;
   row.delivery_count = 0;
@@ -308,7 +330,7 @@ void Desk::poll(const Job& job) {
 
 // --- ends
 
-void Desk::job_over(const Job& job) {
+void Decision::job_over(const Job& job) {
   job.row->job_state = JobState::none;
   job.row->lease_until.reset();
   job.row->queued_at.reset();
@@ -316,9 +338,9 @@ void Desk::job_over(const Job& job) {
   job.state->changed = true;
 }
 
-void Desk::succeed(const Job& job, OptionalJson result) {
+void Decision::succeed(const Job& job, OptionalJson result) {
   Execution& row = *job.row;
-  const PollAnswer answer = read_poll_answer(result);
+  const PollAnswer answer = read_poll_answer(result, row.is_poll_step);
   if (answer.complete == false && row.is_poll_step) return still_polling(job, std::move(result));
   if (answer.complete == false)
     return attempt_failed(job, "the worker says that it is not complete, but the step has no 'poll'");
@@ -327,10 +349,13 @@ void Desk::succeed(const Job& job, OptionalJson result) {
     const std::string said = "answered " + (result ? clean_text(result->text, 200) : "nothing");
     const Step* step = definition_of(job);
     if (step && step->poll && step->poll->strict)
-      return attempt_failed(job, "a step with 'poll: {strict: true}' must answer {\"complete\": true} or "
-                                 "{\"complete\": false}, and it " + said);
+      return attempt_failed(job,
+                            "a step with 'poll: {strict: true}' must answer {\"complete\": true} or "
+                            "{\"complete\": false}, and it " +
+                                said);
     event(batch_of(job).id, "poll_answer_unclear",
-          "step '" + row.step_name + "' has 'poll', its answer has no 'complete', and so it counts as done: it " + said,
+          "step '" + row.step_name +
+              "' has 'poll', its answer has no 'complete', and so it counts as done: it " + said,
           member_of(job), row.job_id);
   }
   job_over(job);
@@ -357,7 +382,7 @@ void Desk::succeed(const Job& job, OptionalJson result) {
   }
 }
 
-void Desk::attempt_failed(const Job& job, const std::string& error) {
+void Decision::attempt_failed(const Job& job, const std::string& error) {
   Execution& row = *job.row;
   const bool again = row.retry_count < row.max_retries.value_or(0) && may_run(job, batch_of(job));
   if (!again || MUTANT(runbook_retry_forgotten)) return fail(job, step_transition::fail, error);
@@ -374,7 +399,7 @@ void Desk::attempt_failed(const Job& job, const std::string& error) {
   row.timer_due = row.retry_after;
 }
 
-void Desk::fail(const Job& job, const Transition<StepStatus>& how, const std::string& error) {
+void Decision::fail(const Job& job, const Transition<StepStatus>& how, const std::string& error) {
   Execution& row = *job.row;
   job_over(job);
   row.retry_after.reset();
@@ -383,8 +408,8 @@ void Desk::fail(const Job& job, const Transition<StepStatus>& how, const std::st
   if (job.step) {
     step_failed(job);
   } else if (job.init) {
-    event(job.init->batch_id, "init_failed", "init step '" + row.step_name + "' failed: " + *row.error_message,
-          std::nullopt, row.job_id);
+    event(job.init->batch_id, "init_failed",
+          "init step '" + row.step_name + "' failed: " + *row.error_message, std::nullopt, row.job_id);
     begin_rollback(job);
   } else {
     event(job.cleanup->batch_id, std::string(name(job.cleanup->kind)) + "_step_failed",
@@ -394,7 +419,7 @@ void Desk::fail(const Job& job, const Transition<StepStatus>& how, const std::st
   }
 }
 
-void Desk::cancel(const Job& job, const std::string& reason) {
+void Decision::cancel(const Job& job, const std::string& reason) {
   if (is_terminal(job.row->status)) return;
   job_over(job);
   job.row->retry_after.reset();
@@ -403,7 +428,7 @@ void Desk::cancel(const Job& job, const std::string& reason) {
 }
 
 // By hand: an attempt of its own, with as many retries as the runbook gives.
-bool Desk::make_again(const Job& job, const std::string& by) {
+bool Decision::make_again(const Job& job, const std::string& by) {
   Execution& row = *job.row;
   if (!is_failure(row.status) && row.status != StepStatus::cancelled) return false;
   if (row.dispatched_at) ++row.retry_count;  // it had an attempt; the next one has another name
@@ -415,7 +440,7 @@ bool Desk::make_again(const Job& job, const std::string& by) {
   row.last_polled_at.reset();
   row.poll_count = 0;
   row.delivery_count = 0;
-  if (definition_of(job)) row.params_json = Json{"null"};  // resolved anew: his data may have been corrected
+  if (definition_of(job)) row.params_json = Json{"null"};  // resolved anew: the data may have been corrected
   row.error_message = "retried by " + (by.empty() ? std::string("hand") : by) +
                       (row.error_message ? "; before: " + *row.error_message : "");
   change(job, step_transition::again);
@@ -429,17 +454,17 @@ std::string lease_token(const Execution& execution) { return std::to_string(exec
 bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job || job->row->job_state != JobState::queued) return false;
-  Desk desk(context);
+  Decision decision(context);
   Execution& row = *job->row;
   if (is_terminal(row.status)) {  // another program has ended it
-    desk.job_over(*job);
-    desk.adopt(*job);
+    decision.job_over(*job);
+    decision.adopt(*job);
     return false;
   }
-  const Batch& batch = desk.batch_of(*job);
+  const Batch& batch = decision.batch_of(*job);
   if (!may_run(*job, batch)) {
-    desk.cancel(*job, "the batch is " + std::string(name(batch.status)));
-    desk.settle();
+    decision.cancel(*job, "the batch is " + std::string(name(batch.status)));
+    decision.settle();
     return false;
   }
   if (batch.paused_at && !is_terminal(batch.status) && !MUTANT(runbook_pause_ignored)) {
@@ -453,7 +478,7 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   row.leased_at = context.now;
   row.queued_at.reset();
   row.lease_until = delivery::lease_end(context.now, deadline(row), heartbeats, context.policy);
-  const auto poll_until = desk.poll_deadline(row);
+  const auto poll_until = decision.poll_deadline(row);
   if (!MUTANT(runbook_lease_timer_forgotten))
     row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
   job->state->changed = true;
@@ -463,10 +488,18 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
 namespace {
 
 // What a result that cannot be taken in is told, and the batch's events with it.
-Judged not_taken(Verdict verdict, const std::string& why, const Report& said, const Job& job, Desk& desk) {
-  desk.event(desk.batch_of(job).id, "result_ignored", "a result of " + said.job_id + " was ignored: " + why,
-             member_of(job), said.job_id);
+Judged not_taken(Verdict verdict, const std::string& why, const Report& said, const Job& job,
+                 Decision& decision) {
+  decision.event(decision.batch_of(job).id, "result_ignored",
+                 "a result of " + said.job_id + " was ignored: " + why, member_of(job), said.job_id);
   return {verdict, why, job.ref};
+}
+
+// The very failure because of which the step waits for its next attempt.
+bool is_repeated_failure(const Report& said, const JobName& named, const Execution& row) {
+  return !said.success && row.status == StepStatus::pending && row.retry_after &&
+         row.retry_count == named.retry + 1 &&
+         row.error_message == clean_text(said.error.value_or(no_reason), error_bytes_max);
 }
 
 }  // namespace
@@ -477,51 +510,77 @@ Judged report(const Report& said, Context context) {
   const auto job = ref ? context.ledger.job(*ref) : std::nullopt;
   if (!job) return {Verdict::unknown, "there is no job '" + said.job_id + "'", {}};
   Execution& row = *job->row;
-  Desk desk(context);
-  const bool from_another = is_from_another(row);
-  if (from_another) {
-    desk.adopt(*job);
+  Decision decision(context);
+  if (is_from_another(row)) {
+    const bool is_older = named && named->ref == *ref && named->retry < row.retry_count;
+    const bool is_other = !said.correlated && row.status == StepStatus::dispatched && row.job_id &&
+                          *row.job_id != said.job_id;  // of polls it may not note the last
+    if ((is_older || is_other) && !MUTANT(runbook_old_attempt_accepted))
+      return not_taken(Verdict::stale, "it is not of the attempt that the step is at", said, *job, decision);
+    decision.adopt(*job);
   } else {
     if (named && named->ref != *ref)
       return {Verdict::contradicts,
-              "jobId '" + said.job_id + "' and correlationData, which names " + std::string(name(ref->kind)) + " " +
-                  std::to_string(ref->id) + ", do not mean the same step",
+              "jobId '" + said.job_id + "' and correlationData, which names " + std::string(name(ref->kind)) +
+                  " " + std::to_string(ref->id) + ", do not mean the same step",
               *ref};
     if (is_terminal(row.status) && !MUTANT(runbook_terminal_changes))
-      return not_taken(Verdict::ignored, "the step is " + std::string(name(row.status)), said, *job, desk);
+      return not_taken(Verdict::ignored, "the step is " + std::string(name(row.status)), said, *job,
+                       decision);
+    if (named && is_repeated_failure(said, *named, row))
+      return not_taken(Verdict::ignored, "it was taken in before", said, *job, decision);
     const bool old_attempt = !named || named->retry != std::max(row.retry_count, 0);
     if (old_attempt && !MUTANT(runbook_old_attempt_accepted))
-      return not_taken(Verdict::stale, "the attempt is over: the step is at retry " + std::to_string(row.retry_count), said,
-                       *job, desk);
+      return not_taken(Verdict::stale,
+                       "the attempt is over: the step is at retry " + std::to_string(row.retry_count), said,
+                       *job, decision);
     const bool over = !is_out(row) && !MUTANT(runbook_terminal_changes);
     if ((row.job_id != said.job_id || over) && !MUTANT(runbook_old_attempt_accepted))
-      return not_taken(Verdict::ignored, "it is not the job that the step waits for", said, *job, desk);
+      return not_taken(Verdict::ignored, "it is not the job that the step waits for", said, *job, decision);
     // A lease that ran out is still the last one given until somebody else is handed the job.
     if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted))
       return {Verdict::stale, "the lease is over: the job was given to another worker", *ref};
   }
   if (said.worker) row.leased_by = said.worker;
   if (said.success)
-    desk.succeed(*job, said.result);
+    decision.succeed(*job, said.result);
   else
-    desk.attempt_failed(*job, said.error.value_or("the worker gave no reason"));
-  desk.settle();
+    decision.attempt_failed(*job, said.error.value_or(no_reason));
+  decision.settle();
   return {Verdict::accepted, "", *ref};
 }
 
+namespace {
+
+// Reads what settling the phase will read, so that what cannot be read is found before anything is changed.
+void look_through(std::int64_t phase_id, Ledger& ledger) {
+  const PhaseExecution& phase = ledger.existing_phase(phase_id).row;
+  const Batch& batch = ledger.existing_batch(phase.batch_id).row;
+  (void)ledger.definition(batch, phase.runbook_version);
+  (void)ledger.inits_of(batch.id);
+  (void)ledger.phases_of(batch.id);
+}
+
+}  // namespace
+
 void adopt_jobs(const std::vector<Ref>& jobs, Context context) {
-  Desk desk(context);
+  Decision decision(context);
   for_all(jobs, [&](Ref ref) {
-    const auto job = context.ledger.job(ref);
-    if (!job) return;
     try {
-      (void)desk.definition_of(*job);
+      if (ref.kind == Kind::phase) {
+        look_through(ref.id, context.ledger);
+        return decision.phase_touched(ref.id);
+      }
+      const auto job = context.ledger.job(ref);
+      if (!job) return;
+      (void)decision.definition_of(*job);
+      if (job->step) look_through(job->step->phase_execution_id, context.ledger);
+      decision.adopt(*job);
+      if (job->step) decision.phase_touched(job->step->phase_execution_id);
     } catch (const Unreadable&) {  // one of many: it is told when it is asked for by itself
-      return;
     }
-    desk.adopt(*job);
   });
-  desk.settle();
+  decision.settle();
 }
 
 namespace {
@@ -550,20 +609,19 @@ bool renew(std::string_view job_id, std::string_view lease, Context context) {
 bool give_back(std::string_view job_id, std::string_view lease, Context context) {
   const auto job = leased_job(job_id, lease, context);
   if (!job) return false;
-  Desk(context).enqueue(*job);
+  Decision(context).enqueue(*job);
   return true;
 }
 
 namespace {
 
-void lease_ran_out(const Job& job, Desk& desk) {
+void lease_ran_out(const Job& job, Decision& decision) {
   Execution& row = *job.row;
-  const auto poll_until = desk.poll_deadline(row);
-  if (poll_until && desk.now >= *poll_until)
-    return desk.fail(job, step_transition::time_out,
-                     timed_out_polling(row));
-  const delivery::Lease lease{row.leased_at.value_or(Time{}), row.lease_until.value_or(desk.now), deadline(row),
-                              row.delivery_count};
+  const auto poll_until = decision.poll_deadline(row);
+  if (poll_until && decision.now >= *poll_until)
+    return decision.fail(job, step_transition::time_out, timed_out_polling(row));
+  const delivery::Lease lease{row.leased_at.value_or(Time{}), row.lease_until.value_or(decision.now),
+                              deadline(row), row.delivery_count};
   std::visit(overloaded{
                  [&](delivery::StillHeld held) {
                    row.lease_until = held.until;
@@ -571,41 +629,41 @@ void lease_ran_out(const Job& job, Desk& desk) {
                    job.state->changed = true;
                  },
                  [&](delivery::TimedOut) {
-                   desk.attempt_failed(job, "timed out after " + std::to_string(row.timeout_sec.value_or(3600)) + " s");
+                   decision.attempt_failed(
+                       job, "timed out after " + std::to_string(row.timeout_sec.value_or(3600)) + " s");
                  },
-                 [&](delivery::Redeliver) { desk.enqueue(job); },
+                 [&](delivery::Redeliver) { decision.enqueue(job); },
                  [&](delivery::GivenUp) {
-                   row.dead_at = desk.now;
-                   desk.fail(job, step_transition::fail,
-                             "given up after " + std::to_string(row.delivery_count) +
-                                 " deliveries, each of whose workers went silent");
+                   row.dead_at = decision.now;
+                   decision.fail(job, step_transition::fail,
+                                 "given up after " + std::to_string(row.delivery_count) +
+                                     " deliveries, each of whose workers went silent");
                  },
              },
-             delivery::expiry(lease, desk.policy, desk.now));
+             delivery::expiry(lease, decision.policy, decision.now));
 }
 
 }  // namespace
 
-void job_timer_fired(const Job& job, Desk& desk) {
+void job_timer_fired(const Job& job, Decision& decision) {
   Execution& row = *job.row;
-  if (!row.timer_due || *row.timer_due > desk.now) return;  // moved or cleared in this very batch
+  if (!row.timer_due || *row.timer_due > decision.now) return;  // moved or cleared in this very batch
   row.timer_due.reset();
   job.state->changed = true;
   if (is_terminal(row.status)) {  // another program has ended it
-    desk.job_over(job);
-    return desk.adopt(job);
+    decision.job_over(job);
+    return decision.adopt(job);
   }
-  if (row.job_state == JobState::leased) return lease_ran_out(job, desk);
-  if (row.status == StepStatus::pending) return desk.dispatch(job);
+  if (row.job_state == JobState::leased) return lease_ran_out(job, decision);
+  if (row.status == StepStatus::pending) return decision.retry(job);
   if (row.status != StepStatus::polling) return;
-  const auto until = desk.poll_deadline(row);
-  if (until && desk.now >= *until)
-    desk.fail(job, step_transition::time_out,
-              timed_out_polling(row));
-  else if (row.job_state == JobState::none && desk.policy.scheduler)
-    desk.poll(job);
+  const auto until = decision.poll_deadline(row);
+  if (until && decision.now >= *until)
+    decision.fail(job, step_transition::time_out, timed_out_polling(row));
+  else if (row.job_state == JobState::none && decision.policy.scheduler)
+    decision.poll(job);
   else
-    row.timer_due = row.job_state == JobState::none ? desk.next_poll(row) : until;
+    row.timer_due = row.job_state == JobState::none ? decision.next_poll(row) : until;
 }
 
 }  // namespace baton::runbook

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include <boost/pfr/core.hpp>
+
 namespace baton::runbook {
 namespace {
-
-using What = Need::What;
 
 std::string_view table_name(const Runbook&) { return "runbooks"; }
 std::string_view table_name(const Batch&) { return "batches"; }
@@ -78,6 +78,20 @@ bool is_open(std::string_view status) {
 
 }  // namespace
 
+std::size_t HashNeed::operator()(const Need& need) const noexcept {
+  constexpr std::size_t odd = 0x9e3779b97f4a7c15;
+  std::size_t hash = need.index();
+  const auto mix = [&](const auto& field) {
+    using Field = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<Field, Time>)
+      hash = (hash ^ static_cast<std::size_t>(to_millis(field))) * odd;
+    else
+      hash = (hash ^ std::hash<Field>{}(field)) * odd;
+  };
+  std::visit([&](const auto& asked) { boost::pfr::for_each_field(asked, mix); }, need);
+  return hash ^ (hash >> 29);
+}
+
 void Ledger::add(Loaded loaded, const Needs& answered) {
   for (const StepExecution& step : loaded.steps)
     if (!steps_.contains(step.id)) steps_by_member_[step.batch_member_id].push_back(step.id);
@@ -95,15 +109,16 @@ void Ledger::add(Loaded loaded, const Needs& answered) {
     members_by_batch_[slot.row.batch_id][id] = &slot;
   }
   for (Count& c : loaded.counts)
-    counts_.try_emplace({c.batch_id, c.phase_execution_id, c.lane, c.step_index, c.status}, Counted{c.n, false});
-  for (auto& row : loaded.data_rows)
-    data_rows_.try_emplace({row.table, row.member_key}, std::move(row.data));
+    counts_.try_emplace({c.batch_id, c.phase_execution_id, c.lane, c.step_index, c.status},
+                        Counted{c.n, false});
+  for (const StepPlace& place : loaded.places) places_.try_emplace(place.step_id, place);
+  for (auto& row : loaded.data_rows) data_rows_.try_emplace({row.table, row.member_key}, std::move(row.data));
   answered_.insert(answered.begin(), answered.end());
 }
 
 Slot<Runbook>* Ledger::runbook(std::int64_t id) {
   if (auto* found = find(runbooks_, id)) return found;
-  require({.what = What::runbook, .id = id});
+  require(need::Runbook{id});
   return nullptr;
 }
 
@@ -113,15 +128,15 @@ Slot<Runbook>* Ledger::runbook(const std::string& name, std::int32_t version) {
     if (version > 0) return row.version == version;
     return !best || std::pair(row.is_active, row.version) > std::pair(best->row.is_active, best->row.version);
   };
-  if (version == 0) require({.what = What::runbook_named, .n = 0, .text = name});
+  if (version == 0) require(need::RunbookNamed{name, 0});
   for (auto& [id, slot] : runbooks_)
     if (slot.row.name == name && better(slot.row)) best = readable(slot);
-  if (!best) require({.what = What::runbook_named, .n = version, .text = name});
+  if (!best) require(need::RunbookNamed{name, version});
   return best;
 }
 
 Slot<Runbook>* Ledger::latest_version(const std::string& name) {
-  require({.what = What::latest_version, .text = name});
+  require(need::LatestVersion{name});
   Slot<Runbook>* best = nullptr;
   for (auto& [id, slot] : runbooks_)
     if (slot.row.name == name && (!best || slot.row.version > best->row.version)) best = readable(slot);
@@ -129,7 +144,7 @@ Slot<Runbook>* Ledger::latest_version(const std::string& name) {
 }
 
 bool Ledger::is_table_of_another(const std::string& table, const std::string& name) {
-  require({.what = What::runbooks_of_table, .text = table});
+  require(need::RunbooksOfTable{table});
   return std::ranges::any_of(runbooks_, [&](const auto& entry) {
     return entry.second.row.data_table_name == table && entry.second.row.name != name;
   });
@@ -137,12 +152,12 @@ bool Ledger::is_table_of_another(const std::string& table, const std::string& na
 
 Slot<Batch>* Ledger::batch(std::int64_t id) {
   if (auto* found = find(batches_, id)) return found;
-  require({.what = What::batch, .id = id});
+  require(need::Batch{id});
   return nullptr;
 }
 
 Slot<Batch>* Ledger::batch_of_time(const std::string& runbook_name, Time time) {
-  require({.what = What::batch_of_time, .other = to_millis(time), .text = runbook_name});
+  require(need::BatchOfTime{runbook_name, time});
   Slot<Batch>* best = nullptr;
   for (auto& [id, slot] : batches_) {
     if (is_terminal(slot.row.status) || slot.row.is_manual || slot.row.batch_start_time != time) continue;
@@ -154,7 +169,7 @@ Slot<Batch>* Ledger::batch_of_time(const std::string& runbook_name, Time time) {
 
 std::vector<Slot<Batch>*> Ledger::open_batches(const std::string& runbook_name, std::int64_t after,
                                                std::int32_t limit) {
-  require({.what = What::open_batches, .other = after, .n = limit, .text = runbook_name});
+  require(need::OpenBatches{runbook_name, after, limit});
   auto found = filter(batches_, [&](const Batch& row) {
     if (row.id <= after || is_terminal(row.status)) return false;
     const auto* of = runbook(row.runbook_id);
@@ -166,7 +181,7 @@ std::vector<Slot<Batch>*> Ledger::open_batches(const std::string& runbook_name, 
 
 Slot<PhaseExecution>* Ledger::phase(std::int64_t id) {
   if (auto* found = find(phases_, id)) return found;
-  require({.what = What::phase, .id = id});
+  require(need::Phase{id});
   return nullptr;
 }
 
@@ -174,7 +189,9 @@ namespace {
 
 template <class Row>
 Slot<Row>& existing(Slot<Row>* slot, std::string_view table, std::int64_t id) {
-  if (!slot) throw Unreadable{"table " + std::string(table) + " has no row " + std::to_string(id) + ", which others refer to"};
+  if (!slot)
+    throw Unreadable{"table " + std::string(table) + " has no row " + std::to_string(id) +
+                     ", which others refer to"};
   return *slot;
 }
 
@@ -182,15 +199,17 @@ Slot<Row>& existing(Slot<Row>* slot, std::string_view table, std::int64_t id) {
 
 Slot<Runbook>& Ledger::existing_runbook(std::int64_t id) { return existing(runbook(id), "runbooks", id); }
 Slot<Batch>& Ledger::existing_batch(std::int64_t id) { return existing(batch(id), "batches", id); }
-Slot<PhaseExecution>& Ledger::existing_phase(std::int64_t id) { return existing(phase(id), "phase_executions", id); }
+Slot<PhaseExecution>& Ledger::existing_phase(std::int64_t id) {
+  return existing(phase(id), "phase_executions", id);
+}
 
 std::vector<Slot<PhaseExecution>*> Ledger::phases_of(std::int64_t batch_id) {
-  if (auto* b = find(batches_, batch_id); !b || !b->is_new) require({.what = What::phases_of, .id = batch_id});
+  if (auto* b = find(batches_, batch_id); !b || !b->is_new) require(need::PhasesOf{batch_id});
   return filter(phases_, [&](const PhaseExecution& row) { return row.batch_id == batch_id; });
 }
 
 std::vector<Slot<InitExecution>*> Ledger::inits_of(std::int64_t batch_id) {
-  if (auto* b = find(batches_, batch_id); !b || !b->is_new) require({.what = What::inits_of, .id = batch_id});
+  if (auto* b = find(batches_, batch_id); !b || !b->is_new) require(need::InitsOf{batch_id});
   auto found = filter(inits_, [&](const InitExecution& row) { return row.batch_id == batch_id; });
   std::ranges::stable_sort(found, {}, [](const Slot<InitExecution>* s) {
     return std::pair(s->row.runbook_version, s->row.step_index);
@@ -200,21 +219,22 @@ std::vector<Slot<InitExecution>*> Ledger::inits_of(std::int64_t batch_id) {
 
 Slot<Member>* Ledger::member(std::int64_t id) {
   if (auto* found = find(members_, id)) return found;
-  require({.what = What::member, .id = id});
+  require(need::Member{id});
   return nullptr;
 }
 
 std::vector<Slot<Member>*> Ledger::members_of(std::int64_t batch_id, std::int64_t after, std::int32_t limit) {
-  require({.what = What::members_of, .id = batch_id, .other = after, .n = limit});
+  require(need::MembersOf{batch_id, after, limit});
   std::vector<Slot<Member>*> found;
   auto& all = members_by_batch_[batch_id];
-  for (auto it = all.upper_bound(after); it != all.end() && found.size() < static_cast<std::size_t>(limit); ++it)
+  for (auto it = all.upper_bound(after); it != all.end() && found.size() < static_cast<std::size_t>(limit);
+       ++it)
     found.push_back(readable(*it->second));
   return found;
 }
 
 std::vector<Slot<Member>*> Ledger::failed_members_of(std::int64_t batch_id, std::int32_t limit) {
-  require({.what = What::failed_members_of, .id = batch_id, .n = limit});
+  require(need::FailedMembersOf{batch_id, 0, limit});
   std::vector<Slot<Member>*> found;
   for (auto& [id, slot] : members_by_batch_[batch_id])
     if (slot->row.status == MemberStatus::failed && found.size() < static_cast<std::size_t>(limit))
@@ -223,8 +243,7 @@ std::vector<Slot<Member>*> Ledger::failed_members_of(std::int64_t batch_id, std:
 }
 
 std::vector<Slot<Member>*> Ledger::members_named(std::int64_t batch_id, const std::string& key) {
-  if (auto* b = find(batches_, batch_id); !b || !b->is_new)
-    require({.what = What::members_named, .id = batch_id, .text = key});
+  if (auto* b = find(batches_, batch_id); !b || !b->is_new) require(need::MembersNamed{batch_id, key});
   std::vector<Slot<Member>*> found;
   for (auto& [id, slot] : members_by_batch_[batch_id])
     if (slot->row.member_key == key) found.push_back(readable(*slot));
@@ -232,11 +251,12 @@ std::vector<Slot<Member>*> Ledger::members_named(std::int64_t batch_id, const st
 }
 
 // Asked for by phase, or with all of the member; of what is new there is nothing in the store.
-void Ledger::require_steps(Need need) const {
-  if (answered_.contains(need) || answered_.contains({.what = What::steps_of_member, .id = need.id})) return;
-  const auto member = members_.find(need.id);
-  const auto phase = phases_.find(need.other);
-  if ((member != members_.end() && member->second.is_new) || (phase != phases_.end() && phase->second.is_new)) return;
+void Ledger::require_steps(std::int64_t member_id, std::int64_t phase_id, Need need) const {
+  if (knows(need) || knows(need::StepsOfMember{member_id})) return;
+  const auto member = members_.find(member_id);
+  const auto phase = phases_.find(phase_id);
+  if ((member != members_.end() && member->second.is_new) || (phase != phases_.end() && phase->second.is_new))
+    return;
   throw NotLoaded{{std::move(need)}};
 }
 
@@ -251,13 +271,13 @@ std::vector<Slot<StepExecution>*> Ledger::find_steps(std::int64_t member_id, std
 }
 
 std::vector<Slot<StepExecution>*> Ledger::steps_of(std::int64_t member_id, std::int64_t phase_id) {
-  require_steps({.what = What::steps_of, .id = member_id, .other = phase_id});
+  require_steps(member_id, phase_id, need::StepsOf{member_id, phase_id});
   return find_steps(member_id, phase_id);
 }
 
 std::vector<Slot<StepExecution>*> Ledger::steps_ahead(std::int64_t member_id, std::int64_t phase_id) {
-  if (!answered_.contains({.what = What::steps_of, .id = member_id, .other = phase_id}))
-    require_steps({.what = What::steps_ahead, .id = member_id, .other = phase_id});
+  if (!knows(need::StepsOf{member_id, phase_id}))
+    require_steps(member_id, phase_id, need::StepsAhead{member_id, phase_id});
   auto found = find_steps(member_id, phase_id);
   std::erase_if(found, [](const auto* slot) { return slot->row.status == StepStatus::succeeded; });
   return found;
@@ -265,7 +285,7 @@ std::vector<Slot<StepExecution>*> Ledger::steps_ahead(std::int64_t member_id, st
 
 std::vector<Slot<StepExecution>*> Ledger::steps_of_member(std::int64_t member_id) {
   const auto* of = find(members_, member_id);
-  if (!of || !of->is_new) require({.what = What::steps_of_member, .id = member_id});
+  if (!of || !of->is_new) require(need::StepsOfMember{member_id});
   std::vector<Slot<StepExecution>*> found;
   if (const auto ids = steps_by_member_.find(member_id); ids != steps_by_member_.end())
     for (const std::int64_t id : ids->second) found.push_back(readable(steps_.at(id)));
@@ -276,7 +296,7 @@ std::vector<Slot<StepExecution>*> Ledger::steps_of_member(std::int64_t member_id
 }
 
 std::vector<Slot<StepExecution>*> Ledger::parked_steps(std::int64_t batch_id, std::int32_t limit) {
-  require({.what = What::parked_steps, .id = batch_id, .n = limit});
+  require(need::ParkedSteps{batch_id, limit});
   std::set<std::int64_t> phases;
   for (const Slot<PhaseExecution>* phase : phases_of(batch_id)) phases.insert(phase->row.id);
   auto found = filter(steps_, [&](const StepExecution& row) {
@@ -288,24 +308,29 @@ std::vector<Slot<StepExecution>*> Ledger::parked_steps(std::int64_t batch_id, st
 
 std::vector<Slot<CleanupExecution>*> Ledger::cleanups_of(const Job& cause) {
   if (!cause.state->is_new)
-    require({.what = cause.step ? What::cleanups_of_step : What::cleanups_of_init, .id = cause.ref.id});
+    require(cause.step ? Need{need::CleanupsOfStep{cause.ref.id}} : Need{need::CleanupsOfInit{cause.ref.id}});
   return filter(cleanups_, [&](const CleanupExecution& row) {
     return cause.step ? row.caused_by_step_id == cause.ref.id : row.caused_by_init_id == cause.ref.id;
   });
 }
 
 std::vector<Slot<CleanupExecution>*> Ledger::removals_of(std::int64_t member_id) {
-  require({.what = What::removals_of, .id = member_id});
+  require(need::RemovalsOf{member_id});
   return filter(cleanups_, [&](const CleanupExecution& row) {
     return row.kind == CleanupKind::removal && row.batch_member_id == member_id;
   });
 }
 
 std::vector<Slot<CleanupExecution>*> Ledger::open_cleanups_of(std::int64_t batch_id) {
-  require({.what = What::open_cleanups_of, .id = batch_id});
+  require(need::OpenCleanupsOf{batch_id});
   return filter(cleanups_, [&](const CleanupExecution& row) {
     return row.batch_id == batch_id && !is_terminal(row.status);
   });
+}
+
+const StepPlace* Ledger::place_of(std::int64_t step_id) const {
+  const auto it = places_.find(step_id);
+  return it == places_.end() ? nullptr : &it->second;
 }
 
 std::optional<Job> Ledger::job(Ref ref) {
@@ -313,24 +338,24 @@ std::optional<Job> Ledger::job(Ref ref) {
     case Kind::step:
       if (auto* slot = find(steps_, ref.id))
         return Job{.ref = ref, .row = &slot->row, .state = slot, .step = &slot->row};
-      require({.what = What::step, .id = ref.id});
+      require(need::Step{ref.id});
       return std::nullopt;
     case Kind::init:
       if (auto* slot = find(inits_, ref.id))
         return Job{.ref = ref, .row = &slot->row, .state = slot, .init = &slot->row};
-      require({.what = What::init, .id = ref.id});
+      require(need::Init{ref.id});
       return std::nullopt;
     case Kind::cleanup:
       if (auto* slot = find(cleanups_, ref.id))
         return Job{.ref = ref, .row = &slot->row, .state = slot, .cleanup = &slot->row};
-      require({.what = What::cleanup, .id = ref.id});
+      require(need::Cleanup{ref.id});
       return std::nullopt;
     default: return std::nullopt;
   }
 }
 
 OptionalJson Ledger::data_row(const std::string& table, const std::string& member_key) {
-  require({.what = What::data_row, .text = table, .key = member_key});
+  require(need::DataRow{table, member_key});
   const auto it = data_rows_.find({table, member_key});
   return it == data_rows_.end() ? OptionalJson{} : OptionalJson{it->second};
 }
@@ -351,21 +376,22 @@ const Definition& Ledger::definition(const Batch& of, std::int32_t version) {
     const std::string runbook_name = row->row.name;
     row = runbook(runbook_name, version);
     if (!row)
-      throw Unreadable{"there is no version " + std::to_string(version) + " of runbook '" + runbook_name + "'"};
+      throw Unreadable{"there is no version " + std::to_string(version) + " of runbook '" + runbook_name +
+                       "'"};
   }
   return definition(row->row);
 }
 
 std::int64_t Ledger::count(std::int64_t batch_id, std::int64_t phase_id, std::string_view lane,
                            std::int32_t step_index, std::string_view status) {
-  require({.what = What::counts_of, .id = batch_id, .other = phase_id});
+  require(need::CountsOf{batch_id, phase_id});
   const auto it = counts_.find({batch_id, phase_id, std::string(lane), step_index, std::string(status)});
   return it == counts_.end() ? 0 : it->second.n;
 }
 
 void Ledger::count(std::int64_t batch_id, std::int64_t phase_id, std::string_view lane,
                    std::int32_t step_index, std::string_view status, std::int64_t by) {
-  require({.what = What::counts_of, .id = batch_id, .other = phase_id});
+  require(need::CountsOf{batch_id, phase_id});
   Counted& counted = counts_[{batch_id, phase_id, std::string(lane), step_index, std::string(status)}];
   counted.n += by;
   counted.changed = true;
@@ -373,7 +399,7 @@ void Ledger::count(std::int64_t batch_id, std::int64_t phase_id, std::string_vie
 
 std::int64_t Ledger::open_count(std::int64_t batch_id, std::int64_t phase_id, std::string_view lane,
                                 std::optional<std::int32_t> step_index) {
-  require({.what = What::counts_of, .id = batch_id, .other = phase_id});
+  require(need::CountsOf{batch_id, phase_id});
   std::int64_t open = 0;
   for (auto it = counts_.lower_bound({batch_id, phase_id, std::string(lane), step_index.value_or(-1), ""});
        it != counts_.end(); ++it) {
@@ -386,9 +412,10 @@ std::int64_t Ledger::open_count(std::int64_t batch_id, std::int64_t phase_id, st
 }
 
 std::int32_t Ledger::last_index(std::int64_t batch_id, std::int64_t phase_id, std::string_view lane) {
-  require({.what = What::counts_of, .id = batch_id, .other = phase_id});
+  require(need::CountsOf{batch_id, phase_id});
   std::int32_t last = -1;
-  for (auto it = counts_.lower_bound({batch_id, phase_id, std::string(lane), -1, ""}); it != counts_.end(); ++it) {
+  for (auto it = counts_.lower_bound({batch_id, phase_id, std::string(lane), -1, ""}); it != counts_.end();
+       ++it) {
     if (it->first.batch_id != batch_id || it->first.phase_id != phase_id || it->first.lane != lane) break;
     if (it->second.n > 0) last = it->first.step_index;
   }
@@ -427,7 +454,7 @@ Slot<Row>& Ledger::create_in(std::unordered_map<std::int64_t, Slot<Row>>& rows, 
 Slot<Runbook>& Ledger::create(Runbook row) { return create_in(runbooks_, Table::runbooks, std::move(row)); }
 Slot<Batch>& Ledger::create(Batch row) {
   auto& slot = create_in(batches_, Table::batches, std::move(row));
-  answered_.insert({.what = What::counts_of, .id = slot.row.id, .other = 0});
+  answered_.insert(need::CountsOf{slot.row.id, 0});
   return slot;
 }
 Slot<Member>& Ledger::create(Member row) {
@@ -437,7 +464,7 @@ Slot<Member>& Ledger::create(Member row) {
 }
 Slot<PhaseExecution>& Ledger::create(PhaseExecution row) {
   auto& slot = create_in(phases_, Table::phase_executions, std::move(row));
-  answered_.insert({.what = What::counts_of, .id = slot.row.batch_id, .other = slot.row.id});
+  answered_.insert(need::CountsOf{slot.row.batch_id, slot.row.id});
   return slot;
 }
 Slot<StepExecution>& Ledger::create(StepExecution row) {

@@ -1,5 +1,6 @@
-// The rows that a batch of messages is decided on: loaded before, changed while deciding, written after. A row
-// that nobody foresaw is asked for by throwing NotLoaded; the engine loads it and has everything decided again.
+// The rows that a batch of messages is decided on: loaded before, changed while deciding, written after. A
+// row that nobody foresaw is asked for by throwing NotLoaded; the engine loads it and has everything decided
+// again.
 //
 // Invariants: a row is in the ledger once; what a Need has asked for is either here or does not exist; ids of
 // new rows come from the database, in blocks.
@@ -66,7 +67,8 @@ class Ledger {
   void add(Loaded loaded, const Needs& answered);
   [[nodiscard]] bool knows(const Need& need) const { return answered_.contains(need); }
 
-  // Null: there is none. Throw NotLoaded when nobody has asked yet, and Unreadable for a row that cannot be read.
+  // Null: there is none. Throw NotLoaded when nobody has asked yet, and Unreadable for a row that cannot be
+  // read.
   [[nodiscard]] Slot<Runbook>* runbook(std::int64_t id);
   [[nodiscard]] Slot<Runbook>* runbook(const std::string& name, std::int32_t version);
   [[nodiscard]] Slot<Runbook>* latest_version(const std::string& name);
@@ -94,6 +96,8 @@ class Ledger {
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> removals_of(std::int64_t member_id);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> open_cleanups_of(std::int64_t batch_id);
   [[nodiscard]] std::optional<Job> job(Ref ref);  // step, init or cleanup
+  // As it was when the step was loaded; null: it was not asked for by its id.
+  [[nodiscard]] const StepPlace* place_of(std::int64_t step_id) const;
   [[nodiscard]] OptionalJson data_row(const std::string& table, const std::string& member_key);
 
   // Those that others refer to: throw Unreadable when there is none.
@@ -125,8 +129,8 @@ class Ledger {
   Slot<InitExecution>& create(InitExecution row);
   Slot<CleanupExecution>& create(CleanupExecution row);
 
-  // The row that a timer belongs to has a time to wait for, which may have passed before the timer if it was put
-  // off; otherwise it is a stray one.
+  // The row that a timer belongs to has a time to wait for, which may have passed before the timer if it was
+  // put off; otherwise it is a stray one.
   [[nodiscard]] bool holds(const Timer& timer) const;
   // What is to be written; the ledger is spent afterwards.
   [[nodiscard]] Writes take_writes(TimerWrites& timers);
@@ -150,9 +154,9 @@ class Ledger {
   };
 
   void require(Need need) const {
-    if (!answered_.contains(need)) throw NotLoaded{{std::move(need)}};
+    if (!knows(need)) throw NotLoaded{{std::move(need)}};
   }
-  void require_steps(Need need) const;
+  void require_steps(std::int64_t member_id, std::int64_t phase_id, Need need) const;
   std::vector<Slot<StepExecution>*> find_steps(std::int64_t member_id, std::int64_t phase_id);
   std::int64_t next_id(Table table);
   template <class Row>
@@ -171,6 +175,7 @@ class Ledger {
   std::unordered_map<std::int64_t, Slot<CleanupExecution>> cleanups_;
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> steps_by_member_;
   std::map<std::int64_t, std::map<std::int64_t, Slot<Member>*>> members_by_batch_;
+  std::unordered_map<std::int64_t, StepPlace> places_;
   std::map<CountKey, Counted> counts_;
   std::map<std::pair<std::string, std::string>, Json> data_rows_;
   std::map<std::int64_t, std::shared_ptr<const Definition>> definitions_;

@@ -15,10 +15,10 @@
 // queued, leased or parked by a pause. A phase that becomes due is walked over in chunks of members, each a
 // timer that is due at once, so that others get their turn; the same for what else has to see all members.
 //
-// Per member (the default) each member goes through the steps of a phase by himself; whose step fails for good
-// is failed, and what is left of him is cancelled. In lockstep all members do one step before any does the
-// next, and the first step with a failure ends the phase. Late joiners catch up beside the phases: one step
-// after the other through all phases that have begun.
+// Per member (the default) each member goes through the steps of a phase on its own; whose step fails for
+// good is failed, and what is left of it is cancelled. In lockstep all members do one step before any does
+// the next, and the first step with a failure ends the phase. Late joiners catch up beside the phases: one
+// step after the other through all phases that have begun.
 //
 // Invariants, checked by the simulator after every commit:
 //  * batch_counts equal what counting the rows gives;
@@ -34,16 +34,16 @@
 #include <string>
 #include <vector>
 
+#include "core/delivery/delivery.hpp"
 #include "core/runbook/machine/ledger.hpp"
 #include "core/runbook/machine/messages.hpp"
 #include "core/runbook/members/members.hpp"
-#include "core/delivery/delivery.hpp"
 #include "core/workflow/machine/rows.hpp"
 
 namespace baton::runbook {
 
 struct Policy : delivery::Policy {
-  bool scheduler = true;  // phases and polls are fired by our own timers
+  bool scheduler = true;               // phases and polls are fired by our own timers
   std::int32_t chunk_members = 1'000;  // seen by one step of a walk
   std::int32_t chunk_rows = 2'000;     // written by one step of a walk, about
 };
@@ -70,8 +70,16 @@ struct Context {
 
 // Why something that was asked for cannot be. An empty `why` is success.
 struct Outcome {
-  enum class Problem { none, runbook_not_found, batch_not_found, phase_not_found, member_not_found,
-                       step_not_found, not_dead, not_possible };
+  enum class Problem {
+    none,
+    runbook_not_found,
+    batch_not_found,
+    phase_not_found,
+    member_not_found,
+    step_not_found,
+    not_dead,
+    not_possible
+  };
   Problem problem = Problem::none;
   std::string why;
   bool changed = false;
@@ -90,7 +98,8 @@ void timer_fired(Ref ref, Context context);
 // False: it waits no longer, or its batch is paused or over.
 [[nodiscard]] bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context);
 
-// The step is the one that the correlation names, else the one of the job id; the job id tells which attempt it is.
+// The step is the one that the correlation names, else the one of the job id; the job id tells which attempt
+// it is.
 struct Report {
   std::string job_id;
   std::optional<Ref> correlated;
@@ -100,9 +109,9 @@ struct Report {
 };
 enum class Verdict {
   accepted,
-  ignored,     // changed nothing, and need not be sent again
-  stale,       // of another worker's lease, or of an attempt that is over
-  contradicts, // job id and correlation name different steps
+  ignored,      // changed nothing, and need not be sent again
+  stale,        // of another worker's lease, or of an attempt that is over
+  contradicts,  // job id and correlation name different steps
   unknown,
 };
 struct Judged {
@@ -137,9 +146,11 @@ struct TakenLog {
 // Something is wrong unless that runbook, if one is named, is the active version of its name.
 [[nodiscard]] Outcome still_active(std::int64_t runbook_id, Ledger& ledger);
 // A look at the data source has ended, well or not.
-void note_sync(std::int64_t runbook_id, const std::optional<std::string>& error, const OptionalJson& held_removals,
-               const std::vector<ApprovedRemovals>& approvals_seen, Context context);
-[[nodiscard]] Outcome set_automation(const std::string& name, std::int32_t version, bool enabled, Context context);
+void note_sync(std::int64_t runbook_id, const std::optional<std::string>& error,
+               const OptionalJson& held_removals, const std::vector<ApprovedRemovals>& approvals_seen,
+               Context context);
+[[nodiscard]] Outcome set_automation(const std::string& name, std::int32_t version, bool enabled,
+                                     Context context);
 
 struct Published {
   Slot<Runbook>* runbook = nullptr;
@@ -166,7 +177,7 @@ struct Joined {
 };
 [[nodiscard]] Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context);
 [[nodiscard]] bool refresh_member(std::int64_t member_id, const DataRow& row, Context context);
-// Who is removed by hand stays out although the source still lists him.
+// Who is removed by hand stays out although the source still lists them.
 [[nodiscard]] Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                                     const std::vector<std::string>& keys, const std::string& by, bool by_hand,
                                     Context context);
@@ -176,9 +187,11 @@ struct Joined {
 
 [[nodiscard]] Outcome pause(std::int64_t batch_id, const std::string& by, const std::string& reason, Context);
 [[nodiscard]] Outcome resume(std::int64_t batch_id, const std::string& by, Context context);
-[[nodiscard]] Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason, Context);
+[[nodiscard]] Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason,
+                             Context);
 // The next phase that is pending, or the named one, begins now. `why` of a success names it.
-[[nodiscard]] Outcome advance(std::int64_t batch_id, const std::string& phase, const std::string& by, Context);
+[[nodiscard]] Outcome advance(std::int64_t batch_id, const std::string& phase, const std::string& by,
+                              Context);
 // Those that the last look at the source has held back, and no others.
 [[nodiscard]] Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context);
 // A look at the source has seen these: they are used up, whatever it found. `held` is what it holds back now.
@@ -193,14 +206,15 @@ void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJso
 
 // Phases that another scheduler has written get a timer of ours.
 void adopt_phase(std::int64_t phase_id, Context context);
-// Jobs that another orchestrator has given out, or waits for, get our timeout and our retries.
+// Jobs that another orchestrator has given out, or waits for, get our timeout and our retries; phases that it has
+// begun are gone through.
 void adopt_jobs(const std::vector<Ref>& jobs, Context context);
 
 // ---- hints for loading ----
 
 // What deciding about these is likely to need and the ledger does not know yet. Called again after each load
 // until it adds nothing.
-void foresee(Ref ref, Ledger& ledger, Needs& needs);                       // a job, or a timer
+void foresee(Ref ref, Ledger& ledger, Needs& needs);  // a job, or a timer
 void foresee(const SchedulerMessage& message, Ledger& ledger, Needs& needs);
 // The next chunk of a walk; for those that is_chunk() says yes to.
 void foresee_chunk(Ref ref, const Policy& policy, Ledger& ledger, Needs& needs);

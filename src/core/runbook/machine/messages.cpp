@@ -12,7 +12,6 @@ namespace baton::runbook {
 namespace {
 
 constexpr std::size_t name_bytes_max = 400;
-constexpr std::size_t error_bytes_max = 64 << 10;
 constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
 
@@ -47,6 +46,8 @@ class Message {
   std::optional<std::int64_t> integer(std::string_view key, std::int64_t min, std::int64_t max) {
     const JsonView value = find(key);
     if (!value) return std::nullopt;
+    const bool may_be_absent = min == 0;
+    if (may_be_absent && value.kind() == JsonKind::string && value.string().empty()) return std::nullopt;
     const auto number = number_of(value);
     if (number && *number >= min && *number <= max) return number;
     wrong(key, max == int64_max && min == 1 ? std::string("must be a positive integer")

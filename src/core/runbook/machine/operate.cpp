@@ -3,17 +3,17 @@
 #include <boost/json.hpp>
 
 #include "base/result.hpp"
-#include "core/runbook/machine/desk.hpp"
+#include "core/runbook/machine/decision.hpp"
 
 namespace baton::runbook {
 namespace {
 
-using Problem = Outcome::Problem;
 
-Outcome changed(std::string what = {}) { return {.problem = Problem::none, .why = std::move(what), .changed = true}; }
-Outcome unchanged(std::string why = {}) { return {.problem = Problem::none, .why = std::move(why), .changed = false}; }
-Outcome wrong(Problem problem, std::string why) {
-  return {.problem = problem, .why = std::move(why), .changed = false};
+Outcome changed(std::string what = {}) {
+  return {.problem = Problem::none, .why = std::move(what), .changed = true};
+}
+Outcome unchanged(std::string why = {}) {
+  return {.problem = Problem::none, .why = std::move(why), .changed = false};
 }
 Outcome no_batch(std::int64_t id) {
   return wrong(Problem::batch_not_found, "there is no batch " + std::to_string(id));
@@ -101,12 +101,12 @@ Opened open_batch(const std::string& runbook_name, std::int32_t version, std::op
   row.importing = true;
   if (!by.empty()) row.created_by = by;
   Slot<Batch>& batch = context.ledger.create(std::move(row));
-  Desk desk(context);
-  desk.create_phases(batch, book->row, definition);
-  desk.event(batch.row.id, "batch_detected",
-             (time ? "a batch of runbook '" + runbook_name + "' for " + to_iso(*time)
-                   : "a manual batch of runbook '" + runbook_name + "'") +
-                 by_whom(by));
+  Decision decision(context);
+  decision.create_phases(batch, book->row, definition);
+  decision.event(batch.row.id, "batch_detected",
+                 (time ? "a batch of runbook '" + runbook_name + "' for " + to_iso(*time)
+                       : "a manual batch of runbook '" + runbook_name + "'") +
+                     by_whom(by));
   return {changed(), &batch};
 }
 
@@ -118,12 +118,12 @@ Outcome start_batch(std::int64_t batch_id, Context context) {
   batch->row.importing = false;
   batch->changed = true;
   const auto* book = context.ledger.runbook(batch->row.runbook_id);
-  Desk desk(context);
+  Decision decision(context);
   if (!book || context.ledger.definition(book->row).init.empty())
-    desk.activate(*batch);
+    decision.activate(*batch);
   else
-    desk.begin_init(*batch, book->row.version);
-  desk.settle();
+    decision.begin_init(*batch, book->row.version);
+  decision.settle();
   return changed();
 }
 
@@ -134,7 +134,7 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
   Joined joined{.outcome = changed()};
-  Desk desk(context);
+  Decision decision(context);
   for_all(members, [&](const DataRow& from) {
     const auto same = context.ledger.members_named(batch_id, from.member_key);
     if (std::ranges::any_of(same, [](const auto* m) { return m->row.status != MemberStatus::removed; })) {
@@ -149,11 +149,11 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
     const bool late = !batch->row.importing && batch->row.status == BatchStatus::active;
     if (late) row.add_dispatched_at = context.now;
     Slot<Member>& member = context.ledger.create(std::move(row));
-    desk.adopt(member);
+    decision.adopt(member);
     joined.member_ids.push_back(member.row.id);
-    desk.catch_up(member, *batch);
+    decision.catch_up(member, *batch);
   });
-  desk.settle();
+  decision.settle();
   return joined;
 }
 
@@ -182,7 +182,8 @@ std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vecto
   });
   for_all(keys, [&](const std::string& key) {
     const auto same = ledger.members_named(batch_id, key);
-    const auto active = std::ranges::find(same, MemberStatus::active, [](const auto* m) { return m->row.status; });
+    const auto active =
+        std::ranges::find(same, MemberStatus::active, [](const auto* m) { return m->row.status; });
     if (same.empty())
       missing = "'" + key + "'";
     else
@@ -194,7 +195,8 @@ std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vecto
 }  // namespace
 
 Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
-                      const std::vector<std::string>& keys, const std::string& by, bool by_hand, Context context) {
+                      const std::vector<std::string>& keys, const std::string& by, bool by_hand,
+                      Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
@@ -204,59 +206,71 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
     return {.outcome = wrong(Problem::member_not_found,
                              "batch " + std::to_string(batch_id) + " has no member " + missing)};
   Joined left{.outcome = changed()};
-  Desk desk(context);
+  Decision decision(context);
   const auto* book = context.ledger.runbook(batch->row.runbook_id);
   for_all(members, [&](Slot<Member>* member) {
     if (member->row.status != MemberStatus::active) {
       ++left.left_out;
       return;
     }
-    desk.remove(*member, *batch, book ? book->row.version : 0);
+    decision.remove(*member, *batch, book ? book->row.version : 0);
     if (by_hand) member->row.removed_by = by.empty() ? "hand" : by;
     left.member_ids.push_back(member->row.id);
   });
   if (!by.empty() && !left.member_ids.empty())
-    desk.event(batch_id, "members_removed", std::to_string(left.member_ids.size()) + " members were removed" + by_whom(by));
-  desk.settle();
+    decision.event(batch_id, "members_removed",
+                   std::to_string(left.member_ids.size()) + " members were removed" + by_whom(by));
+  decision.settle();
   return left;
 }
 
 namespace {
 
 // A batch that has ended goes on because somebody retries a part of it.
-void reopen(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& by, Desk& desk) {
+void reopen(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& by,
+            Decision& decision) {
   if (!is_terminal(batch.row.status)) return;
-  desk.change(batch, how);
+  decision.change(batch, how);
   batch.row.error_message.reset();
-  desk.event(batch.row.id, "batch_reopened", "the batch goes on: a retry" + by_whom(by));
+  decision.event(batch.row.id, "batch_reopened", "the batch goes on: a retry" + by_whom(by));
+}
+
+// No step of a member begins before the init steps are over.
+bool is_in_init(const Batch& batch) {
+  return batch.status == BatchStatus::detected || batch.status == BatchStatus::init_dispatched;
+}
+Outcome init_comes_first(const Batch& batch) {
+  return wrong(Problem::not_possible, "the init steps of batch " + std::to_string(batch.id) +
+                                          " are not over: those that failed are retried first");
 }
 
 // A step is not tried again while the hands of its rollback are on it.
-bool is_rolled_back_now(const Job& job, Desk& desk) {
+bool is_rolled_back_now(const Job& job, Decision& decision) {
   if (job.row->status != StepStatus::failed && job.row->status != StepStatus::poll_timeout) return false;
-  return std::ranges::any_of(desk.ledger.cleanups_of(job), [](const auto* c) { return !is_terminal(c->row.status); });
+  return std::ranges::any_of(decision.ledger.cleanups_of(job),
+                             [](const auto* c) { return !is_terminal(c->row.status); });
 }
 
-bool is_rolled_back_now(const Slot<Member>& member, Desk& desk) {
-  return std::ranges::any_of(desk.ledger.steps_of_member(member.row.id),
-                             [&](auto* step) { return is_rolled_back_now(job_of(*step), desk); });
+bool is_rolled_back_now(const Slot<Member>& member, Decision& decision) {
+  return std::ranges::any_of(decision.ledger.steps_of_member(member.row.id),
+                             [&](auto* step) { return is_rolled_back_now(job_of(*step), decision); });
 }
 
 // What failed, and what was cancelled because of it, is to run again, beside the phases.
-void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
-  reopen(batch, batch_transition::reopen, by, desk);
-  desk.change(member, member_transition::retry);
-  for (Slot<StepExecution>* step : desk.ledger.steps_of_member(member.row.id)) {
+void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Decision& decision) {
+  reopen(batch, batch_transition::reopen, by, decision);
+  decision.change(member, member_transition::retry);
+  for (Slot<StepExecution>* step : decision.ledger.steps_of_member(member.row.id)) {
     const Job job = job_of(*step);
-    if (!desk.make_again(job, by)) continue;
-    const auto* phase = desk.ledger.phase(step->row.phase_execution_id);
+    if (!decision.make_again(job, by)) continue;
+    const auto* phase = decision.ledger.phase(step->row.phase_execution_id);
     if (phase && phase->row.status == PhaseStatus::pending) continue;  // it is still to come
-    desk.set_catch_up(job);
+    decision.set_catch_up(job);
     member.row.catching_up = true;
   }
-  desk.event(batch.row.id, "member_retried", "member '" + member.row.member_key + "' is retried" + by_whom(by),
-             member.row.id);
-  desk.catch_up(member, batch, true);
+  decision.event(batch.row.id, "member_retried",
+                 "member '" + member.row.member_key + "' is retried" + by_whom(by), member.row.id);
+  decision.catch_up(member, batch, true);
 }
 
 }  // namespace
@@ -264,20 +278,20 @@ void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& b
 namespace {
 
 // In lockstep members do not fail, phases do: of each name the newest.
-Joined retry_phases(Slot<Batch>& batch, const std::string& by, Desk& desk) {
+Joined retry_phases(Slot<Batch>& batch, const std::string& by, Decision& decision) {
   std::map<std::string, Slot<PhaseExecution>*> newest;
-  for (Slot<PhaseExecution>* phase : desk.ledger.phases_of(batch.row.id)) {
+  for (Slot<PhaseExecution>* phase : decision.ledger.phases_of(batch.row.id)) {
     auto& slot = newest[phase->row.phase_name];
     if (!slot || slot->row.runbook_version <= phase->row.runbook_version) slot = phase;
   }
   Joined retried{.outcome = changed()};
   for (const auto& [phase_name, phase] : newest) {
     if (phase->row.status != PhaseStatus::failed) continue;
-    reopen(batch, batch_transition::reopen, by, desk);
-    desk.run_again(*phase, by);
+    reopen(batch, batch_transition::reopen, by, decision);
+    decision.run_again(*phase, by);
     retried.phases.push_back(phase_name);
   }
-  desk.settle();
+  decision.settle();
   return retried;
 }
 
@@ -290,13 +304,15 @@ Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (batch->row.status == BatchStatus::cancelled) return {.outcome = ended(batch->row)};
   const bool all = ids.empty() && keys.empty();
-  Desk desk(context);
+  Decision decision(context);
   const auto* book = context.ledger.runbook(batch->row.runbook_id);
   if (book && context.ledger.definition(book->row).progression == Progression::lockstep) {
-    if (all) return retry_phases(*batch, by, desk);
-    return {.outcome = wrong(Problem::not_possible, "in lockstep a phase is retried as a whole: name no members, or "
-                                                    "retry one step")};
+    if (all) return retry_phases(*batch, by, decision);
+    return {.outcome = wrong(Problem::not_possible,
+                             "in lockstep a phase is retried as a whole: name no members, or "
+                             "retry one step")};
   }
+  if (is_in_init(batch->row)) return {.outcome = init_comes_first(batch->row)};
   std::string missing;
   const auto members = all ? context.ledger.failed_members_of(batch_id, at_once)
                            : named_members(batch_id, ids, keys, context.ledger, missing);
@@ -305,14 +321,14 @@ Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids
                              "batch " + std::to_string(batch_id) + " has no member " + missing)};
   Joined retried{.outcome = changed(), .more = all && members.size() == at_once};
   for_all(members, [&](Slot<Member>* member) {
-    if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, desk)) {
+    if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, decision)) {
       ++retried.left_out;
       return;
     }
-    retry_member(*member, *batch, by, desk);
+    retry_member(*member, *batch, by, decision);
     retried.member_ids.push_back(member->row.id);
   });
-  desk.settle();
+  decision.settle();
   return retried;
 }
 
@@ -326,7 +342,8 @@ Outcome pause(std::int64_t batch_id, const std::string& by, const std::string& r
   batch->row.paused_at = context.now;
   if (!by.empty()) batch->row.paused_by = by;
   batch->changed = true;
-  Desk(context).event(batch_id, "batch_paused", "paused" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  Decision(context).event(batch_id, "batch_paused",
+                          "paused" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
   return changed();
 }
 
@@ -341,7 +358,7 @@ Outcome resume(std::int64_t batch_id, const std::string& by, Context context) {
   batch->row.walk_after = 0;
   batch->row.timer_due = context.now;
   batch->changed = true;
-  Desk(context).event(batch_id, "batch_resumed", "resumed" + by_whom(by));
+  Decision(context).event(batch_id, "batch_resumed", "resumed" + by_whom(by));
   return changed();
 }
 
@@ -350,9 +367,10 @@ Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& 
   if (!batch) return no_batch(batch_id);
   if (batch->row.status == BatchStatus::cancelled) return unchanged();
   if (is_terminal(batch->row.status)) return ended(batch->row);
-  Desk desk(context);
-  desk.end(*batch, batch_transition::cancel, "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
-  desk.cancel_inits_and_cleanups(batch->row);
+  Decision decision(context);
+  decision.end(*batch, batch_transition::cancel,
+               "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  decision.cancel_inits_and_cleanups(batch->row);
   batch->row.importing = false;
   batch->row.paused_at.reset();
   batch->row.paused_by.reset();
@@ -362,12 +380,14 @@ Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& 
   return changed();
 }
 
-Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std::string& by, Context context) {
+Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std::string& by,
+                Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return no_batch(batch_id);
   if (is_terminal(batch->row.status)) return ended(batch->row);
   auto phases = context.ledger.phases_of(batch_id);
-  std::ranges::stable_sort(phases, {}, [](const auto* p) { return std::pair(-p->row.offset_minutes, p->row.id); });
+  std::ranges::stable_sort(phases, {},
+                           [](const auto* p) { return std::pair(-p->row.offset_minutes, p->row.id); });
   Slot<PhaseExecution>* next = nullptr;
   for (Slot<PhaseExecution>* phase : phases) {
     if (!phase_name.empty()) {
@@ -382,11 +402,12 @@ Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std:
   if (!next)
     return wrong(phase_name.empty() ? Problem::not_possible : Problem::phase_not_found,
                  phase_name.empty() ? "no phase is pending" : "no phase '" + phase_name + "' is pending");
-  Desk desk(context);
-  desk.event(batch_id, "batch_advanced", "phase '" + next->row.phase_name + "' was begun by hand" + by_whom(by));
+  Decision decision(context);
+  decision.event(batch_id, "batch_advanced",
+                 "phase '" + next->row.phase_name + "' was begun by hand" + by_whom(by));
   const std::string begun = next->row.phase_name;
-  desk.phase_due(*next, *batch);
-  desk.settle();
+  decision.phase_due(*next, *batch);
+  decision.settle();
   return changed(begun);
 }
 
@@ -425,12 +446,13 @@ Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context c
   const auto* active = of ? context.ledger.runbook(of->row.name, 0) : nullptr;
   const HeldRemovals held = active ? held_of(active->row.held_removals, batch_id) : HeldRemovals{};
   if (held.mark.empty())
-    return wrong(Problem::not_possible, "nothing is held: no member waits to leave batch " + std::to_string(batch_id));
+    return wrong(Problem::not_possible,
+                 "nothing is held: no member waits to leave batch " + std::to_string(batch_id));
   if (batch->row.removals_approved == held.mark) return unchanged();
   batch->row.removals_approved = held.mark;
   batch->changed = true;
-  Desk(context).event(batch_id, "removals_approved",
-                      std::to_string(held.leaving) + " held removals were approved" + by_whom(by));
+  Decision(context).event(batch_id, "removals_approved",
+                          std::to_string(held.leaving) + " held removals were approved" + by_whom(by));
   return changed();
 }
 
@@ -441,8 +463,8 @@ void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJso
     batch->row.removals_approved.reset();
     batch->changed = true;
     if (!held_of(held, approval.batch_id).mark.empty())
-      Desk(context).event(approval.batch_id, "removals_held",
-                          "others would leave than was approved: they are held again");
+      Decision(context).event(approval.batch_id, "removals_held",
+                              "others would leave than was approved: they are held again");
   }
 }
 
@@ -451,29 +473,32 @@ void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJso
 namespace {
 
 Outcome no_step(Ref ref) {
-  return wrong(Problem::step_not_found, "there is no " + std::string(name(ref.kind)) + " " + std::to_string(ref.id));
+  return wrong(Problem::step_not_found,
+               "there is no " + std::string(name(ref.kind)) + " " + std::to_string(ref.id));
 }
 Outcome not_now(const Execution& row, std::string_view what) {
-  return wrong(Problem::not_possible,
-               "step '" + row.step_name + "' is " + std::string(name(row.status)) + " and cannot be " + std::string(what));
+  return wrong(Problem::not_possible, "step '" + row.step_name + "' is " + std::string(name(row.status)) +
+                                          " and cannot be " + std::string(what));
 }
 
 // Init failed and with it the batch: both go on, and so do the phases that ended because of it.
-void reopen_init(Slot<Batch>& batch, const std::string& by, Desk& desk) {
-  for (Slot<InitExecution>* init : desk.ledger.inits_of(batch.row.id)) (void)desk.make_again(job_of(*init), by);
+void reopen_init(Slot<Batch>& batch, const std::string& by, Decision& decision) {
+  for (Slot<InitExecution>* init : decision.ledger.inits_of(batch.row.id))
+    (void)decision.make_again(job_of(*init), by);
   if (!is_terminal(batch.row.status)) return;
   const auto ended_at = batch.row.completed_at;
-  reopen(batch, batch_transition::reopen_init, by, desk);
-  for (Slot<PhaseExecution>* phase : desk.ledger.phases_of(batch.row.id)) {
+  reopen(batch, batch_transition::reopen_init, by, decision);
+  for (Slot<PhaseExecution>* phase : decision.ledger.phases_of(batch.row.id)) {
     const PhaseStatus status = phase->row.status;
-    if (phase->row.completed_at != ended_at || (status != PhaseStatus::skipped && status != PhaseStatus::failed))
+    if (phase->row.completed_at != ended_at ||
+        (status != PhaseStatus::skipped && status != PhaseStatus::failed))
       continue;
     if (status == PhaseStatus::failed) {  // it was due, and is held again
-      desk.change(*phase, phase_transition::retry);
+      decision.change(*phase, phase_transition::retry);
       phase->row.walk = Walk::held;
     } else {
-      desk.change(*phase, phase_transition::wait_again);
-      if (desk.policy.scheduler) phase->row.timer_due = phase->row.due_at;
+      decision.change(*phase, phase_transition::wait_again);
+      if (decision.policy.scheduler) phase->row.timer_due = phase->row.due_at;
     }
   }
 }
@@ -485,22 +510,24 @@ namespace {
 // Everything before it has been done.
 bool is_next(const Job& job, Ledger& ledger) {
   if (!job.step) return true;
-  return std::ranges::all_of(ledger.steps_of(job.step->batch_member_id, job.step->phase_execution_id), [&](const auto* s) {
-    return s->row.step_index >= job.row->step_index || s->row.status == StepStatus::succeeded;
-  });
+  return std::ranges::all_of(
+      ledger.steps_of(job.step->batch_member_id, job.step->phase_execution_id), [&](const auto* s) {
+        return s->row.step_index >= job.row->step_index || s->row.status == StepStatus::succeeded;
+      });
 }
 
-// He goes on by himself: this step, and those after it that were cancelled because of it.
-void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Desk& desk) {
-  reopen(batch, batch_transition::reopen, by, desk);
-  for (Slot<StepExecution>* slot : desk.ledger.steps_of(member.row.id, step.phase_execution_id)) {
+// The member goes on alone: this step, and those after it that were cancelled because of it.
+void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, const std::string& by,
+                Decision& decision) {
+  reopen(batch, batch_transition::reopen, by, decision);
+  for (Slot<StepExecution>* slot : decision.ledger.steps_of(member.row.id, step.phase_execution_id)) {
     const bool later = slot->row.step_index > step.step_index && slot->row.status == StepStatus::cancelled;
-    if ((slot->row.id != step.id && !later) || !desk.make_again(job_of(*slot), by)) continue;
-    desk.set_catch_up(job_of(*slot));
+    if ((slot->row.id != step.id && !later) || !decision.make_again(job_of(*slot), by)) continue;
+    decision.set_catch_up(job_of(*slot));
   }
   member.row.catching_up = true;
   member.changed = true;
-  desk.advance_catch_up(member);
+  decision.advance_catch_up(member);
 }
 
 }  // namespace
@@ -508,42 +535,48 @@ void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, c
 Outcome retry_step(Ref ref, const std::string& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
-  Desk desk(context);
-  auto& batch = context.ledger.existing_batch(desk.batch_of(*job).id);
-  if (batch.row.status == BatchStatus::cancelled) return ended(batch.row);
+  Decision decision(context);
+  auto& batch = context.ledger.existing_batch(decision.batch_of(*job).id);
+  const bool is_removal = job->cleanup && job->cleanup->kind == CleanupKind::removal;
+  if (batch.row.status == BatchStatus::cancelled && !is_removal) return ended(batch.row);
   const bool is_cancelled = job->row->status == StepStatus::cancelled;
   if (!is_failure(job->row->status) && !(is_cancelled && is_next(*job, context.ledger)))
     return not_now(*job->row, is_cancelled ? "retried before those before it" : "retried");
-  if (is_rolled_back_now(*job, desk)) return not_now(*job->row, "retried before its rollback is over");
+  if (is_rolled_back_now(*job, decision)) return not_now(*job->row, "retried before its rollback is over");
   if (job->step) {
+    if (is_in_init(batch.row)) return init_comes_first(batch.row);
     auto* member = context.ledger.member(job->step->batch_member_id);
     if (!member) return no_step(ref);
     if (member->row.status == MemberStatus::removed)
       return wrong(Problem::not_possible, "member '" + member->row.member_key + "' was removed");
     auto& phase = context.ledger.existing_phase(job->step->phase_execution_id);
     if (member->row.status == MemberStatus::failed) {
-      if (is_rolled_back_now(*member, desk)) return not_now(*job->row, "retried before the member's rollbacks are over");
-      retry_member(*member, batch, by, desk);
+      if (is_rolled_back_now(*member, decision))
+        return not_now(*job->row, "retried before the member's rollbacks are over");
+      retry_member(*member, batch, by, decision);
     } else if (!job->step->is_catch_up && phase.row.status == PhaseStatus::dispatched &&
                phase.row.walk != Walk::stop && job->row->step_index == phase.row.current_index &&
-               context.ledger.definition(batch.row, phase.row.runbook_version).progression == Progression::lockstep) {
-      (void)desk.make_again(*job, by);  // the others are still at this step: he is in time
-      desk.dispatch(*job);
+               context.ledger.definition(batch.row, phase.row.runbook_version).progression ==
+                   Progression::lockstep) {
+      (void)decision.make_again(*job, by);  // the others are still at this step: it is in time
+      decision.dispatch(*job);
     } else {
-      retry_from(*job->step, *member, batch, by, desk);
+      retry_from(*job->step, *member, batch, by, decision);
     }
   } else if (job->init) {
-    reopen_init(batch, by, desk);
-    desk.next_init(batch);
+    reopen_init(batch, by, decision);
+    decision.next_init(batch);
   } else {
-    const bool init_is_over = std::ranges::all_of(context.ledger.inits_of(batch.row.id), [](const auto* init) {
-      return init->row.status == StepStatus::succeeded;
-    });
-    reopen(batch, init_is_over ? batch_transition::reopen : batch_transition::reopen_init, by, desk);
-    (void)desk.make_again(*job, by);
-    desk.dispatch(*job);
+    if (!is_removal) {  // whoever left is cleaned up after, whatever became of the batch
+      const bool init_is_over =
+          std::ranges::all_of(context.ledger.inits_of(batch.row.id),
+                              [](const auto* init) { return init->row.status == StepStatus::succeeded; });
+      reopen(batch, init_is_over ? batch_transition::reopen : batch_transition::reopen_init, by, decision);
+    }
+    (void)decision.make_again(*job, by);
+    decision.dispatch(*job);
   }
-  desk.settle();
+  decision.settle();
   return changed();
 }
 
@@ -559,51 +592,57 @@ Outcome replay(const std::string& job_id, const std::string& by, Context context
 Outcome skip_step(Ref ref, const std::string& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
-  Desk desk(context);
-  auto& batch = context.ledger.existing_batch(desk.batch_of(*job).id);
+  Decision decision(context);
+  auto& batch = context.ledger.existing_batch(decision.batch_of(*job).id);
+  const bool is_removal = job->cleanup && job->cleanup->kind == CleanupKind::removal;
+  if (batch.row.status == BatchStatus::cancelled && !is_removal) return ended(batch.row);
   // One that failed is retried first, and is over before any worker has it.
   if (is_failure(job->row->status)) {
     if (auto retried = retry_step(ref, by, context); retried.problem != Problem::none) return retried;
   }
-  if (is_terminal(batch.row.status)) return ended(batch.row);
+  if (is_terminal(batch.row.status) && !is_removal) return ended(batch.row);
   if (is_terminal(job->row->status)) return not_now(*job->row, "skipped");
   // Whoever has done the last step of a phase has done them all: that must stay true.
   if (job->step && job->row->status == StepStatus::pending && !job->row->retry_after)
     return not_now(*job->row, "skipped before it is its turn");
-  desk.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
-             job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
+  decision.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
+                 job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
   job->row->retry_after.reset();
-  desk.succeed(*job, Json{std::string("{") + (job->row->is_poll_step ? "\"complete\":true," : "") + "\"skipped_by\":" +
-                          quoted(by) + "}"});
-  desk.settle();
+  decision.succeed(*job, Json{std::string("{") + (job->row->is_poll_step ? "\"complete\":true," : "") +
+                              "\"skipped_by\":" + quoted(by) + "}"});
+  decision.settle();
   return changed();
 }
 
 Outcome cancel_step(Ref ref, const std::string& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
-  Desk desk(context);
+  Decision decision(context);
   if (is_terminal(job->row->status)) return not_now(*job->row, "cancelled");
   if (job->init) {
-    desk.fail(*job, step_transition::fail, "cancelled" + by_whom(by));
+    decision.fail(*job, step_transition::fail, "cancelled" + by_whom(by));
   } else {
-    desk.cancel(*job, "cancelled" + by_whom(by));
-    desk.event(desk.batch_of(*job).id, "step_cancelled",
-               "step '" + job->row->step_name + "' was cancelled" + by_whom(by) + (job->step ? ", and those after it" : ""),
-               job->step ? std::optional{job->step->batch_member_id} : std::nullopt, job->row->job_id);
-    if (job->cleanup) desk.cleanup_ended(*job->cleanup);
+    decision.cancel(*job, "cancelled" + by_whom(by));
+    decision.event(decision.batch_of(*job).id, "step_cancelled",
+                   "step '" + job->row->step_name + "' was cancelled" + by_whom(by) +
+                       (job->step ? ", and those after it" : ""),
+                   job->step ? std::optional{job->step->batch_member_id} : std::nullopt, job->row->job_id);
+    if (job->cleanup) decision.cleanup_ended(*job->cleanup);
     if (job->step)
-      for (Slot<StepExecution>* other : context.ledger.steps_of(job->step->batch_member_id, job->step->phase_execution_id))
+      for (Slot<StepExecution>* other :
+           context.ledger.steps_of(job->step->batch_member_id, job->step->phase_execution_id))
         if (other->row.step_index > job->row->step_index)
-          desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
-    auto* member = job->step && job->step->is_catch_up ? context.ledger.member(job->step->batch_member_id) : nullptr;
-    if (member) {  // the rest of what he missed comes after it
+          decision.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
+    auto* member =
+        job->step && job->step->is_catch_up ? context.ledger.member(job->step->batch_member_id) : nullptr;
+    if (member) {  // the rest of what it missed comes after it
       for (Slot<StepExecution>* other : context.ledger.steps_of_member(member->row.id))
-        if (other->row.is_catch_up) desk.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
-      desk.advance_catch_up(*member);
+        if (other->row.is_catch_up)
+          decision.cancel(job_of(*other), "a step before it was cancelled" + by_whom(by));
+      decision.advance_catch_up(*member);
     }
   }
-  desk.settle();
+  decision.settle();
   return changed();
 }
 

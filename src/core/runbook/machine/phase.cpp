@@ -1,11 +1,12 @@
-// Phases and batches: init steps, phases that become due, walks over members, versions, late joiners, leavers.
+// Phases and batches: init steps, phases that become due, walks over members, versions, late joiners,
+// leavers.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
 
 #include "base/mutant.hpp"
 #include "base/result.hpp"
-#include "core/runbook/machine/desk.hpp"
+#include "core/runbook/machine/decision.hpp"
 
 namespace baton::runbook {
 namespace {
@@ -48,7 +49,7 @@ bool list_also(PhaseExecution& phase, const std::vector<std::int64_t>& more) {
 
 // --- init
 
-void Desk::begin_init(Slot<Batch>& batch, std::int32_t version) {
+void Decision::begin_init(Slot<Batch>& batch, std::int32_t version) {
   const Definition& definition = ledger.definition(batch.row, version);
   const auto there = ledger.inits_of(batch.row.id);
   for (std::size_t i = 0; i < definition.init.size(); ++i) {
@@ -70,7 +71,7 @@ void Desk::begin_init(Slot<Batch>& batch, std::int32_t version) {
 }
 
 // One after the other, in order; when all have succeeded the batch is active.
-void Desk::next_init(Slot<Batch>& batch) {
+void Decision::next_init(Slot<Batch>& batch) {
   const auto inits = ledger.inits_of(batch.row.id);
   for (Slot<InitExecution>* init : inits) adopt(job_of(*init));
   for (Slot<InitExecution>* init : inits) {
@@ -81,15 +82,16 @@ void Desk::next_init(Slot<Batch>& batch) {
   activate(batch);
 }
 
-bool Desk::reruns_init(Slot<Batch>& batch, std::int32_t version) {
+bool Decision::reruns_init(Slot<Batch>& batch, std::int32_t version) {
   const auto inits = ledger.inits_of(batch.row.id);
-  if (std::ranges::any_of(inits, [&](const auto* init) { return init->row.runbook_version == version; })) return true;
+  if (std::ranges::any_of(inits, [&](const auto* init) { return init->row.runbook_version == version; }))
+    return true;
   const auto* now_at = ledger.runbook(batch.row.runbook_id);
   const auto* book = now_at ? ledger.runbook(now_at->row.name, version) : nullptr;
   return book && book->row.rerun_init && !ledger.definition(book->row).init.empty();
 }
 
-void Desk::activate(Slot<Batch>& batch) {
+void Decision::activate(Slot<Batch>& batch) {
   if (batch.row.status == BatchStatus::detected || batch.row.status == BatchStatus::init_dispatched) {
     change(batch, batch_transition::activate);
     event(batch.row.id, "batch_active", "the batch is active");
@@ -100,16 +102,15 @@ void Desk::activate(Slot<Batch>& batch) {
   batch_touched(batch.row.id);
 }
 
-bool Desk::gate_is_open(Slot<Batch>& batch) {
+bool Decision::gate_is_open(Slot<Batch>& batch) {
   return batch.row.status == BatchStatus::active && !batch.row.importing &&
-         std::ranges::all_of(ledger.inits_of(batch.row.id), [](const auto* init) {
-           return init->row.status == StepStatus::succeeded;
-         });
+         std::ranges::all_of(ledger.inits_of(batch.row.id),
+                             [](const auto* init) { return init->row.status == StepStatus::succeeded; });
 }
 
 // --- phases
 
-void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
+void Decision::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   PhaseExecution& row = phase.row;
   if (is_terminal(row.status) || is_terminal(batch.row.status)) return;
   phase.changed = true;
@@ -120,8 +121,9 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   if (!row.dispatched_at) row.dispatched_at = now;
   if (row.walk != Walk::none && row.walk != Walk::held) return;  // it is being walked over
   row.timer_due.reset();
-  // A scheduler without init steps to announce leaves the batch as it detected it, and one that announced them
-  // may have changed to a version with others meanwhile: nothing is to wait for a batch-init that never comes.
+  // A scheduler without init steps to announce leaves the batch as it detected it, and one that announced
+  // them may have changed to a version with others meanwhile: nothing is to wait for a batch-init that never
+  // comes.
   const bool is_active = batch.row.status == BatchStatus::active;
   if (is_active && reruns_init(batch, row.runbook_version)) {
     begin_init(batch, row.runbook_version);
@@ -137,14 +139,14 @@ void Desk::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
     row.walk = Walk::held;
 }
 
-void Desk::start_walk(Slot<PhaseExecution>& phase, Walk walk) {
+void Decision::start_walk(Slot<PhaseExecution>& phase, Walk walk) {
   phase.row.walk = walk;
   phase.row.walk_after = 0;
   phase.row.timer_due = now;
   phase.changed = true;
 }
 
-void Desk::walk(Slot<PhaseExecution>& phase) {
+void Decision::walk(Slot<PhaseExecution>& phase) {
   PhaseExecution& row = phase.row;
   auto& batch = ledger.existing_batch(row.batch_id);
   if (is_terminal(batch.row.status)) {  // its own walk does the rest
@@ -171,7 +173,7 @@ void Desk::walk(Slot<PhaseExecution>& phase) {
   }
 }
 
-void Desk::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition) {
+void Decision::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition) {
   PhaseExecution& row = phase.row;
   if (row.walk == Walk::start) return start_member(member, phase, definition);
   const bool is_active = member.row.status == MemberStatus::active;
@@ -192,11 +194,12 @@ void Desk::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const 
 }
 
 // In lockstep a phase fails as a whole, and so it is retried: from the step that stopped it, with everybody.
-void Desk::run_again(Slot<PhaseExecution>& phase, const std::string& by) {
+void Decision::run_again(Slot<PhaseExecution>& phase, const std::string& by) {
   change(phase, phase_transition::retry);
   start_walk(phase, Walk::again);
   event(phase.row.batch_id, "phase_retried",
-        "phase '" + phase.row.phase_name + "' goes on from where it failed" + (by.empty() ? "" : ": a retry by " + by));
+        "phase '" + phase.row.phase_name + "' goes on from where it failed" +
+            (by.empty() ? "" : ": a retry by " + by));
 }
 
 std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definition, const Policy& policy) {
@@ -204,10 +207,11 @@ std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definiti
   return chunk_size(policy, of && phase.walk != Walk::advance ? of->steps.size() : 1);
 }
 
-// A phase begins for a member: what is missing of his steps is made, what is there is used.
-void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition) {
+// A phase begins for a member: what is missing of its steps is made, what is there is used.
+void Decision::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition) {
   PhaseExecution& row = phase.row;
-  // One whom another program has removed is counted as such when it says so: the rest of him is cancelled then.
+  // One whom another program has removed is counted as such when it says so: what is left of it is cancelled
+  // then.
   if (member.row.status == MemberStatus::active || !member.row.counted_as) adopt(member);
   auto steps = ledger.steps_of(member.row.id, row.id);
   if (member.row.status != MemberStatus::active) {
@@ -225,7 +229,7 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const
     if (!listed_.contains(member.row.id)) return;
   }
   const bool lockstep = definition.progression == Progression::lockstep;
-  // Whoever turns up when the others have done their first step goes on by himself.
+  // Whoever turns up when the others have done their first step goes on alone.
   if (lockstep && steps.empty() && row.current_index > 0) {
     member.row.catching_up = member.changed = true;
     create_steps(member, row, definition, true);
@@ -233,19 +237,16 @@ void Desk::start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const
   }
   create_steps(member, row, definition, member.row.catching_up);
   steps = ledger.steps_of(member.row.id, row.id);
-  if (member.row.catching_up)  // also what another scheduler has made for him
-    for (Slot<StepExecution>* step : steps)
-      if (!step->row.counted_as) step->row.is_catch_up = true;
   for (Slot<StepExecution>* step : steps) adopt(job_of(*step));
-  if (member.row.catching_up) return;  // his turn comes when he is through with the phases before
+  if (member.row.catching_up) return;  // its turn comes when it is through with the phases before
   if (!lockstep) return advance_member(member, row);
   for (Slot<StepExecution>* step : steps)
     if (step->row.step_index == row.current_index && !step->row.is_catch_up && !step->row.retry_after)
       dispatch(job_of(*step));
 }
 
-void Desk::create_steps(Slot<Member>& member, PhaseExecution& phase, const Definition& definition,
-                        bool catch_up) {
+void Decision::create_steps(Slot<Member>& member, PhaseExecution& phase, const Definition& definition,
+                            bool catch_up) {
   const Phase* of = definition.phase(phase.phase_name);
   if (!of) return;  // another scheduler's phase: its steps are there, or there are none
   const auto there = ledger.steps_of(member.row.id, phase.id);
@@ -262,7 +263,7 @@ void Desk::create_steps(Slot<Member>& member, PhaseExecution& phase, const Defin
   }
 }
 
-void Desk::create_phases(Slot<Batch>& batch, const Runbook& runbook, const Definition& definition) {
+void Decision::create_phases(Slot<Batch>& batch, const Runbook& runbook, const Definition& definition) {
   for (const Phase& phase : definition.phases) {
     PhaseExecution row;
     row.batch_id = batch.row.id;
@@ -278,27 +279,30 @@ void Desk::create_phases(Slot<Batch>& batch, const Runbook& runbook, const Defin
 
 // --- late joiners and leavers
 
-void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) {
+void Decision::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) {
   if (member.row.status != MemberStatus::active || is_terminal(batch.row.status)) return;
   std::map<std::string, Slot<PhaseExecution>*> begun;  // of each name the newest version
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id)) {
     const PhaseStatus status = phase->row.status;
     const bool has_begun = status == PhaseStatus::dispatched || status == PhaseStatus::completed ||
                            (also_failed && status == PhaseStatus::failed);
-    // A walk that has not come to him yet will see him.
+    // A walk that has not come to the member yet will see it.
     const bool will_see = phase->row.walk == Walk::held ||
                           (phase->row.walk == Walk::start && phase->row.walk_after < member.row.id);
-    // … if the list that came with the phase does not leave him out.
-    if (will_see && phase->row.member_ids && list_also(phase->row, {member.row.id})) phase->changed = true;
+    // … if the list that came with the phase does not leave it out.
+    const bool is_anothers =
+        status == PhaseStatus::dispatched && phase->row.walk == Walk::none && !is_walked(phase->row);
+    if (((will_see && phase->row.member_ids) || is_anothers) && list_also(phase->row, {member.row.id})) phase->changed = true;
     if (!has_begun || will_see) continue;
     auto& newest = begun[phase->row.phase_name];
     if (!newest || newest->row.runbook_version < phase->row.runbook_version) newest = phase;
   }
-  if (batch.row.status != BatchStatus::active) return;  // what has not begun will begin with him
+  if (batch.row.status != BatchStatus::active) return;  // what has not begun will begin with it
   for (const auto& [phase_name, phase] : begun) {
     const auto there = ledger.steps_of(member.row.id, phase->row.id);
     // Steps that we have counted are under way or over; another scheduler's are taken as they are.
-    if (std::ranges::any_of(there, [](const auto* step) { return step->row.counted_as.has_value(); })) continue;
+    if (std::ranges::any_of(there, [](const auto* step) { return step->row.counted_as.has_value(); }))
+      continue;
     for (Slot<StepExecution>* step : there) set_catch_up(job_of(*step));
     create_steps(member, phase->row, ledger.definition(batch.row, phase->row.runbook_version), true);
     member.row.catching_up = true;
@@ -307,7 +311,7 @@ void Desk::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed) 
   if (!MUTANT(catch_up_forgotten)) advance_catch_up(member);
 }
 
-void Desk::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version) {
+void Decision::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version) {
   if (member.row.status == MemberStatus::active) {
     change(member, member_transition::remove);
     event(batch.row.id, "member_removed", "member '" + member.row.member_key + "' left", member.row.id);
@@ -318,21 +322,22 @@ void Desk::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version
   member.changed = true;
   for (Slot<StepExecution>* step : ledger.steps_of_member(member.row.id))
     if (!MUTANT(leaver_goes_on)) cancel(job_of(*step), "the member was removed");
-  if (!is_terminal(batch.row.status) || !MUTANT(late_removal_forgotten)) begin_removal(member, batch.row, version);
+  if (!is_terminal(batch.row.status) || !MUTANT(late_removal_forgotten))
+    begin_removal(member, batch.row, version);
 }
 
 // --- walks over a batch
 
-void Desk::walk(Slot<Batch>& batch) {
+void Decision::walk(Slot<Batch>& batch) {
   Batch& row = batch.row;
   batch.changed = true;
   bool done = false;
-  if (row.walk == Walk::cancel) {
+  if (row.walk == Walk::cancel && is_terminal(row.status)) {
     const std::int32_t chunk = batch_chunk(row, ledger, policy);
     const auto members = ledger.members_of(row.id, row.walk_after, chunk);
     for_all(members, [&](Slot<Member>* member) {
       for (Slot<StepExecution>* step : ledger.steps_of_member(member->row.id))
-        cancel(job_of(*step), "the batch was cancelled");
+        cancel(job_of(*step), row.status == BatchStatus::failed ? "the batch failed" : "the batch was cancelled");
     });
     done = members.size() < static_cast<std::size_t>(chunk);
     if (!done) row.walk_after = members.back()->row.id;
@@ -356,20 +361,22 @@ std::int32_t batch_chunk(const Batch& batch, Ledger& ledger, const Policy& polic
 }
 
 // At once, not by the walk: what is cleaned up for those that leave later is not cancelled with it.
-void Desk::cancel_inits_and_cleanups(Batch& batch) {
-  for (Slot<InitExecution>* init : ledger.inits_of(batch.id)) cancel(job_of(*init), "the batch was cancelled");
+void Decision::cancel_inits_and_cleanups(Batch& batch) {
+  for (Slot<InitExecution>* init : ledger.inits_of(batch.id))
+    cancel(job_of(*init), "the batch was cancelled");
   for (Slot<CleanupExecution>* cleanup : ledger.open_cleanups_of(batch.id))
     cancel(job_of(*cleanup), "the batch was cancelled");
 }
 
-void Desk::cancel_phases(Batch& batch) {
+void Decision::cancel_phases(Batch& batch) {
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.id)) {
     if (is_terminal(phase->row.status)) continue;
-    change(*phase, phase->row.status == PhaseStatus::pending ? phase_transition::skip : phase_transition::fail);
+    change(*phase,
+           phase->row.status == PhaseStatus::pending ? phase_transition::skip : phase_transition::fail);
   }
 }
 
-void Desk::resume_rest(Batch& batch) {
+void Decision::resume_rest(Batch& batch) {
   for (Slot<InitExecution>* init : ledger.inits_of(batch.id))
     if (init->row.job_state == JobState::parked) enqueue(job_of(*init));
   for (Slot<CleanupExecution>* cleanup : ledger.open_cleanups_of(batch.id))
@@ -379,15 +386,15 @@ void Desk::resume_rest(Batch& batch) {
 // --- versions
 
 // An open batch goes over to another version: its phases that wait are replaced.
-void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& definition) {
+void Decision::transition(Slot<Batch>& batch, const Runbook& to, const Definition& definition) {
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id)) {
     if (phase->row.status != PhaseStatus::pending || phase->row.runbook_version >= to.version) continue;
     if (MUTANT(supersede_forgotten)) continue;
     change(*phase, phase_transition::supersede);
   }
   const auto there = ledger.phases_of(batch.row.id);
-  const bool has = std::ranges::any_of(
-      there, [&](const auto* phase) { return phase->row.runbook_version == to.version; });
+  const bool has =
+      std::ranges::any_of(there, [&](const auto* phase) { return phase->row.runbook_version == to.version; });
   batch.row.runbook_id = to.id;
   batch.changed = true;
   if (has) return;  // it was done before
@@ -397,12 +404,13 @@ void Desk::transition(Slot<Batch>& batch, const Runbook& to, const Definition& d
       if (phase->row.runbook_version == to.version && phase->row.due_at && *phase->row.due_at <= now)
         change(*phase, phase_transition::skip);
   event(batch.row.id, "version_changed", "the batch goes on with version " + std::to_string(to.version));
-  if (to.rerun_init && batch.row.status == BatchStatus::active && !definition.init.empty() && !MUTANT(init_not_rerun))
+  if (to.rerun_init && batch.row.status == BatchStatus::active && !definition.init.empty() &&
+      !MUTANT(init_not_rerun))
     begin_init(batch, to.version);
   batch_touched(batch.row.id);
 }
 
-void Desk::transition_chunk(Slot<Runbook>& runbook) {
+void Decision::transition_chunk(Slot<Runbook>& runbook) {
   constexpr std::int32_t batches_at_once = 50;
   Runbook& row = runbook.row;
   runbook.changed = true;

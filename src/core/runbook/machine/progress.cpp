@@ -3,7 +3,7 @@
 
 #include "base/mutant.hpp"
 #include "base/result.hpp"
-#include "core/runbook/machine/desk.hpp"
+#include "core/runbook/machine/decision.hpp"
 
 namespace baton::runbook {
 
@@ -35,8 +35,8 @@ void fill_from(const Step& step, const Definition& definition, std::size_t index
   }
 }
 
-void Desk::event(std::int64_t batch_id, std::string_view type, std::string message,
-                 std::optional<std::int64_t> member_id, std::optional<std::string> job_id) {
+void Decision::event(std::int64_t batch_id, std::string_view type, std::string message,
+                     std::optional<std::int64_t> member_id, std::optional<std::string> job_id) {
   constexpr std::size_t message_bytes_max = 4 << 10;
   journal.events.push_back({.batch_id = batch_id,
                             .created_at = now,
@@ -48,7 +48,7 @@ void Desk::event(std::int64_t batch_id, std::string_view type, std::string messa
 
 // --- members
 
-void Desk::adopt(Slot<Member>& member) {
+void Decision::adopt(Slot<Member>& member) {
   Member& row = member.row;
   if (row.counted_as == row.status) return;
   if (row.counted_as) ledger.count(row.batch_id, 0, "member", 0, name(*row.counted_as), -1);
@@ -57,8 +57,8 @@ void Desk::adopt(Slot<Member>& member) {
   member.changed = true;
 }
 
-// Per member: the first of his steps in the phase that has not succeeded runs, if it waits.
-void Desk::advance_member(Slot<Member>& member, PhaseExecution& phase) {
+// Per member: the first of its steps in the phase that has not succeeded runs, if it waits.
+void Decision::advance_member(Slot<Member>& member, PhaseExecution& phase) {
   if (member.row.status != MemberStatus::active) return;
   for (Slot<StepExecution>* step : ledger.steps_ahead(member.row.id, phase.id)) {
     if (step->row.is_catch_up) return;
@@ -69,7 +69,7 @@ void Desk::advance_member(Slot<Member>& member, PhaseExecution& phase) {
 }
 
 // Catching up goes through all phases that have begun, in their order, one step after the other.
-void Desk::advance_catch_up(Slot<Member>& member) {
+void Decision::advance_catch_up(Slot<Member>& member) {
   if (!member.row.catching_up) return;
   auto steps = ledger.steps_of_member(member.row.id);
   std::erase_if(steps, [](const auto* step) { return !step->row.is_catch_up; });
@@ -78,13 +78,15 @@ void Desk::advance_catch_up(Slot<Member>& member) {
     return std::tuple(-phase.offset_minutes, phase.id, step->row.step_index);
   };
   std::ranges::sort(steps, {}, order);
-  // A phase that begins late may come before the one that he is at: that one is finished first.
+  // A phase that begins late may come before the one that the member is at: that one is finished first.
   const auto under_way = [](const auto* step) {
-    return step->row.job_state != JobState::none || step->row.status == StepStatus::polling || step->row.retry_after;
+    return step->row.job_state != JobState::none || step->row.status == StepStatus::polling ||
+           step->row.retry_after;
   };
   if (std::ranges::any_of(steps, under_way)) return;
   for (Slot<StepExecution>* step : steps) {
-    // Who failed or cancelled one has cancelled those after it; what was retried since then runs all the same.
+    // Who failed or cancelled one has cancelled those after it; what was retried since then runs all the
+    // same.
     if (is_terminal(step->row.status)) continue;
     if (member.row.status == MemberStatus::active) dispatch(job_of(*step));
     if (!is_terminal(step->row.status) || !member.row.catching_up) return;
@@ -97,7 +99,7 @@ void Desk::advance_catch_up(Slot<Member>& member) {
 }
 
 // Per member: a phase that nobody had come through has somebody now, who was retried or late.
-void Desk::complete_phases(const Slot<Member>& member) {
+void Decision::complete_phases(const Slot<Member>& member) {
   if (member.row.status != MemberStatus::active) return;
   std::map<std::int64_t, bool> through;  // by phase
   for (const Slot<StepExecution>* step : ledger.steps_of_member(member.row.id)) {
@@ -110,12 +112,13 @@ void Desk::complete_phases(const Slot<Member>& member) {
     const Batch& batch = ledger.existing_batch(phase.row.batch_id).row;
     if (ledger.definition(batch, phase.row.runbook_version).progression == Progression::lockstep) continue;
     change(phase, phase_transition::complete_late);
-    event(batch.id, "phase_completed", "phase '" + phase.row.phase_name + "' completed after all: member '" +
-                                           member.row.member_key + "' came through");
+    event(batch.id, "phase_completed",
+          "phase '" + phase.row.phase_name + "' completed after all: member '" + member.row.member_key +
+              "' came through");
   }
 }
 
-void Desk::fail_member(Slot<Member>& member, const std::string& reason) {
+void Decision::fail_member(Slot<Member>& member, const std::string& reason) {
   if (member.row.status != MemberStatus::active) return;
   member.row.catching_up = false;
   change(member, member_transition::fail);
@@ -128,20 +131,24 @@ void Desk::fail_member(Slot<Member>& member, const std::string& reason) {
 
 // --- steps
 
-void Desk::step_succeeded(StepExecution& step) {
+void Decision::step_succeeded(StepExecution& step) {
   auto* member = ledger.member(step.batch_member_id);
   if (!member) return;
-  if (step.is_catch_up) return advance_catch_up(*member);
   Slot<PhaseExecution>& phase = ledger.existing_phase(step.phase_execution_id);
   const Batch& batch = ledger.existing_batch(phase.row.batch_id).row;
+  if (is_terminal(batch.status)) return;  // another orchestrator's job was out: it is noted, and nothing follows
+  if (step.is_catch_up) return advance_catch_up(*member);
+  if (!is_walked(phase.row))
+    return;  // another orchestrator gave it out: the walk over the phase goes on with it
   if (ledger.definition(batch, phase.row.runbook_version).progression == Progression::per_member)
     advance_member(*member, phase.row);
 }
 
-void Desk::step_failed(const Job& job) {
+void Decision::step_failed(const Job& job) {
   const StepExecution& step = *job.step;
   const PhaseExecution& phase = ledger.existing_phase(step.phase_execution_id).row;
   const Batch& batch = batch_of(job);
+  if (is_terminal(batch.status)) return;
   begin_rollback(job);
   auto* member = ledger.member(step.batch_member_id);
   if (!member) return;
@@ -149,21 +156,22 @@ void Desk::step_failed(const Job& job) {
     return fail_member(*member, "step '" + step.step_name + "' of phase '" + phase.phase_name +
                                     "': " + step.error_message.value_or(""));
   event(batch.id, "step_failed",
-        "member '" + member->row.member_key + "', step '" + step.step_name + "' of phase '" + phase.phase_name +
-            "': " + step.error_message.value_or(""),
+        "member '" + member->row.member_key + "', step '" + step.step_name + "' of phase '" +
+            phase.phase_name + "': " + step.error_message.value_or(""),
         member->row.id, step.job_id);
-  if (!step.is_catch_up) return;  // the others end this step, and somebody may retry his; then the phase stops
+  if (!step.is_catch_up)
+    return;  // the others end this step, and somebody may retry this one; then the phase stops
   for (Slot<StepExecution>* other : ledger.steps_of_member(member->row.id))
     if (other->row.is_catch_up) cancel(job_of(*other), "an earlier step failed");
   advance_catch_up(*member);
 }
 
-void Desk::init_succeeded(InitExecution& init) { next_init(ledger.existing_batch(init.batch_id)); }
+void Decision::init_succeeded(InitExecution& init) { next_init(ledger.existing_batch(init.batch_id)); }
 
 // --- rollbacks and removals
 
-void Desk::begin_sequence(const std::vector<Step>& steps, const Definition& definition,
-                          const CleanupExecution& like) {
+void Decision::begin_sequence(const std::vector<Step>& steps, const Definition& definition,
+                              const CleanupExecution& like) {
   Slot<CleanupExecution>* first = nullptr;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     CleanupExecution row = like;
@@ -175,7 +183,7 @@ void Desk::begin_sequence(const std::vector<Step>& steps, const Definition& defi
   if (first) dispatch(job_of(*first));
 }
 
-void Desk::begin_rollback(const Job& cause) {
+void Decision::begin_rollback(const Job& cause) {
   const Step* step = definition_of(cause);
   if (!step || step->on_failure.empty() || MUTANT(rollback_forgotten)) return;
   const Definition& definition = book_of(cause);
@@ -197,7 +205,7 @@ void Desk::begin_rollback(const Job& cause) {
   begin_sequence(definition.rollback(step->on_failure), definition, like);
 }
 
-void Desk::begin_removal(Slot<Member>& member, Batch& batch, std::int32_t version) {
+void Decision::begin_removal(Slot<Member>& member, Batch& batch, std::int32_t version) {
   const Definition& definition = ledger.definition(batch, version);
   if (definition.on_member_removed.empty() || !ledger.removals_of(member.row.id).empty()) return;
   CleanupExecution like;
@@ -210,7 +218,7 @@ void Desk::begin_removal(Slot<Member>& member, Batch& batch, std::int32_t versio
 }
 
 // One of a sequence has ended, well or not: the next one runs, or the sequence is over.
-void Desk::cleanup_ended(CleanupExecution& ended) {
+void Decision::cleanup_ended(CleanupExecution& ended) {
   std::optional<Job> cause;
   if (ended.caused_by_step_id) cause = ledger.job({Kind::step, *ended.caused_by_step_id});
   if (ended.caused_by_init_id) cause = ledger.job({Kind::init, *ended.caused_by_init_id});
@@ -230,7 +238,7 @@ void Desk::cleanup_ended(CleanupExecution& ended) {
 
 // --- the end of phases and batches
 
-void Desk::settle() {
+void Decision::settle() {
   while (!phases_.empty() || !batches_.empty()) {
     if (!phases_.empty()) {
       const std::int64_t id = *phases_.begin();
@@ -256,9 +264,14 @@ std::int64_t failures(Ledger& ledger, std::int64_t batch_id, std::int64_t phase_
 
 }  // namespace
 
-void Desk::settle_phase(Slot<PhaseExecution>& phase) {
+void Decision::settle_phase(Slot<PhaseExecution>& phase) {
   PhaseExecution& row = phase.row;
   if (row.status != PhaseStatus::dispatched || row.walk != Walk::none) return;
+  // Another orchestrator began it. Who else is in it, and how far, is known when all were seen.
+  if (!is_walked(row) && !MUTANT(others_phase_not_walked)) {
+    if (!row.member_ids) row.member_ids = Json{"[]"};  // who has no steps in it is not in it, unless a phase-due says so
+    return phase_due(phase, ledger.existing_batch(row.batch_id));
+  }
   const std::int64_t open = ledger.open_count(row.batch_id, row.id, "step");
   auto& batch = ledger.existing_batch(row.batch_id);
   if (is_terminal(batch.row.status)) return;
@@ -278,7 +291,10 @@ void Desk::settle_phase(Slot<PhaseExecution>& phase) {
     if (open > 0) return start_walk(phase, Walk::stop);
   } else {
     if (open > 0 && !MUTANT(phase_ends_early)) return;
-    completed = ledger.count(row.batch_id, row.id, "step", last, name(StepStatus::succeeded)) > 0;
+    const auto through = [&](std::string_view lane) {
+      return ledger.count(row.batch_id, row.id, lane, last, name(StepStatus::succeeded)) > 0;
+    };
+    completed = through("step") || through("catch_up");  // who was late may be the only one
   }
   if (ledger.open_count(row.batch_id, row.id, "rollback") > 0 && !MUTANT(rollback_not_awaited)) return;
   change(phase, completed ? phase_transition::complete : phase_transition::fail);
@@ -288,7 +304,7 @@ void Desk::settle_phase(Slot<PhaseExecution>& phase) {
   batch_touched(row.batch_id);
 }
 
-void Desk::settle_batch(Slot<Batch>& batch) {
+void Decision::settle_batch(Slot<Batch>& batch) {
   Batch& row = batch.row;
   if (is_terminal(row.status) || row.importing) return;
   const auto open = [&](std::string_view lane) { return ledger.open_count(row.id, 0, lane) > 0; };
@@ -300,11 +316,20 @@ void Desk::settle_batch(Slot<Batch>& batch) {
   if ((row.status != BatchStatus::active && !init_failed) || row.walk != Walk::none) return;
   if (open("rollback") || open("removal") || open("catch_up") || open("init")) return;
   const auto phases = ledger.phases_of(row.id);
-  if (init_failed) {  // of a new version, when phases of the one before may be running: they come to their end
+  if (init_failed) {  // of a new version, when phases of the one before may be running: they come to their
+                      // end
     const bool running = std::ranges::any_of(phases, [](const auto* phase) {
       return phase->row.status == PhaseStatus::dispatched && phase->row.walk != Walk::held;
     });
-    if (!running) end(batch, batch_transition::fail, "init failed");
+    if (running) return;
+    // What another orchestrator gave out meanwhile, and we have taken over, ends with it.
+    const bool has_steps = std::ranges::any_of(
+        phases, [&](const auto* phase) { return ledger.open_count(row.id, phase->row.id, "step") > 0; });
+    end(batch, batch_transition::fail, "init failed");
+    if (!has_steps) return;
+    row.walk = Walk::cancel;
+    row.walk_after = 0;
+    row.timer_due = now;
     return;
   }
   const auto has = [&](PhaseStatus status) {
@@ -315,10 +340,12 @@ void Desk::settle_batch(Slot<Batch>& batch) {
   const bool lockstep = book && ledger.definition(book->row).progression == Progression::lockstep;
   const bool completed = lockstep ? !has(PhaseStatus::failed) : has(PhaseStatus::completed);
   end(batch, completed ? batch_transition::complete : batch_transition::fail,
-      completed ? "" : lockstep ? "a phase failed" : "no phase completed");
+      completed  ? ""
+      : lockstep ? "a phase failed"
+                 : "no phase completed");
 }
 
-void Desk::end(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& message) {
+void Decision::end(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& message) {
   Batch& row = batch.row;
   change(batch, how);
   row.error_message = message.empty() ? std::nullopt : std::optional{message};
@@ -328,7 +355,8 @@ void Desk::end(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std
     if (phase->row.status == PhaseStatus::dispatched && phase->row.walk != Walk::held &&
         row.status == BatchStatus::cancelled)
       continue;
-    change(*phase, phase->row.status == PhaseStatus::pending ? phase_transition::skip : phase_transition::fail);
+    change(*phase,
+           phase->row.status == PhaseStatus::pending ? phase_transition::skip : phase_transition::fail);
   }
   event(row.id, "batch_" + std::string(name(row.status)),
         row.status == BatchStatus::cancelled

@@ -7,7 +7,7 @@ namespace {
 
 // Other programs write Pending or PENDING: on the database of the contract those are the same word.
 template <class Enum, std::size_t n>
-std::optional<Enum> find(const std::array<std::string_view, n>& words, std::string_view word) {
+std::optional<Enum> find_word(const std::array<std::string_view, n>& words, std::string_view word) {
   for (std::size_t i = 0; i < n; ++i)
     if (words[i] == word) return static_cast<Enum>(i);
   for (std::size_t i = 0; i < n; ++i)
@@ -41,13 +41,13 @@ std::string_view name(JobState state) { return word(job_words, state); }
 std::string_view name(Walk walk) { return word(walk_words, walk); }
 std::string_view name(CleanupKind kind) { return word(cleanup_words, kind); }
 std::string_view name(Kind kind) { return word(kind_words, kind); }
-std::optional<BatchStatus> batch_status(std::string_view name) { return find<BatchStatus>(batch_words, name); }
-std::optional<MemberStatus> member_status(std::string_view name) { return find<MemberStatus>(member_words, name); }
-std::optional<PhaseStatus> phase_status(std::string_view name) { return find<PhaseStatus>(phase_words, name); }
-std::optional<StepStatus> step_status(std::string_view name) { return find<StepStatus>(step_words, name); }
-std::optional<JobState> job_state(std::string_view name) { return find<JobState>(job_words, name); }
-std::optional<Walk> walk(std::string_view name) { return find<Walk>(walk_words, name); }
-std::optional<CleanupKind> cleanup_kind(std::string_view name) { return find<CleanupKind>(cleanup_words, name); }
-std::optional<Kind> kind(std::string_view name) { return find<Kind>(kind_words, name); }
+std::optional<BatchStatus> batch_status(std::string_view name) { return find_word<BatchStatus>(batch_words, name); }
+std::optional<MemberStatus> member_status(std::string_view name) { return find_word<MemberStatus>(member_words, name); }
+std::optional<PhaseStatus> phase_status(std::string_view name) { return find_word<PhaseStatus>(phase_words, name); }
+std::optional<StepStatus> step_status(std::string_view name) { return find_word<StepStatus>(step_words, name); }
+std::optional<JobState> job_state(std::string_view name) { return find_word<JobState>(job_words, name); }
+std::optional<Walk> walk(std::string_view name) { return find_word<Walk>(walk_words, name); }
+std::optional<CleanupKind> cleanup_kind(std::string_view name) { return find_word<CleanupKind>(cleanup_words, name); }
+std::optional<Kind> kind(std::string_view name) { return find_word<Kind>(kind_words, name); }
 
 }  // namespace baton::runbook

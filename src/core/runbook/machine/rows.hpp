@@ -17,7 +17,16 @@ namespace baton::runbook {
 enum class BatchStatus { detected, init_dispatched, active, completed, failed, cancelled };
 enum class MemberStatus { active, removed, failed };
 enum class PhaseStatus { pending, dispatched, completed, failed, skipped, superseded };
-enum class StepStatus { pending, dispatched, polling, succeeded, failed, poll_timeout, rolled_back, cancelled };
+enum class StepStatus {
+  pending,
+  dispatched,
+  polling,
+  succeeded,
+  failed,
+  poll_timeout,
+  rolled_back,
+  cancelled
+};
 
 // Where the job of a step is: nobody has it, it waits in its queue, a worker has it, a pause holds it back.
 enum class JobState { none, queued, leased, parked };
@@ -51,6 +60,9 @@ enum class CleanupKind { rollback, removal };
   return s == StepStatus::failed || s == StepStatus::poll_timeout || s == StepStatus::rolled_back;
 }
 
+// Of what a worker said of a failure, so much is kept.
+constexpr std::size_t error_bytes_max = 64 << 10;
+
 // runbooks
 struct Runbook {
   std::int64_t id = 0;
@@ -64,13 +76,14 @@ struct Runbook {
   bool rerun_init = false;
   Time created_at{};
   // ours
-  bool automation_enabled = true;          // the data source is looked at
-  std::optional<std::string> last_error;   // of the data source
+  bool automation_enabled = true;         // the data source is looked at
+  std::optional<std::string> last_error;  // of the data source
   std::optional<Time> last_error_at;
   std::optional<Time> last_synced_at;
   // [{"batch_id":1,"leaving":30,"active":100,"mark":"…"}]: waiting for approval
   OptionalJson held_removals;
-  std::optional<std::int64_t> transition_after;  // the version is being applied to open batches: the last done
+  std::optional<std::int64_t>
+      transition_after;  // the version is being applied to open batches: the last done
   std::optional<Time> timer_due;
 };
 
@@ -104,14 +117,14 @@ struct Member {
   MemberStatus status = MemberStatus::active;
   Time added_at{};
   std::optional<Time> removed_at;
-  std::optional<std::string> removed_by;  // by hand: the source does not bring him back
+  std::optional<std::string> removed_by;  // by hand: the source does not bring them back
   std::optional<Time> add_dispatched_at;
   std::optional<Time> remove_dispatched_at;
   std::optional<Time> failed_at;
   OptionalJson data_json;
   OptionalJson worker_data_json;
   // ours
-  bool catching_up = false;       // his catch-up steps run one after the other
+  bool catching_up = false;  // its catch-up steps run one after the other
   std::optional<MemberStatus> counted_as;
 };
 
@@ -144,7 +157,7 @@ struct Execution {
   OptionalJson params_json;                  // as resolved; none: at the first dispatch
   StepStatus status = StepStatus::pending;
   std::optional<std::string> job_id;
-  OptionalJson result_json;                  // the engine never loads it, so in an update none leaves it as it is
+  OptionalJson result_json;  // the engine never loads it, so in an update none leaves it as it is
   std::optional<std::string> error_message;
   std::optional<Time> dispatched_at;
   std::optional<Time> completed_at;

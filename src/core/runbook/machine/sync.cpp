@@ -15,11 +15,11 @@ Outcome still_active(std::int64_t runbook_id, Ledger& ledger) {
 
 void note_sync(std::int64_t runbook_id, const std::optional<std::string>& error, const OptionalJson& held_removals,
                const std::vector<ApprovedRemovals>& approvals_seen, Context context) {
-  constexpr std::size_t error_bytes_max = 8 << 10;
+  constexpr std::size_t text_bytes_max = 8 << 10;
   auto& book = context.ledger.existing_runbook(runbook_id);
   book.changed = true;
   if (error) {
-    book.row.last_error = clean_text(*error, error_bytes_max);
+    book.row.last_error = clean_text(*error, text_bytes_max);
     book.row.last_error_at = context.now;
     return;
   }

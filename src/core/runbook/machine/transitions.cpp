@@ -2,7 +2,7 @@
 
 #include "base/mutant.hpp"
 #include "base/result.hpp"
-#include "core/runbook/machine/desk.hpp"
+#include "core/runbook/machine/decision.hpp"
 
 namespace baton::runbook {
 namespace {
@@ -17,7 +17,7 @@ void set(Slot<Row>& slot, const Transition<Status>& transition) {
 
 }  // namespace
 
-void Desk::change(Slot<Batch>& batch, const Transition<BatchStatus>& transition) {
+void Decision::change(Slot<Batch>& batch, const Transition<BatchStatus>& transition) {
   set(batch, transition);
   if (is_terminal(transition.to)) {
     batch.row.completed_at = now;
@@ -27,7 +27,7 @@ void Desk::change(Slot<Batch>& batch, const Transition<BatchStatus>& transition)
   }
 }
 
-void Desk::change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& transition) {
+void Decision::change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& transition) {
   set(phase, transition);
   if (is_terminal(transition.to)) {
     phase.row.completed_at = now;
@@ -38,7 +38,7 @@ void Desk::change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& tr
   }
 }
 
-void Desk::change(Slot<Member>& member, const Transition<MemberStatus>& transition) {
+void Decision::change(Slot<Member>& member, const Transition<MemberStatus>& transition) {
   set(member, transition);
   if (transition.to == MemberStatus::failed)
     member.row.failed_at = now;
@@ -48,7 +48,7 @@ void Desk::change(Slot<Member>& member, const Transition<MemberStatus>& transiti
   adopt(member);
 }
 
-void Desk::change(const Job& job, const Transition<StepStatus>& transition) {
+void Decision::change(const Job& job, const Transition<StepStatus>& transition) {
   Execution& row = *job.row;
   ENSURE(transition.allows(row.status) || ANY_MUTANT);
   const bool ends = is_terminal(transition.to) && !is_terminal(row.status);
@@ -64,12 +64,12 @@ void Desk::change(const Job& job, const Transition<StepStatus>& transition) {
   touched(job);
 }
 
-void Desk::created(const Job& job) {
+void Decision::created(const Job& job) {
   recount(job);
   touched(job);
 }
 
-void Desk::touched(const Job& job) {
+void Decision::touched(const Job& job) {
   if (job.step) phase_touched(job.step->phase_execution_id);
   if (job.step && job.step->is_catch_up) batch_touched(batch_of(job).id);  // its phase may be over
   if (job.init) batch_touched(job.init->batch_id);

@@ -1,6 +1,7 @@
-// What may become of a row. A status changes only by a transition, which is a value: where from, where to. Whoever
-// changes one has looked before that it may; Decision::change ENSUREs it, so that a slip of ours stops the process
-// and is never stored. Rows of others reach no illegal one: from what has not ended, most is allowed.
+// What may become of a row. A status changes only by a transition, which is a value: where from, where to.
+// Whoever changes one has looked before that it may; Decision::change ENSUREs it, so that a slip of ours
+// stops the process and is never stored. Rows of others reach no illegal one: from what has not ended, most
+// is allowed.
 #pragma once
 
 #include <initializer_list>
@@ -20,7 +21,9 @@ struct Transition {
       : name(called), to(after) {
     for (const Status status : before) from |= 1U << static_cast<unsigned>(status);
   }
-  [[nodiscard]] constexpr bool allows(Status status) const { return (from >> static_cast<unsigned>(status) & 1U) != 0; }
+  [[nodiscard]] constexpr bool allows(Status status) const {
+    return (from >> static_cast<unsigned>(status) & 1U) != 0;
+  }
 };
 
 namespace batch_transition {

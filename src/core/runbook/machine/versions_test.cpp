@@ -105,5 +105,17 @@ TEST_F(NewVersion, does_not_run_init_again_unless_told_to) {
   EXPECT_EQ(inits(), "v1=succeeded");
 }
 
+// Somebody writes another time into the row: our timer is of the old one.
+TEST(PutOffBySql, a_phase_begins_at_the_time_that_its_row_has_then) {
+  MachineOnRows machine;
+  machine.publish(book());
+  const std::int64_t batch = machine.open("waves", machine.now + 3h, {"ada"});
+  machine.rows.phases.change(machine.rows.phases.begin()->first, [](PhaseExecution& early) { *early.due_at += 30min; });
+  machine.wait(1h + 29min);
+  EXPECT_EQ(machine.phases_of(batch), "early.v1=pending late.v1=pending");
+  machine.wait(2min);
+  EXPECT_EQ(machine.phases_of(batch), "early.v1=dispatched late.v1=pending");
+}
+
 }  // namespace
 }  // namespace baton::runbook

@@ -35,7 +35,7 @@ Result<std::optional<Command>> Runbooks::at_start(Store& store) {
     }
   }
   if (!adopt_jobs_) return std::nullopt;
-  TRY_ASSIGN(auto jobs, store.jobs_without_timer(last_adopted_, at_once));
+  TRY_ASSIGN(auto jobs, store.left_by_others(last_adopted_, at_once));
   if (jobs.empty()) return std::nullopt;
   last_adopted_ = jobs.back();
   return AdoptJobs{std::move(jobs)};

@@ -70,13 +70,12 @@ Result<> RunbookTransaction::load_rounds(Foresee&& foresee) {
 }
 
 void RunbookTransaction::foresee(const Command& command, Needs& needs) {
-  using What = runbook::Need::What;
   const auto job = [&](const std::string& task_id) {
     if (const auto named = runbook::parse_job_id(task_id)) runbook::foresee(named->ref, round_->ledger, needs);
   };
   const auto batch = [&](std::int64_t id) { runbook::foresee(Ref{runbook::Kind::batch, id}, round_->ledger, needs); };
   const auto of_version = [&](std::int64_t id) {
-    if (id != 0) needs.insert({.what = What::runbook, .id = id});
+    if (id != 0) needs.insert(runbook::need::Runbook{id});
   };
   std::visit(overloaded{
                  [&](const RunbookEvent& c) { runbook::foresee(c.message, round_->ledger, needs); },
@@ -102,37 +101,37 @@ void RunbookTransaction::foresee(const Command& command, Needs& needs) {
                    for (const TaskLease& lease : c.tasks) job(lease.task_id);
                  },
                  [&](const PublishRunbook& c) {
-                   needs.insert({.what = What::runbook_named, .n = 0, .text = c.definition->name});
-                   needs.insert({.what = What::latest_version, .text = c.definition->name});
+                   needs.insert(runbook::need::RunbookNamed{c.definition->name, 0});
+                   needs.insert(runbook::need::LatestVersion{c.definition->name});
                  },
                  [&](const AddMembers& c) {
                    batch(c.batch_id);
                    of_version(c.of_runbook);
                    for (const runbook::DataRow& row : c.members)
-                     needs.insert({.what = What::members_named, .id = c.batch_id, .text = row.member_key});
+                     needs.insert(runbook::need::MembersNamed{c.batch_id, row.member_key});
                  },
                  [&](const OpenBatch& c) { of_version(c.of_runbook); },
                  [&](const NoteSync& c) { of_version(c.runbook_id); },
                  [&](const RefreshMembers& c) {
                    of_version(c.of_runbook);
-                   for (const auto& one : c.members) needs.insert({.what = What::member, .id = one.member_id});
+                   for (const auto& one : c.members) needs.insert(runbook::need::Member{one.member_id});
                  },
                  [&](const RemoveMembers& c) {
                    batch(c.batch_id);
                    of_version(c.of_runbook);
                    for (const std::int64_t id : c.member_ids) {
-                     needs.insert({.what = What::member, .id = id});
-                     needs.insert({.what = What::steps_of_member, .id = id});
-                     needs.insert({.what = What::removals_of, .id = id});
+                     needs.insert(runbook::need::Member{id});
+                     needs.insert(runbook::need::StepsOfMember{id});
+                     needs.insert(runbook::need::RemovalsOf{id});
                    }
                  },
-                 [&](const SyncData& c) { needs.insert({.what = What::runbook, .id = c.runbook_id}); },
+                 [&](const SyncData& c) { needs.insert(runbook::need::Runbook{c.runbook_id}); },
                  [&](const StartBatch& c) { batch(c.batch_id), of_version(c.of_runbook); },
                  [&](const ChangeBatch& c) { batch(c.batch_id); },
                  [&](const RetryMembers& c) { batch(c.batch_id); },
                  [&](const ChangeStep& c) { runbook::foresee(c.ref, round_->ledger, needs); },
                  [&](const AdoptPhases& c) {
-                   for (const std::int64_t id : c.phase_ids) needs.insert({.what = What::phase, .id = id});
+                   for (const std::int64_t id : c.phase_ids) needs.insert(runbook::need::Phase{id});
                  },
                  [&](const ReplayTask& c) { job(c.task_id); },
                  [&](const auto&) {},
@@ -250,9 +249,9 @@ void RunbookTransaction::timers_go_behind() {
     slot->row.timer_due = later += Duration{1};
     slot->changed = true;
   };
-  std::string unreadable;
   for (const runbook::Timer& timer : round_->timers) {
     if (round_->put_off.contains(timer)) continue;
+    std::string unreadable;
     (void)with_ledger(
         [&] {
           runbook::Ledger& ledger = round_->ledger;
@@ -261,6 +260,7 @@ void RunbookTransaction::timers_go_behind() {
           if (timer.kind == runbook::Kind::runbook) move(ledger.runbook(timer.id), timer.due);
         },
         unreadable);
+    if (!unreadable.empty()) learnt_.unreadable_timers.insert(timer);  // the next round puts it off
   }
 }
 
@@ -269,15 +269,24 @@ void RunbookTransaction::timers_go_behind() {
 Renewal RunbookTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
   Renewal renewal;
   if (!may_touch_jobs(caller)) return renewal;
-  std::string unreadable;
   renewal.tenant = tenant_of_runbooks;
-  (void)with_ledger([&] { renewal.renewed = runbook::renew(lease.task_id, lease.lease, context()); }, unreadable);
+  with_job(lease, [&] { renewal.renewed = runbook::renew(lease.task_id, lease.lease, context()); });
   return renewal;
 }
 
 void RunbookTransaction::give_back(const TaskLease& lease, const std::string&) {
+  with_job(lease, [&] { (void)runbook::give_back(lease.task_id, lease.lease, context()); });
+}
+
+// A job that cannot be read is left to its timer.
+template <class Decide>
+void RunbookTransaction::with_job(const TaskLease& lease, Decide&& decide) {
+  const auto named = runbook::parse_job_id(lease.task_id);
+  if (!named || learnt_.unreadable_jobs.contains(named->ref)) return;
   std::string unreadable;
-  (void)with_ledger([&] { (void)runbook::give_back(lease.task_id, lease.lease, context()); }, unreadable);
+  if (with_ledger(decide, unreadable) || unreadable.empty()) return;
+  learnt_.unreadable_jobs.insert(named->ref);
+  kind_.tell_unreadable(named->ref, unreadable);
 }
 
 std::vector<Ready> RunbookTransaction::take_ready() {

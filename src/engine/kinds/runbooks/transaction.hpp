@@ -48,6 +48,8 @@ class RunbookTransaction final : public Transaction {
   // False: it could not be decided now; it will be, when the batch is decided again with what it needs.
   template <class Decide>
   [[nodiscard]] bool with_ledger(Decide&& decide, std::string& unreadable);
+  template <class Decide>
+  void with_job(const TaskLease& lease, Decide&& decide);
   [[nodiscard]] Reply reply_to(const Command& command);
   [[nodiscard]] Reply decide(const PublishRunbook& command);
   [[nodiscard]] Reply decide(const ChangeRunbook& command);
@@ -76,7 +78,7 @@ class RunbookTransaction final : public Transaction {
     runbook::Needs needs;                           // rows that nobody foresaw
     std::map<std::size_t, std::string> unreadable;  // commands, by place, that cannot be decided, and why
     std::set<runbook::Timer> unreadable_timers;
-    std::set<runbook::Ref> unreadable_jobs;  // that wait for a worker
+    std::set<runbook::Ref> unreadable_jobs;  // that wait for a worker, or that one has
     bool data_written = false;               // what sources said is in its tables
   };
   // One round of deciding; a restart begins with nothing of it.

@@ -1,5 +1,5 @@
-// Where decisions are made: the verbs that the handlers of messages share. Private to the machine. Lives for one
-// message; settle() comes last and ends what has nothing left to do.
+// Where decisions are made: the verbs that the handlers of messages share. Private to the machine. Lives for
+// one message; settle() comes last and ends what has nothing left to do.
 #pragma once
 
 #include <set>
@@ -10,9 +10,9 @@
 
 namespace baton::runbook {
 
-class Desk {
+class Decision {
  public:
-  explicit Desk(Context context)
+  explicit Decision(Context context)
       : ledger(context.ledger), policy(context.policy), now(context.now), journal(context.journal) {}
 
   // --- jobs (job.cpp)
@@ -25,8 +25,9 @@ class Desk {
   // The first touch of a row that somebody else has written or changed: it is counted, and what another
   // orchestrator has given out is taken over.
   void adopt(const Job& job);
-  void dispatch(const Job& job);      // a pending one: resolves it and queues it
-  void poll(const Job& job);          // a polling one without a job: asks the worker again
+  void dispatch(const Job& job);  // a pending one: resolves it and queues it
+  void retry(const Job& job);         // the same, when the time to wait is over
+  void poll(const Job& job);      // a polling one without a job: asks the worker again
   void succeed(const Job& job, OptionalJson result);
   void attempt_failed(const Job& job, const std::string& error);
   void fail(const Job& job, const Transition<StepStatus>& how, const std::string& error);  // for good
@@ -38,7 +39,7 @@ class Desk {
   [[nodiscard]] const Definition& book_of(const Job& job);
   [[nodiscard]] const Step* definition_of(const Job& job);  // null: the runbook has no such step
   [[nodiscard]] std::optional<Time> poll_deadline(const Execution& row) const;
-  [[nodiscard]] Time next_poll(const Execution& row) const;  // or when it is given up
+  [[nodiscard]] Time next_poll(const Execution& row) const;              // or when it is given up
   [[nodiscard]] bool make_again(const Job& job, const std::string& by);  // retried by hand
   void set_catch_up(const Job& job);
 
@@ -47,7 +48,7 @@ class Desk {
   void step_failed(const Job& job);
   void init_succeeded(InitExecution& init);
   void cleanup_ended(CleanupExecution& cleanup);
-  void advance_member(Slot<Member>& member, PhaseExecution& phase);  // per member: his next step in a phase
+  void advance_member(Slot<Member>& member, PhaseExecution& phase);  // per member: its next step in a phase
   void advance_catch_up(Slot<Member>& member);
   void fail_member(Slot<Member>& member, const std::string& reason);
   void adopt(Slot<Member>& member);
@@ -61,7 +62,8 @@ class Desk {
   void phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
   void start_walk(Slot<PhaseExecution>& phase, Walk walk);
   void walk(Slot<PhaseExecution>& phase);
-  void run_again(Slot<PhaseExecution>& phase, const std::string& by);  // lockstep: from the step that stopped it
+  void run_again(Slot<PhaseExecution>& phase,
+                 const std::string& by);  // lockstep: from the step that stopped it
   void walk(Slot<Batch>& batch);
   void begin_init(Slot<Batch>& batch, std::int32_t version);
   void next_init(Slot<Batch>& batch);
@@ -100,12 +102,18 @@ class Desk {
   void walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);
   void start_member(Slot<Member>& member, Slot<PhaseExecution>& phase, const Definition& definition);
   void create_steps(Slot<Member>& member, PhaseExecution& phase, const Definition& definition, bool catch_up);
-  void begin_sequence(const std::vector<Step>& steps, const Definition& definition, const CleanupExecution& like);
+  void begin_sequence(const std::vector<Step>& steps, const Definition& definition,
+                      const CleanupExecution& like);
 
   std::set<std::int64_t> phases_, batches_;  // to be settled
   std::int64_t listed_phase_ = 0;            // whose member_ids are in listed_
   std::set<std::int64_t> listed_;
 };
+
+using Problem = Outcome::Problem;
+[[nodiscard]] inline Outcome wrong(Problem problem, std::string why) {
+  return {.problem = problem, .why = std::move(why), .changed = false};
+}
 
 struct Unresolved {
   std::string message;
@@ -131,9 +139,14 @@ void fill_from(const Step& step, const Definition& definition, std::size_t index
 [[nodiscard]] Job job_of(Slot<InitExecution>& slot);
 [[nodiscard]] Job job_of(Slot<CleanupExecution>& slot);
 
-void job_timer_fired(const Job& job, Desk& desk);
+void job_timer_fired(const Job& job, Decision& decision);
 [[nodiscard]] std::set<std::int64_t> read_ids(const Json& list);
 bool list_also(PhaseExecution& phase, const std::vector<std::int64_t>& more);
+
+// We have been through its members, or are. Not so when another orchestrator dispatched it, or when it is held.
+[[nodiscard]] inline bool is_walked(const PhaseExecution& phase) {
+  return phase.walk == Walk::none ? phase.walk_after > 0 : phase.walk != Walk::held;
+}
 
 // How many members the next step of a walk sees.
 [[nodiscard]] std::int32_t phase_chunk(const PhaseExecution& phase, const Definition& definition,
