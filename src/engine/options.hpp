@@ -33,7 +33,7 @@ struct WriterOptions {
   Feed* feed = nullptr;               // is told what each commit changed
   std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
   std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
-  std::function<void(const std::string&)> unreadable;  // a row of runbooks that cannot be worked with, once for each
+  std::function<void(const std::string&)> unreadable;  // a row that cannot be worked with, once for each
 };
 
 // What the writer and the kinds count; null pointers count nothing.

@@ -102,6 +102,10 @@ void Writer::run(std::vector<Item> items) {
     matching_.forget_waiting();
   }
   std::vector<Item> rest = std::exchange(own_items_, {});
+  if (give_back_at_ && *give_back_at_ <= now) {
+    give_back_at_.reset();
+    std::ranges::move(std::exchange(given_back_, {}), std::back_inserter(rest));
+  }
   services_.as_of = MUTANT(timer_overtakes_message) ? now : oldest(rest, oldest(items, now));
   services_.times = {};
   rest.reserve(rest.size() + items.size());
@@ -275,12 +279,16 @@ void Writer::refuse(Batch& batch, const Error& error, bool was_decided) {
 
 void Writer::refuse(std::vector<Item> items, Refusal refusal, const std::string& message) {
   for (Item& item : items) {
-    // A task that is given back has nobody else to remember it: it is given back later.
+    // A task that is given back has nobody else to remember it: it is given back later. Others do not wait for it,
+    // nor do timers: another program may hold its row for long.
     const bool may_pass = refusal != Refusal::invalid_input && refusal != Refusal::row_unreadable;
-    if (may_pass && std::holds_alternative<ReturnTasks>(item.command))
-      own_items_.push_back(std::move(item));
-    else
+    if (may_pass && std::holds_alternative<ReturnTasks>(item.command)) {
+      item.received = Time{};
+      given_back_.push_back(std::move(item));
+      give_back_at_ = clock_.now() + Duration{2'000};
+    } else {
       item.waiter->deliver(Refused{refusal, message, {}});
+    }
   }
 }
 
@@ -318,7 +326,7 @@ std::optional<Time> Writer::next_wake() const {
   if (retry_at_) return retry_at_;
   if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
   std::optional<Time> wake;
-  for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_})
+  for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_})
     if (one && (!wake || *one < *wake)) wake = one;
   return wake;
 }
@@ -326,7 +334,9 @@ std::optional<Time> Writer::next_wake() const {
 void Writer::expire_while_away() {
   const Time now = clock_.now();
   matching_.time_out_polls(now);
-  refuse(matching_.take_overdue_waits(now), Refusal::store_unavailable, "the store is not reachable at the moment");
+  const std::string why = "the store is not reachable at the moment";
+  refuse(matching_.take_overdue_waits(now), Refusal::store_unavailable, why);
+  refuse(std::exchange(own_items_, {}), Refusal::store_unavailable, why);  // also those that a full batch put off
 }
 
 void Writer::finish() {

@@ -96,6 +96,8 @@ class Writer {
   std::optional<Held> held_;
 
   std::vector<Item> own_items_;        // the writer's own commands, and those put off, for the next batch
+  std::vector<Item> given_back_;       // tasks whose return was refused, for later
+  std::optional<Time> give_back_at_;
   std::optional<Time> next_timer_;     // may be early, never late
   std::optional<Time> match_all_at_;   // for work that could not be given: somebody may repair its rows
   Duration pause_{};                   // after a failure

@@ -48,8 +48,17 @@ class HeldStore final : public store::MemoryStore {
       return fail(Code::invalid, "table dag_jobs holds a row that this version cannot read");
     return MemoryStore::load(request);
   }
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
+    ++loads;
+    auto loaded = MemoryStore::load(needs);
+    if (loaded && is_unreadable)
+      for (const auto& step : loaded->steps) loaded->unreadable.insert({runbook::Table::step_executions, step.id});
+    return loaded;
+  }
   std::set<workflow::JobId> held;
   std::set<workflow::JobId> unreadable;
+  bool is_unreadable = false;  // every step of a runbook
+  int loads = 0;               // of runbooks
   Duration lock_time{2'000};
   int collisions = 0;
 
@@ -195,6 +204,80 @@ TEST_F(WriterTest, ATimerWhoseRowIsHeldIsObeyedSoonAfterItIsFree) {
   EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed);
 }
 
+TEST_F(WriterTest, AJobWhoseDefinitionIsGoneSpoilsNothingButItself) {
+  run({job(1), job(2)});
+  database_.jobs.change(job_id(1), [](workflow::Job& row) { row.workflow_version = 99; });
+  Writer fresh(store_, clock_, {});  // which remembers nothing of it
+  ASSERT_TRUE(fresh.open());
+  const auto tell = [&](Command command) {
+    auto answer = std::make_shared<Answer>();
+    fresh.run({{std::move(command), answer}});
+    return answer;
+  };
+  EXPECT_EQ(tell(ChangeJob{{"default"}, job_id(1), ChangeJob::What::cancel, "", ""})->refusal(), Refusal::row_unreadable);
+  EXPECT_FALSE(tell(ChangeJob{{"default"}, job_id(2), ChangeJob::What::cancel, "", ""})->refusal());
+  EXPECT_FALSE(tell(poll())->reply);  // its task cannot be given to anybody
+  EXPECT_FALSE(tell(job(3))->refusal());
+}
+
+// Its row is held for a minute: timers and messages of others do not wait for it, and it comes back in the end.
+TEST_F(WriterTest, ATaskThatIsGivenBackWhileItsRowIsHeldHoldsUpNobody) {
+  run({job(1), job(2)});
+  const auto taken = run({poll()}).front();
+  const Handout task = std::get<PollReply>(taken->reply.value()).jobs.at(0);
+  Poll of_the_other = poll();
+  of_the_other.max = 1;
+  const auto other = std::get<PollReply>(run({of_the_other}).front()->reply.value()).jobs;
+  store_.held = {task.job_id};
+  store_.lock_time = Duration{0};
+  const auto back = std::make_shared<Answer>();
+  writer_.run({{ReturnTasks{.tasks = {{task.task_id, task.lease}}}, back, clock_.time}});
+  const int before = store_.collisions;
+  clock_.time += 1s;
+  run({job(3)});
+  EXPECT_EQ(store_.collisions, before) << "it is not tried with every message";
+  clock_.time += 2h;  // the timeout of the other task
+  run({});
+  run({});
+  for (const Handout& each : other)
+    EXPECT_EQ(database_.jobs.at(each.job_id).status, workflow::JobStatus::failed) << "its timer was not obeyed";
+  ASSERT_TRUE(writer_.next_wake());
+  store_.held.clear();
+  clock_.time += 10s;
+  run({});
+  EXPECT_TRUE(back->reply);
+}
+
+// More work and more workers than one batch hands out.
+TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
+  WriterOptions options;
+  options.handouts_max = 2;
+  Writer writer(store_, clock_, options);
+  ASSERT_TRUE(writer.open());
+  const auto tell = [&](Command command) {
+    auto answer = std::make_shared<Answer>();
+    writer.run({{std::move(command), answer}});
+    return answer;
+  };
+  std::string other(yaml);
+  other.replace(other.find("workflow_id: w"), 14, "workflow_id: z");
+  other.replace(other.find("queue: q"), 8, "queue: z");
+  tell(PublishWorkflow{{"default"}, workflow::parse(other).definition, other});
+  for (int n = 0; n < 20; ++n) tell(job(n));
+  SubmitJob last = job(20);
+  last.workflow_id = "z";
+  tell(last);
+  std::vector<Item> polls;
+  for (int n = 0; n < 10; ++n) polls.push_back({poll(), std::make_shared<Answer>()});
+  Poll of_z = poll();
+  of_z.queue = "z";
+  const auto served = std::make_shared<Answer>();
+  polls.push_back({of_z, served});
+  writer.run(std::move(polls));
+  for (int turn = 0; turn < 2 && !served->reply; ++turn) writer.run({});
+  ASSERT_TRUE(served->reply) << "the queue that comes first is served first, again and again";
+}
+
 constexpr std::string_view book = R"(
 name: move
 data_source: {type: csv, connection: WAVES, primary_key: Upn, batch_time: immediate}
@@ -209,13 +292,19 @@ class JobLogTest : public WriterTest {
   void SetUp() override {
     WriterTest::SetUp();
     run({PublishRunbook{.definition = runbook::parse(book).definition, .text = std::string(book)}});
+    begin_batch({"ada"});
+  }
+  void begin_batch(const std::vector<std::string>& keys) {
     const auto opened = run({OpenBatch{.runbook_name = "move"}});
     const std::int64_t batch_id = std::get<BatchReply>(opened.front()->reply.value()).batch.id;
-    run({AddMembers{.batch_id = batch_id, .members = {{.member_key = "ada", .data = Json{"{}"}}}}});
+    AddMembers add{.batch_id = batch_id};
+    for (const std::string& key : keys) add.members.push_back({.member_key = key, .data = Json{"{}"}});
+    run({std::move(add)});
     run({StartBatch{batch_id}});
     run({ChangeBatch{.batch_id = batch_id, .what = ChangeBatch::What::advance}});
     for (int i = 0; i < 5; ++i) run({});
   }
+
   Handout take() {
     clock_.time += 2s;
     const auto answer = run({poll()});
@@ -240,6 +329,27 @@ TEST_F(JobLogTest, LogsOfAJobAreBoundedLikeThoseOfATaskAndKeptUnderItsStep) {
   ASSERT_EQ(database_.logs.size(), 2u);
   for (const auto& [key, line] : database_.logs)
     EXPECT_EQ(line.job_id.value, runbook::log_name(runbook::parse_job_id(first.task_id)->ref));
+}
+
+// Step, then all that it belongs to.
+TEST_F(JobLogTest, AResultCostsTwoLoads) {
+  (void)take();  // of the batch that has one member
+  begin_batch({"bob", "cyd"});
+  const Handout job = take();
+  store_.loads = 0;
+  run({ReportResult{.tenant = {}, .task_id = job.task_id, .job_id = {}, .node_id = {}, .completed = true, .lease = job.lease}});
+  EXPECT_EQ(store_.loads, 2);
+}
+
+TEST_F(JobLogTest, AJobWhoseRowCannotBeReadIsToldOnceAndSpoilsNothing) {
+  const Handout job = take();
+  store_.is_unreadable = true;
+  const std::uint64_t before = redecided_.value();
+  const auto answers =
+      run({Heartbeat{.worker = "w", .tasks = {{job.task_id, job.lease}}}, ListWorkers{},
+           ReturnTasks{.tasks = {{job.task_id, job.lease}}}});
+  for (const auto& answer : answers) EXPECT_TRUE(answer->reply && !answer->refusal());
+  EXPECT_LE(redecided_.value() - before, 3u);
 }
 
 TEST_F(JobLogTest, ALineOfLogDoesNotMakeTheBatchBeDecidedTwice) {

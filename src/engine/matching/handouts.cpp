@@ -22,12 +22,18 @@ Result<> Handouts::run(std::vector<Ready> ready) {
   for (Ready& work : ready)
     if (matching_.queues().find(work.queue)) fresh[std::move(work.queue)].insert(std::move(work.task));
   for (const QueueKey& key : matching_.to_match()) fresh[key];
-  for (auto& [key, tasks] : fresh) {
-    services_.push_back({.key = key, .fresh = std::move(tasks), .served = {}});
+  auto at = fresh.upper_bound(matching_.served_last());
+  for (std::size_t n = 0; n < fresh.size(); ++n, ++at) {
+    if (at == fresh.end()) at = fresh.begin();
+    services_.push_back({.key = at->first, .fresh = std::move(at->second), .served = {}});
+    const bool had_room = has_room();
     TRY(serve(services_.back()));
+    if (had_room && !has_room()) matching_.set_served_last(at->first);
   }
   return {};
 }
+
+bool Handouts::has_room() const { return count_ < handouts_max_ && bytes_ < batch_bytes_max; }
 
 // The next of a queue, in its order: of what is known to wait, what the store has beyond that, and what this
 // batch made ready.
@@ -97,7 +103,7 @@ Result<> Handouts::serve(Service& service) {
   Polls polls(service, *queue, handouts_max_);
   bool refilled = false;
   std::size_t looks_left = 2 * handouts_max_;  // what is found to wait no longer costs a look too
-  while (!polls.is_over() && count_ < handouts_max_ && bytes_ < batch_bytes_max && looks_left > 0) {
+  while (!polls.is_over() && has_room() && looks_left > 0) {
     TRY_ASSIGN(std::vector<WaitingTask> tasks,
                candidates(service, std::min({handouts_max_ - count_, polls.wanted, portion}), refilled));
     if (tasks.empty()) break;

@@ -23,7 +23,8 @@ class Handouts {
   Handouts(Matching& matching, Store& store, TaskSource& source, std::size_t handouts_max)
       : matching_(matching), store_(store), source_(source), handouts_max_(handouts_max) {}
 
-  // Serves all queues that have new work or unserved polls.
+  // Serves all queues that have new work or unserved polls, in turn: what a batch may hand out is not always used
+  // up by the same ones.
   [[nodiscard]] Result<> run(std::vector<Ready> ready);
   [[nodiscard]] std::size_t count() const { return count_; }
   void take_effects(Effects& out);
@@ -36,6 +37,7 @@ class Handouts {
   };
   struct Polls;
 
+  [[nodiscard]] bool has_room() const;
   [[nodiscard]] Result<> serve(Service& service);
   [[nodiscard]] Result<std::vector<WaitingTask>> candidates(Service& service, std::size_t limit, bool& refilled);
 

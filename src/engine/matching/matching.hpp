@@ -31,6 +31,9 @@ class Matching {
   [[nodiscard]] const std::set<QueueKey>& to_match() const { return to_match_; }
   void match_again(std::set<QueueKey> queues) { to_match_ = std::move(queues); }
   void match_all();
+  // The queue that used up what one batch may hand out: the next batch begins behind it.
+  [[nodiscard]] const QueueKey& served_last() const { return served_last_; }
+  void set_served_last(QueueKey queue) { served_last_ = std::move(queue); }
   [[nodiscard]] Queues& queues() { return queues_; }
   [[nodiscard]] Workers& workers() { return workers_; }
   [[nodiscard]] const Workers& workers() const { return workers_; }
@@ -64,6 +67,7 @@ class Matching {
   Queues queues_;
   Workers workers_;
   std::set<QueueKey> to_match_;  // in the next batch, whatever it brings
+  QueueKey served_last_;
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, Await> waits_;
   std::unordered_map<Subject, std::vector<std::uint64_t>, HashSubject> by_subject_;

@@ -326,7 +326,9 @@ Result<> WorkflowTransaction::load_runs(LoadRequest request) {
   TRY(load_definitions(loaded.jobs));
   for (Job& job : loaded.jobs) {
     const auto* known = definition({job.tenant, job.workflow_id, job.workflow_version});
-    ENSURE(known);  // a job's definition is never deleted
+    if (!known)  // we never delete one; somebody else may
+      return fail(Code::invalid, "job " + job.job_id.value + " is of version " + std::to_string(job.workflow_version) +
+                                     " of workflow '" + job.workflow_id + "', which is not stored");
     JobId id = job.job_id;
     if (Run* found = run(id))
       found->add_documents(std::move(job));

@@ -95,7 +95,20 @@ std::vector<Ready> WorkflowTransaction::take_ready() {
 
 // A job that dispatched its task in this batch is here already; the others are loaded with what they hand
 // out.
+// One that cannot be read keeps nobody from the others. It is looked at again: somebody may repair it.
 Result<> WorkflowTransaction::load_tasks(std::span<const WaitingTask> tasks) {
+  const Result<> loaded = load_all_tasks(tasks);
+  if (loaded || loaded.error().code != Code::invalid) return loaded;
+  if (tasks.size() == 1) {
+    kind_.tell_unreadable(tasks.front().key.job_id, loaded.error().message);
+    turn_.effects.emplace_back(MatchAllAt{turn_.now + std::chrono::seconds{5}});
+    return {};
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) TRY(load_tasks(tasks.subspan(i, 1)));
+  return {};
+}
+
+Result<> WorkflowTransaction::load_all_tasks(std::span<const WaitingTask> tasks) {
   LoadRequest request;
   for (const WaitingTask& task : tasks) {
     if (!kind_.takes(task)) continue;

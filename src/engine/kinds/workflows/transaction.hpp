@@ -43,6 +43,7 @@ class WorkflowTransaction final : public Transaction {
   void committed() override;
 
  private:
+  [[nodiscard]] Result<> load_all_tasks(std::span<const WaitingTask> tasks);
   struct JobAnswer {  // how the job is after the batch; when it has ended, if the caller waits for that
     std::shared_ptr<Waiter> waiter;
     workflow::JobId job_id;

@@ -29,6 +29,8 @@ class Workflows final : public Kind {
 
  private:
   friend class WorkflowTransaction;
+  void tell_unreadable(const workflow::JobId& job, const std::string& why);
+
   workflow::Policy policy_;
   const int chunks_max_;
   const std::size_t events_max_;
@@ -38,6 +40,8 @@ class Workflows final : public Kind {
   Definitions definitions_;
   Progressions progressions_;
   Shares shares_;
+  const std::function<void(const std::string&)> unreadable_;
+  std::set<workflow::JobId> told_unreadable_;
   std::vector<NodeKey> taken_back_;  // at start, by the command before
 };
 
