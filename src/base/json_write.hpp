@@ -90,10 +90,11 @@ void append_members(std::string& out, std::string_view key, const T& value, cons
   append_members(out, rest...);
 }
 
-// The same without what is empty or 0.
+// The same without what is empty or 0. A time is neither: 1970 is one like any other.
 inline void append_given(std::string& /*out*/) {}
 template <class T, class... Rest>
 void append_given(std::string& out, std::string_view key, const T& value, const Rest&... rest) {
+  static_assert(!std::is_same_v<T, Time>);
   if (value != T{}) append_member(out, key, value);
   append_given(out, rest...);
 }

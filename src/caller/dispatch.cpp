@@ -73,7 +73,7 @@ Duration Dispatch::step(Time now, Duration uptime) {
   if (!retries_.empty()) wait = std::min(wait, retries_.begin()->first - uptime);
   if (!begins_) return wait;
   if (read_not_before_ > uptime) return std::min(wait, read_not_before_ - uptime);
-  if (looked_until_) wait = std::min(wait, std::max(look_not_before_ - uptime, Duration{}));
+  wait = std::min(wait, std::max(look_not_before_ - uptime, Duration{}));
   if (const auto due = agenda_.next_due()) return std::clamp(*due - now, Duration{}, wait);
   return wait;
 }
@@ -173,10 +173,10 @@ void Dispatch::send_probes(Duration uptime) {
 Result<> Dispatch::look_for_lost_rows(CallReads& reads, Duration uptime) {
   TRY(settle(reads, found_running_, uptime));
   found_running_.clear();
-  if (!looked_until_ || uptime < look_not_before_) return {};
-  TRY_ASSIGN(auto found, reads.streams_without_row(*looked_until_, options_.events_looked_at));
-  looked_until_ = std::move(found.last);
-  look_not_before_ = uptime + options_.look_after;
+  if (uptime < look_not_before_) return {};
+  TRY_ASSIGN(auto found, reads.streams_without_row(looked_until_, options_.events_looked_at));
+  look_not_before_ = uptime + (found.last ? options_.look_after : options_.look_again);
+  looked_until_ = found.last.value_or(call::EventKey{});
   if (!found.without_row.empty() && !MUTANT(lost_row_not_rebuilt))
     ask({Rebuild{std::move(found.without_row)}, {}});
   return {};

@@ -58,6 +58,7 @@ struct DispatchOptions {
   std::size_t outcomes_max = 200;    // outcomes in one command
   std::size_t events_looked_at = 500;  // at a time, for rows that are lost …
   Duration look_after{5};              // … and how long after the last time
+  Duration look_again{600'000};        // … and when all have been looked at
   Duration look_ahead{2'000};        // what is due so soon is known
   Duration retry_after{50};          // when the engine or the store cannot listen; doubles up to a second
   Duration patience{10'000};         // for calls that are under way when all ends
@@ -164,8 +165,8 @@ class Dispatch {
   const DispatchOptions options_;
   call::Agenda agenda_;
 
-  std::optional<call::EventKey> looked_until_ = call::EventKey{};  // none: all streams have been looked at
-  Duration look_not_before_{};                                     // of uptime
+  call::EventKey looked_until_;
+  Duration look_not_before_{};  // of uptime
   std::vector<call::CallKey>
       found_running_;  // their rows were lost, and they were begun by an earlier server
 

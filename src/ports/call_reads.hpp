@@ -40,7 +40,7 @@ class CallReads {
   [[nodiscard]] virtual Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after,
                                                                          std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<call::Request>> call_request(const call::CallKey& key) = 0;
-  // Streams by key, after this event: those whose rows are missing, behind, or of another status than their last event
+  // Streams by key, after this event: those whose rows are missing, cannot be read, or are not as their last event
   // says. Looks at so many events; `last` is the one to go on after, none when that was all.
   struct Streams {
     std::vector<call::CallKey> without_row;

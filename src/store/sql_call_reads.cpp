@@ -19,36 +19,14 @@ std::string strays_of(const std::string& table) {
          " t.service_call_id=k.service_call_id)";
 }
 
-// The status that an event leads to.
-std::string status_after(const std::string& event_type) {
-  std::string all = "CASE " + event_type;
-  for (const auto type : {call::EventType::submitted, call::EventType::scheduled, call::EventType::started,
-                          call::EventType::succeeded, call::EventType::failed})
-    all.append(" WHEN '")
-        .append(name(type))
-        .append("' THEN '")
-        .append(name(call::status_after(type)))
-        .append("'");
-  return all + " END";
-}
-
 struct Statements {
   Statement one{select_row_at_head(), {Type::text, Type::text}};
-  // Aggregates, because PostgreSQL makes a table of all calls for an EXISTS.
-  Statement streams{
-      "SELECT page.tenant_id,page.service_call_id,page.version,"
-      "CASE WHEN (SELECT max(n.version) FROM service_call_events AS n WHERE n.tenant_id=page.tenant_id AND"
-      " n.service_call_id=page.service_call_id)>page.version THEN 1 ELSE"
-      " (SELECT count(*) FROM service_calls AS t WHERE t.tenant_id=page.tenant_id AND "
-      "t.service_call_id=page.service_call_id"
-      " AND t.version=page.version AND t.status=" +
-          status_after("page.event_type") +
-          ") END"
-          " FROM (SELECT tenant_id,service_call_id,version,event_type FROM service_call_events"
-          " WHERE (tenant_id,service_call_id,version)>(?1,?2,?3) ORDER BY tenant_id,service_call_id,version "
-          "LIMIT ?4) AS page"
-          " ORDER BY page.tenant_id,page.service_call_id,page.version",
-      {Type::text, Type::text, Type::integer, Type::integer}};
+  Statement streams{columns_at_head("page") +
+                        " FROM (SELECT * FROM service_call_events WHERE (tenant_id,service_call_id,version)>(?1,?2,?3)"
+                        " ORDER BY tenant_id,service_call_id,version LIMIT ?4) AS page LEFT JOIN service_calls AS t"
+                        " ON t.tenant_id=page.tenant_id AND t.service_call_id=page.service_call_id"
+                        " ORDER BY page.tenant_id,page.service_call_id,page.version",
+                    {Type::text, Type::text, Type::integer, Type::integer}};
   Statement row{select<call::Call>() + " WHERE tenant_id=?1 AND service_call_id=?2",
                 {Type::text, Type::text}};
   Statement request{select<call::Request>() + " WHERE tenant_id=?1 AND service_call_id=?2",
@@ -163,20 +141,26 @@ Result<std::optional<call::Call>> SqlCallReads::call_row(const CallKey& key) {
   return reader_.first<call::Call>(sql().row, {encode(key.tenant), encode(key.id)});
 }
 
+// A row is compared with the last event of its stream; whether the last one of a page is that, the next page tells.
 Result<CallReads::Streams> SqlCallReads::streams_without_row(const call::EventKey& after,
                                                              std::size_t events) {
   using Looked = std::pair<call::EventKey, bool>;
   TRY_ASSIGN(
-      const auto page,
+      auto page,
       reader_.rows<Looked>(sql().streams,
-                           {encode(after.call.tenant), encode(after.call.id), after.version, number(events)},
+                           {encode(after.call.tenant), encode(after.call.id), after.version, number(events + 1)},
                            [](const RowView& row) -> Result<Looked> {
-                             return Looked{{key_at(row, 0), row.integer(2)}, row.integer(3) > 0};
+                             const auto found = read_row_at_head(row);  // an event that cannot be read: not ours to mend
+                             return Looked{{key_at(row, 0), row.integer(2)}, !found || found->is_snapshot};
                            }));
   Streams found;
-  for (const auto& [key, is_right] : page)
-    if (!is_right) found.without_row.push_back(key.call);
-  if (page.size() == events) found.last = page.back().first;
+  const bool more = page.size() > events;
+  for (std::size_t i = 0; i < page.size() - (more ? 1 : 0); ++i) {
+    const auto& [key, is_right] = page[i];
+    const bool is_last = i + 1 == page.size() || page[i + 1].first.call != key.call;
+    if (is_last && !is_right) found.without_row.push_back(key.call);
+  }
+  if (more) found.last = page[page.size() - 2].first;
   return found;
 }
 

@@ -34,14 +34,14 @@ Statement tag_statement(Dialect dialect) {
 
 std::vector<Match> stream_key() { return {{"tenant_id", Type::text}, {"service_call_id", Type::text}}; }
 
-std::string columns_at_head() {
-  return "SELECT " + names<call::EventRow>(Columns::all, "h.") + "," + names<call::Call>(Columns::all, "t.");
-}
-
 }  // namespace
 
+std::string columns_at_head(const std::string& event) {
+  return "SELECT " + names<call::EventRow>(Columns::all, event + ".") + "," + names<call::Call>(Columns::all, "t.");
+}
+
 std::string select_row_at_head() {
-  return columns_at_head() +
+  return columns_at_head("h") +
          " FROM service_call_events AS h LEFT JOIN service_calls AS t ON t.tenant_id=?1 AND "
          "t.service_call_id=?2"
          " WHERE h.tenant_id=?1 AND h.service_call_id=?2 ORDER BY h.version DESC LIMIT 1";
@@ -50,7 +50,7 @@ std::string select_row_at_head() {
 Statement rows_at_head_statement(Dialect dialect) {
   Statement s{select_row_at_head(), {Type::text, Type::text}, true};
   if (dialect == Dialect::postgres)
-    s.sql = columns_at_head() + " FROM " + key_sets(stream_key()) +
+    s.sql = columns_at_head("h") + " FROM " + key_sets(stream_key()) +
             " CROSS JOIN LATERAL (SELECT * FROM service_call_events AS e WHERE e.tenant_id=k.tenant_id AND"
             " e.service_call_id=k.service_call_id ORDER BY e.version DESC LIMIT 1) AS h"
             " LEFT JOIN LATERAL (SELECT * FROM service_calls AS c WHERE c.tenant_id=k.tenant_id AND"

@@ -18,6 +18,7 @@ struct RowAtHead {
 
 // The last event of a stream, then the row, which may be missing: both by their primary keys. Without events
 // there is no answer.
+[[nodiscard]] std::string columns_at_head(const std::string& event);  // of an event by that name and of a row as t
 [[nodiscard]] std::string select_row_at_head();  // of one call, ?1 and ?2, in either dialect
 [[nodiscard]] Statement rows_at_head_statement(Dialect dialect);
 [[nodiscard]] Result<RowAtHead> read_row_at_head(const RowView& view);

@@ -45,6 +45,7 @@ class ServiceCallsRows : public ServiceCallsTest, public testing::WithParamInter
       "UPDATE service_calls SET status='Banana' WHERE service_call_id={id}",
       "UPDATE service_calls SET version=7 WHERE service_call_id={id}",
       "UPDATE service_calls SET tags='[\"t' WHERE service_call_id={id}",
+      "UPDATE service_calls SET due_at='2999-01-01T00:00:00.000Z' WHERE service_call_id={id}",
   };
 
   std::unique_ptr<support::PostgresServer> postgres_;
@@ -123,18 +124,18 @@ TEST_P(ServiceCallsRows, AreWrittenAnewByACheck) {
   EXPECT_NE(busy.err.find(GetParam() == Kind::sqlite ? "holds" : "another baton server"), std::string::npos) << busy.err;
   stop();
   for (std::size_t i = 0; i < std::size(damages); ++i) damage(damages[i], ids[i]);
-  damage("UPDATE service_calls SET name='other' WHERE service_call_id={id}", ids[5]);
-  damage("DELETE FROM service_call_tags WHERE service_call_id={id}", ids[6]);
+  damage("UPDATE service_calls SET name='other' WHERE service_call_id={id}", ids[std::size(damages)]);
+  damage("DELETE FROM service_call_tags WHERE service_call_id={id}", ids[std::size(damages) + 1]);
   EXPECT_EQ(check().code, 1);
   const Ran rebuilt = check({"--rebuild"});
   EXPECT_EQ(rebuilt.code, 0) << rebuilt.err;
-  EXPECT_NE(rebuilt.out.find("7 service calls were written anew"), std::string::npos) << rebuilt.out;
+  EXPECT_NE(rebuilt.out.find("8 service calls were written anew"), std::string::npos) << rebuilt.out;
   EXPECT_EQ(check().code, 0);
   start();
   client = server_->client();
   EXPECT_EQ(
       ask(client, "GET", calls() + "?tag=u&name=" + "call%20/x").body.at("serviceCalls").as_array().size(),
-      7U);
+      std::size(damages) + 2);
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ void CallLoad::engine_started() {
   options.outcomes_max = 3;
   options.events_looked_at = 20;
   options.look_after = Duration{random_.between(1, 200)};
+  options.look_again = Duration{random_.between(60'000, 600'000)};
   options.name = "life-" + std::to_string(life_);
   places_ = std::make_shared<caller::Places>(caller::Places::Limits{places_max, per_origin_max}, options.name);
   dispatch_ = std::make_unique<caller::Dispatch>(static_cast<caller::DispatchActions&>(*this), metrics_,
@@ -127,7 +128,8 @@ void CallLoad::damage_rows() {
       if (what == 1) row.status = static_cast<call::Status>(random_.below(4));
       if (what == 2) row.version += random_.between(-1, 1);
       // Of one that has ended, only `check --replay` finds it.
-      if (what == 3 && status == call::Status::scheduled) row.due_at = std::min(row.due_at, world_.clock_.now());
+      if (what == 3 && status == call::Status::scheduled)
+        row.due_at = world_.clock_.now() + Duration{random_.between(-600'000, 36'000'000)};
     });
   }
 }

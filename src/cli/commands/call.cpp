@@ -161,8 +161,13 @@ std::vector<std::string> calls_in(const std::string& text) {
 // What has no key is given one, so that it can be sent again.
 std::string keyed(std::string call) {
   const auto document = JsonDocument::parse(call);
-  if (!document || document->root().kind() != JsonKind::object || document->root().find("idempotencyKey"))
-    return call;
+  if (!document || document->root().kind() != JsonKind::object) return call;
+  if (const JsonView key = document->root().find("idempotencyKey"); key && !key.is_null()) return call;
+  if (document->root().find("idempotencyKey")) {  // null is none, and a key is there once only
+    auto object = boost::json::parse(call).as_object();
+    object["idempotencyKey"] = new_key();
+    return boost::json::serialize(object);
+  }
   const std::size_t begin = call.find('{') + 1;
   const bool is_empty = call[call.find_first_not_of(" \t\r\n", begin)] == '}';
   return call.insert(begin, "\"idempotencyKey\":" + baton::quoted(new_key()) + (is_empty ? "" : ","));

@@ -79,7 +79,11 @@ Json to_json(const Event& event) {
             return out;
           },
           [](const Scheduled& e) {
-            return json_object_of_given("dueAt", e.due_at, "by", e.by, "reason", e.reason);
+            Json out{"{"};
+            append_member(out.text, "dueAt", e.due_at);
+            append_given(out.text, "by", e.by, "reason", e.reason);
+            out.text += '}';
+            return out;
           },
           [](const Started& e) { return json_object("startedAt", e.started_at); },
           [](const Succeeded& e) {

@@ -36,6 +36,7 @@ TEST(ServiceCall, EveryEventReadsBackAsItWasWritten) {
     EXPECT_EQ(to_json(*read), to_json(event));
   }
   EXPECT_FALSE(read_event(EventType::scheduled, Json{R"({"dueAt":"soon"})"}));
+  EXPECT_TRUE(read_event(EventType::scheduled, to_json(Scheduled{.due_at = Time{}})));  // 1970 is a time like any other
   EXPECT_FALSE(read_event(EventType::scheduled, Json{"{}"}));
   EXPECT_FALSE(read_event(EventType::started, Json{"[]"}));
 }

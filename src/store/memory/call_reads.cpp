@@ -71,7 +71,7 @@ Result<CallReads::Streams> MemoryReads::streams_without_row(const call::EventKey
     const auto next = std::next(at);
     if (next != database_.call_events.end() && next->first.first == key) continue;
     const Call* row = database_.calls.get(key);
-    if (row == nullptr || row->version != version || row->status != status_after(at->second.event_type))
+    if (row == nullptr || !call::is_snapshot(*row, at->second))
       found.without_row.push_back(key);
   }
   if (events > 0) found.last.reset();
