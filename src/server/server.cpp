@@ -103,12 +103,12 @@ struct Server::State {
   Feed feed{fmt::format("{:x}", std::uint64_t{std::random_device{}()} << 32 | std::random_device{}())};
   // In the order of their dependencies; destroyed in the reverse one.
   std::unique_ptr<engine::Service> engine;
-  std::unique_ptr<http::ReadPool> reads;
-  std::unique_ptr<http::Server> http;
-  std::unique_ptr<worker::Builtin> builtin;
   std::unique_ptr<DataSources> sources;
   std::unique_ptr<caller::HttpCaller> caller;
   std::unique_ptr<caller::ReservingInbox> reserving;  // in front of the engine, if calls are made
+  std::unique_ptr<http::ReadPool> reads;
+  std::unique_ptr<http::Server> http;
+  std::unique_ptr<worker::Builtin> builtin;
   std::mutex calls_mutex;
   std::unique_ptr<caller::Dispatcher> dispatcher;  // under the mutex
   std::mutex scheduler_mutex;
@@ -177,13 +177,15 @@ Result<> Server::State::start_calls() {
 }
 
 void Server::State::stop_calls() {
-  std::unique_ptr<caller::Dispatcher> ended;
+  caller::Dispatcher* running = nullptr;
   {
     const std::scoped_lock lock(calls_mutex);
-    ended = std::move(dispatcher);
+    running = dispatcher.get();
   }
-  if (ended) ended->stop();
+  if (running) running->stop();  // calls that a commit has begun meanwhile still reach it
   if (caller) caller->stop();
+  const std::scoped_lock lock(calls_mutex);
+  dispatcher.reset();
 }
 
 void Server::State::start_scheduler() {
