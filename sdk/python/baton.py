@@ -648,7 +648,8 @@ class Client:
         )
         until = time.monotonic() + wait
         headers = {"traceparent": traceparent} if traceparent else {}
-        job = Job.parse(self.request("POST", "/jobs", body, headers=headers, wait=wait, retry_for=max(wait, self.retry_for)))
+        job = Job.parse(self.request("POST", "/jobs", body, headers=headers, wait=wait,
+                                     retry_until=max(until, time.monotonic() + self.retry_for)))
         return job if job.ended or wait <= 0 else self._wait(job.job_id, until, job)
 
     def job(self, job_id: str) -> Job:
@@ -674,8 +675,8 @@ class Client:
         begun = time.monotonic()
         left = 30.0 if until is None else max(0.0, until - begun)
         try:
-            answer = self.request("GET", path, query=query, wait=min(left, 30.0),
-                                  retry_for=self.reconnect_for if until is None else left)
+            answer = self.request("GET", path, query=query, wait=min(left, 30.0), retry_for=self.reconnect_for,
+                                  retry_until=until)
         except (Unreachable, ApiError) as error:
             if until is None or (isinstance(error, ApiError) and not error.temporary):
                 raise
@@ -939,21 +940,32 @@ class Client:
 
     def request(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None,
                 headers: Mapping[str, str] | None = None, content_type: str = "application/json", wait: float = 0.0,
-                safe: bool = True, retry_for: float | None = None) -> Any:
-        """Any request under /api/v1: JSON in, JSON out. Say `safe=False` if doing it twice would be wrong."""
-        until = time.monotonic() + (self.retry_for if retry_for is None else retry_for)
+                safe: bool = True, retry_for: float | None = None, retry_until: float | None = None) -> Any:
+        """Any request under /api/v1: JSON in, JSON out. Say `safe=False` if doing it twice would be wrong.
+
+        It is tried again for `retry_for` seconds from the first failure, or until a time of `time.monotonic()`.
+        """
+        wait_until = time.monotonic() + wait
         backoff = _Backoff(longest=2.0)
+        until = retry_until
+
+        def over(pause: float) -> bool:
+            nonlocal until
+            if until is None:
+                until = time.monotonic() + (self.retry_for if retry_for is None else retry_for)
+            return time.monotonic() + pause > until
+
         while True:
             try:
-                return self._once(method, path, body, query, headers, content_type, wait)
+                return self._once(method, path, body, query, headers, content_type, max(0.0, wait_until - time.monotonic()))
             except Unreachable as error:
                 pause = backoff.next()
-                if (error.sent and not safe) or time.monotonic() + pause > until:
+                if (error.sent and not safe) or over(pause):
                     raise
             except ApiError as error:
                 pause = backoff.next(error)
                 settled = error.status in (429, 503) and error.code != "store_unavailable"  # certain that nothing has happened
-                if not error.temporary or not (safe or settled) or time.monotonic() + pause > until:
+                if not error.temporary or not (safe or settled) or over(pause):
                     raise
             time.sleep(pause)
 
