@@ -949,25 +949,29 @@ class Client:
         backoff = _Backoff(longest=2.0)
         until = retry_until
 
-        def over(pause: float) -> bool:
+        def rest(pause: float) -> bool:
+            """Before the next try; false: there is no time for another."""
             nonlocal until
+            now = time.monotonic()
             if until is None:
-                until = time.monotonic() + (self.retry_for if retry_for is None else retry_for)
-            return time.monotonic() + pause > until
+                until = now + (self.retry_for if retry_for is None else retry_for)
+            if now >= until:
+                return False
+            time.sleep(min(pause, until - now))
+            return True
 
         while True:
             try:
-                return self._once(method, path, body, query, headers, content_type, max(0.0, wait_until - time.monotonic()))
+                return self._once(method, path, body, query, headers, content_type, wait)
             except Unreachable as error:
-                pause = backoff.next()
-                if (error.sent and not safe) or over(pause):
+                if (error.sent and not safe) or not rest(backoff.next()):
                     raise
             except ApiError as error:
                 pause = backoff.next(error)
                 settled = error.status in (429, 503) and error.code != "store_unavailable"  # certain that nothing has happened
-                if not error.temporary or not (safe or settled) or over(pause):
+                if not error.temporary or not (safe or settled) or not rest(pause):
                     raise
-            time.sleep(pause)
+            wait = max(0.0, wait_until - time.monotonic())
 
     def _once(self, method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None,
               headers: Mapping[str, str] | None = None, content_type: str = "application/json", wait: float = 0.0,
