@@ -61,7 +61,7 @@ bool was_interrupted() { return interrupted != 0; }
 
 std::string post(std::string_view target, std::string_view body) {
   return fmt::format(
-      "POST {} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+      "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
       target, body.size(), body);
 }
 
