@@ -213,7 +213,7 @@ TEST_F(RoutesTest, a_wait_ends_in_time_though_something_changes_all_the_time) {
   before_read_ = [&] {
     if (++looks > 100) return;
     publish({{.subject = Subject::Type::job, .tenant = "default", .id = id_1, .what = "changed"}});
-    std::this_thread::sleep_for(30ms);
+    std::this_thread::sleep_for(30ms);  // a slow look: the next change is there before it is over
   };
   EXPECT_EQ(ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=200").status, 200);
   EXPECT_LT(looks, 50);
@@ -225,7 +225,8 @@ TEST_F(RoutesTest, a_wait_goes_on_when_there_is_no_place_to_look) {
   auto answer = std::async(std::launch::async,
                            [&] { return ask("GET", "/api/v1/jobs/" + id_1 + "/timeline?wait_ms=9000"); });
   wait_for_subscription();
-  std::this_thread::sleep_for(300ms);  // it has looked once
+  // Its first look must be over, and nothing tells that: a read that fails before the wait has begun is told at once.
+  std::this_thread::sleep_for(300ms);
   breaks_ = 4;
   workflow::Event event;
   event.job_id.value = id_1;

@@ -20,6 +20,13 @@ class StreamTest : public ServerTest {
     connection->read_until("\n\n");
     return connection;
   }
+  // Starts a server on which one token is known, and opens a stream with that.
+  std::unique_ptr<RawConnection> open_with_token() {
+    options_.access = Access::required;
+    EXPECT_TRUE(tokens_.add({.token_id = "t", .token_hash = token_hash("t"), .role = Role::viewer}));
+    start();
+    return open("", "Authorization: Bearer t\r\n");
+  }
   static baton::Change of_job(const std::string& id, const std::string& tenant = "default") {
     return {.subject = Subject::Type::job, .tenant = tenant, .id = id, .what = "job_started"};
   }
@@ -247,12 +254,9 @@ TEST_F(StreamTest, a_client_that_goes_frees_its_stream) {
 }
 
 TEST_F(StreamTest, a_revoked_token_ends_its_stream) {
-  options_.access = Access::required;
   options_.heartbeat_time = 50ms;
   options_.token_cache_time = 10ms;
-  EXPECT_TRUE(tokens_.add({.token_id = "t", .token_hash = token_hash("t"), .role = Role::viewer}));
-  start();
-  const auto stream = open("", "Authorization: Bearer t\r\n");
+  const auto stream = open_with_token();
   stream->read_until(": heartbeat", 2);
   EXPECT_EQ(tokens_.revoke("t", Time{}), true);
   EXPECT_NE(stream->read_all().find("event: end\ndata: {\"why\":\"unauthorized\"}"), std::string::npos);
@@ -260,15 +264,12 @@ TEST_F(StreamTest, a_revoked_token_ends_its_stream) {
 
 // Told with every change and not only when nothing happens.
 TEST_F(StreamTest, a_revoked_token_ends_a_busy_stream) {
-  options_.access = Access::required;
   options_.token_cache_time = 100ms;
-  EXPECT_TRUE(tokens_.add({.token_id = "t", .token_hash = token_hash("t"), .role = Role::viewer}));
-  start();
-  const auto stream = open("", "Authorization: Bearer t\r\n");
+  const auto stream = open_with_token();
   std::thread busy([&] {
     for (int i = 0; i < 2'000; ++i) {
       publish({of_job("j")});
-      std::this_thread::sleep_for(1ms);
+      std::this_thread::sleep_for(1ms);  // busy for two seconds, far longer than a token is believed
     }
   });
   stream->read_until("event: job", 300);  // longer than the cache's time
@@ -280,15 +281,12 @@ TEST_F(StreamTest, a_revoked_token_ends_a_busy_stream) {
 }
 
 TEST_F(StreamTest, a_token_that_cannot_be_looked_up_holds_a_stream_and_does_not_end_it) {
-  options_.access = Access::required;
   options_.heartbeat_time = 50ms;
   options_.token_cache_time = 20ms;
-  EXPECT_TRUE(tokens_.add({.token_id = "t", .token_hash = token_hash("t"), .role = Role::viewer}));
-  start();
-  const auto stream = open("", "Authorization: Bearer t\r\n");
+  const auto stream = open_with_token();
   stream->read_until(": heartbeat", 2);
   token_breaks_ = 1'000'000;
-  std::this_thread::sleep_for(50ms);
+  std::this_thread::sleep_for(50ms);  // more than the cache's time: the token is looked up before the next change is told
   publish({of_job("j")});
   std::string text = stream->read_until(": heartbeat", 8);
   EXPECT_EQ(count(text, "event: "), 0) << text;

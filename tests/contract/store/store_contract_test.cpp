@@ -409,9 +409,8 @@ TEST_P(StoreContract, APartitionHasItsOwnTermAndCommitNumbers) {
   EXPECT_EQ(store->open(other)->last_commit, 1);
 }
 
-// A file has one writer, whatever its partition.
 TEST_P(StoreContract, WritersOfTwoPartitionsDoNotFenceEachOther) {
-  if (GetParam() == Kind::sqlite) GTEST_SKIP();
+  if (GetParam() == Kind::sqlite) GTEST_SKIP() << "a file has one writer, whatever its partition";
   auto second = database.store();
   const auto opened = second->open({1});
   ASSERT_TRUE(opened) << opened.error().message;
