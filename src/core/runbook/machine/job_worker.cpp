@@ -1,0 +1,228 @@
+// A job and its worker: handed out, reported, renewed, given back, gone silent.
+#include "base/mutant.hpp"
+#include "base/result.hpp"
+#include "core/runbook/machine/decision.hpp"
+#include "core/runbook/machine/job_row.hpp"
+
+namespace baton::runbook {
+
+std::string lease_token(const Execution& execution) { return std::to_string(execution.delivery_count); }
+
+bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context) {
+  const auto job = context.ledger.job(ref);
+  if (!job || job->row->job_state != JobState::queued) return false;
+  Decision decision(context);
+  Execution& row = *job->row;
+  if (is_terminal(row.status)) {  // another program has ended it
+    decision.job_over(*job);
+    decision.adopt(*job);
+    return false;
+  }
+  const Batch& batch = decision.batch_of(*job);
+  if (!may_run(*job, batch)) {
+    decision.cancel(*job, "the batch is " + std::string(name(batch.status)));
+    decision.settle();
+    return false;
+  }
+  if (batch.paused_at && !is_terminal(batch.status) && !MUTANT(runbook_pause_ignored)) {
+    row.job_state = JobState::parked;
+    job->state->changed = true;
+    return false;
+  }
+  if (++row.delivery_count == 1) row.log_bytes = 0;
+  row.job_state = JobState::leased;
+  row.leased_by = worker;
+  row.leased_at = context.now;
+  row.queued_at.reset();
+  row.lease_until = delivery::lease_end(context.now, deadline(row), heartbeats, context.policy);
+  const auto poll_until = decision.poll_deadline(row);
+  if (!MUTANT(runbook_lease_timer_forgotten))
+    row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
+  job->state->changed = true;
+  return true;
+}
+
+namespace {
+
+constexpr const char* no_reason = "the worker gave no reason";
+
+// What a result that cannot be taken in is told, and the batch's events with it.
+Judged not_taken(Verdict verdict, const std::string& why, const Report& said, const Job& job,
+                 Decision& decision) {
+  decision.event(decision.batch_of(job).id, "result_ignored",
+                 "a result of " + said.job_id + " was ignored: " + why, member_of(job), said.job_id);
+  return {verdict, why, job.ref};
+}
+
+// The very failure because of which the step waits for its next attempt.
+bool is_repeated_failure(const Report& said, const JobName& named, const Execution& row) {
+  return !said.success && row.status == StepStatus::pending && row.retry_after &&
+         row.retry_count == named.retry + 1 &&
+         row.error_message == clean_text(said.error.value_or(no_reason), error_bytes_max);
+}
+
+}  // namespace
+
+Judged report(const Report& said, Context context) {
+  const auto named = parse_job_id(said.job_id);
+  const auto ref = said.correlated ? said.correlated : named ? std::optional{named->ref} : std::nullopt;
+  const auto job = ref ? context.ledger.job(*ref) : std::nullopt;
+  if (!job) return {Verdict::unknown, "there is no job '" + said.job_id + "'", {}};
+  Execution& row = *job->row;
+  Decision decision(context);
+  if (is_from_another(row)) {
+    const bool is_older = named && named->ref == *ref && named->retry < row.retry_count;
+    const bool is_other = !said.correlated && row.status == StepStatus::dispatched && row.job_id &&
+                          *row.job_id != said.job_id;  // of polls it may not note the last
+    if ((is_older || is_other) && !MUTANT(runbook_old_attempt_accepted))
+      return not_taken(Verdict::stale, "it is not of the attempt that the step is at", said, *job, decision);
+    decision.adopt(*job);
+  } else {
+    if (named && named->ref != *ref)
+      return {Verdict::contradicts,
+              "jobId '" + said.job_id + "' and correlationData, which names " + std::string(name(ref->kind)) +
+                  " " + std::to_string(ref->id) + ", do not mean the same step",
+              *ref};
+    if (is_terminal(row.status) && !MUTANT(runbook_terminal_changes))
+      return not_taken(Verdict::ignored, "the step is " + std::string(name(row.status)), said, *job,
+                       decision);
+    if (named && is_repeated_failure(said, *named, row))
+      return not_taken(Verdict::ignored, "it was taken in before", said, *job, decision);
+    const bool old_attempt = !named || named->retry != std::max(row.retry_count, 0);
+    if (old_attempt && !MUTANT(runbook_old_attempt_accepted))
+      return not_taken(Verdict::stale,
+                       "the attempt is over: the step is at retry " + std::to_string(row.retry_count), said,
+                       *job, decision);
+    const bool over = !is_out(row) && !MUTANT(runbook_terminal_changes);
+    if ((row.job_id != said.job_id || over) && !MUTANT(runbook_old_attempt_accepted))
+      return not_taken(Verdict::ignored, "it is not the job that the step waits for", said, *job, decision);
+    // A lease that ran out is still the last one given until somebody else is handed the job.
+    if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted))
+      return {Verdict::stale, "the lease is over: the job was given to another worker", *ref};
+  }
+  if (said.worker) row.leased_by = said.worker;
+  if (said.success)
+    decision.succeed(*job, said.result);
+  else
+    decision.attempt_failed(*job, said.error.value_or(no_reason));
+  decision.settle();
+  return {Verdict::accepted, "", *ref};
+}
+
+namespace {
+
+// Reads what settling the phase will read, so that what cannot be read is found before anything is changed.
+void look_through(std::int64_t phase_id, Ledger& ledger) {
+  const PhaseExecution& phase = ledger.existing_phase(phase_id).row;
+  const Batch& batch = ledger.existing_batch(phase.batch_id).row;
+  (void)ledger.definition(batch, phase.runbook_version);
+  (void)ledger.inits_of(batch.id);
+  (void)ledger.phases_of(batch.id);
+}
+
+}  // namespace
+
+void adopt_jobs(const std::vector<Ref>& jobs, Context context) {
+  Decision decision(context);
+  for_all(jobs, [&](Ref ref) {
+    try {
+      if (ref.kind == Kind::phase) {
+        look_through(ref.id, context.ledger);
+        return decision.phase_touched(ref.id);
+      }
+      const auto job = context.ledger.job(ref);
+      if (!job) return;
+      (void)decision.definition_of(*job);
+      if (job->step) look_through(job->step->phase_execution_id, context.ledger);
+      decision.adopt(*job);
+      if (job->step) decision.phase_touched(job->step->phase_execution_id);
+    } catch (const Unreadable&) {  // one of many: it is told when it is asked for by itself
+    }
+  });
+  decision.settle();
+}
+
+namespace {
+
+std::optional<Job> leased_job(std::string_view job_id, std::string_view lease, Context context) {
+  const auto named = parse_job_id(job_id);
+  const auto job = named ? context.ledger.job(named->ref) : std::nullopt;
+  if (!job || job->row->job_state != JobState::leased || job->row->job_id != job_id ||
+      lease_token(*job->row) != lease)
+    return std::nullopt;
+  return job;
+}
+
+}  // namespace
+
+bool renew(std::string_view job_id, std::string_view lease, Context context) {
+  const auto job = leased_job(job_id, lease, context);
+  if (!job) return false;
+  Execution& row = *job->row;
+  row.lease_until = delivery::lease_end(context.now, deadline(row), true, context.policy);
+  row.timer_due = delivery::timer_after_renewal(row.timer_due, *row.lease_until);
+  job->state->changed = true;
+  return true;
+}
+
+bool give_back(std::string_view job_id, std::string_view lease, Context context) {
+  const auto job = leased_job(job_id, lease, context);
+  if (!job) return false;
+  Decision(context).enqueue(*job);
+  return true;
+}
+
+namespace {
+
+void lease_ran_out(const Job& job, Decision& decision) {
+  Execution& row = *job.row;
+  const auto poll_until = decision.poll_deadline(row);
+  if (poll_until && decision.now >= *poll_until)
+    return decision.fail(job, step_transition::time_out, timed_out_polling(row));
+  const delivery::Lease lease{row.leased_at.value_or(Time{}), row.lease_until.value_or(decision.now),
+                              deadline(row), row.delivery_count};
+  std::visit(overloaded{
+                 [&](delivery::StillHeld held) {
+                   row.lease_until = held.until;
+                   row.timer_due = poll_until ? std::min(*poll_until, held.until) : held.until;
+                   job.state->changed = true;
+                 },
+                 [&](delivery::TimedOut) {
+                   decision.attempt_failed(
+                       job, "timed out after " + std::to_string(row.timeout_sec.value_or(3600)) + " s");
+                 },
+                 [&](delivery::Redeliver) { decision.enqueue(job); },
+                 [&](delivery::GivenUp) {
+                   row.dead_at = decision.now;
+                   decision.fail(job, step_transition::fail,
+                                 "given up after " + std::to_string(row.delivery_count) +
+                                     " deliveries, each of whose workers went silent");
+                 },
+             },
+             delivery::expiry(lease, decision.policy, decision.now));
+}
+
+}  // namespace
+
+void job_timer_fired(const Job& job, Decision& decision) {
+  Execution& row = *job.row;
+  if (!row.timer_due || *row.timer_due > decision.now) return;  // moved or cleared in this very batch
+  row.timer_due.reset();
+  job.state->changed = true;
+  if (is_terminal(row.status)) {  // another program has ended it
+    decision.job_over(job);
+    return decision.adopt(job);
+  }
+  if (row.job_state == JobState::leased) return lease_ran_out(job, decision);
+  if (row.status == StepStatus::pending) return decision.retry(job);
+  if (row.status != StepStatus::polling) return;
+  const auto until = decision.poll_deadline(row);
+  if (until && decision.now >= *until)
+    decision.fail(job, step_transition::time_out, timed_out_polling(row));
+  else if (row.job_state == JobState::none && decision.policy.scheduler)
+    decision.poll(job);
+  else
+    row.timer_due = row.job_state == JobState::none ? decision.next_poll(row) : until;
+}
+
+}  // namespace baton::runbook
