@@ -1,6 +1,7 @@
 #include "ports/feed.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace baton {
 namespace {
@@ -98,11 +99,35 @@ bool Changes::Reader::next(Change& change) {
   return true;
 }
 
-void Feed::publish(CommitRecord record) {
-  if (record.changes.bytes() > limits_.record_bytes_max) {
-    record.changes = {};
-    record.is_whole = false;
+namespace {
+
+// Those that changed the most are left out, until the rest is small enough: one tenant's many changes are not
+// another's loss.
+void leave_out_most(CommitRecord& record, std::size_t bytes_max) {
+  std::map<std::string, std::size_t, std::less<>> bytes;
+  Changes::Reader reader(record.changes);
+  Change change;
+  for (std::size_t left = reader.bytes_left(); reader.next(change); left = reader.bytes_left()) {
+    auto tenant = bytes.find(change.tenant);
+    if (tenant == bytes.end()) tenant = bytes.emplace(change.tenant, 0).first;
+    tenant->second += left - reader.bytes_left();
   }
+  for (std::size_t all = record.changes.bytes(); all > bytes_max;) {
+    const auto most = std::ranges::max_element(bytes, {}, [](const auto& each) { return each.second; });
+    all -= most->second;
+    record.untold.insert(most->first);
+    bytes.erase(most);
+  }
+  Changes rest;
+  for (Changes::Reader again(record.changes); again.next(change);)
+    if (!record.untold.contains(change.tenant)) rest.add(change);
+  record.changes = std::move(rest);
+}
+
+}  // namespace
+
+void Feed::publish(CommitRecord record) {
+  if (record.changes.bytes() > limits_.record_bytes_max) leave_out_most(record, limits_.record_bytes_max);
   auto kept = std::make_shared<const CommitRecord>(std::move(record));
   const std::scoped_lock lock(mutex_);
   last_ = kept->number;

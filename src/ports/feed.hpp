@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ class Changes {
    public:
     explicit Reader(const Changes& changes) : rest_(changes.data_) {}
     [[nodiscard]] bool next(Change& change);
+    [[nodiscard]] std::size_t bytes_left() const { return rest_.size(); }
 
    private:
     std::string_view rest_;
@@ -77,7 +79,8 @@ struct CommitRecord {
   std::int64_t number = 0;  // of the commit
   Time at{};
   Changes changes;
-  bool is_whole = true;  // false: too much changed to tell; readers have to look for themselves
+  // Of these tenants too much changed to tell: they have to look for themselves.
+  std::set<std::string, std::less<>> untold;
 };
 using Record = std::shared_ptr<const CommitRecord>;
 
@@ -87,7 +90,7 @@ class Feed {
   struct Limits {
     std::size_t bytes_max = std::size_t{16} << 20;  // of the records that are kept
     std::size_t records_max = 10'000;
-    std::size_t record_bytes_max = std::size_t{4} << 20;  // a record beyond that is not whole
+    std::size_t record_bytes_max = std::size_t{4} << 20;  // beyond it the tenants with the most changes are untold
   };
   // start: names this start of the server.
   explicit Feed(std::string start = "0") : Feed(std::move(start), Limits()) {}

@@ -72,13 +72,22 @@ TEST(Feed, BytesAreBounded) {
   EXPECT_FALSE(feed.after(90));
 }
 
-TEST(Feed, ARecordThatIsTooLargeOnlySaysThatSomethingChanged) {
-  Feed feed("s", {.record_bytes_max = 100});
-  feed.publish(record(1, std::string(200, 'x')));
+TEST(Feed, OfACommitThatIsTooLargeTheTenantWithTheMostChangesOnlyHearsThatThereWereSome) {
+  Feed feed("s", {.record_bytes_max = 1'000});
+  CommitRecord large{.number = 1};
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = std::to_string(i) + std::string(100, 'x');
+    large.changes.add({.subject = Subject::Type::job, .tenant = "greedy", .id = id, .what = "job_cancelled"});
+    if (i % 10 == 0)
+      large.changes.add({.subject = Subject::Type::job, .tenant = "small", .id = id, .what = "job_created"});
+  }
+  feed.publish(std::move(large));
   const auto kept = feed.after(0);
   ASSERT_TRUE(kept);
-  EXPECT_FALSE(kept->front()->is_whole);
-  EXPECT_TRUE(kept->front()->changes.empty());
+  EXPECT_EQ(kept->front()->untold, (std::set<std::string, std::less<>>{"greedy"}));
+  EXPECT_EQ(kept->front()->changes.count(), 2U);
+  Changes::Reader reader(kept->front()->changes);
+  for (Change change; reader.next(change);) EXPECT_EQ(change.tenant, "small");
 }
 
 TEST(Feed, SubscribersAreWokenUntilTheyLeave) {

@@ -208,7 +208,7 @@ bool ChangeStream::concerns_us(const baton::Change& change) {
 // False: there is more of it, for the next chunk.
 bool ChangeStream::read_on(std::string& out, std::size_t& looked_at) {
   const CommitRecord& record = *reading_->record;
-  if (!record.is_whole) {
+  if (record.untold.contains(tenant_)) {
     written_ = {record.number, whole_commit};
     out += told("gap", "too_much") + "id: " + id_of(feed(), written_) + "\n\n";
     return true;

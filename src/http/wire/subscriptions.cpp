@@ -135,7 +135,7 @@ void Subscriptions::read_records() {
   const auto records = feed_.after(position_);
   if (!records) {
     position_ = feed_.last();
-    return tell_all(nullptr);
+    return tell_missed();
   }
   std::size_t changes = 0;
   for (const Record& record : *records) {
@@ -151,7 +151,7 @@ void Subscriptions::go_on_soon() {
 }
 
 void Subscriptions::tell(const Record& record) {
-  if (!record->is_whole) return tell_all(&record);
+  if (!record->untold.empty()) tell_untold(record);
   Changes::Reader reader(record->changes);
   baton::Change before;
   for (baton::Change change; reader.next(change);) {
@@ -184,11 +184,16 @@ void Subscriptions::tell(const std::string& topic, const Record& record) {
   }
 }
 
-void Subscriptions::tell_all(const Record* record) {
+// Too much changed of these tenants to say what: whoever listens has to look.
+void Subscriptions::tell_untold(const Record& record) {
+  for (const auto& [topic, subscribers] : by_topic_)
+    if (record->untold.contains(tenant_of(topic))) tell(topic, record);
+}
+
+void Subscriptions::tell_missed() {
   for (const auto& [topic, subscribers] : by_topic_) {
     for (Subscriber* each : subscribers) {
-      if (record && std::exchange(each->heard_, (*record)->number) == (*record)->number) continue;
-      record ? each->hear(*record) : each->miss();
+      each->miss();
       wake(*each);
     }
   }

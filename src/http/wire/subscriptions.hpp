@@ -115,7 +115,8 @@ class Subscriptions {
   void tell(const Record& record);
   void tell(const std::string& topic, const Record& record);
   void follow_versions(const baton::Change& runbook);
-  void tell_all(const Record* record);  // none: records were missed
+  void tell_untold(const Record& record);
+  void tell_missed();
   void wake(Subscriber& subscriber);
   void resume_woken();
   void go_on_soon();
