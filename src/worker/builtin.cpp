@@ -218,7 +218,7 @@ void Builtin::State::take_poll_reply(Reply reply) {
 }
 
 void Builtin::State::accept(Handout task) {
-  Verdict verdict = run_builtin(task);
+  HandlerResult verdict = run_builtin(task);
   // The same attempt comes again after its lease was lost: only the new lease counts.
   drop(task.task_id);
   ReportResult result{.tenant = std::nullopt,

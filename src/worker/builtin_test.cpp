@@ -103,17 +103,17 @@ struct BuiltinWorker : testing::Test {
 };
 
 TEST(Handlers, EchoGivesBackItsParameters) {
-  const Verdict verdict = run_builtin(task("t", "echo", R"({"message":"hello","n":0.50})"));
+  const HandlerResult verdict = run_builtin(task("t", "echo", R"({"message":"hello","n":0.50})"));
   EXPECT_TRUE(verdict.completed);
   EXPECT_EQ(verdict.output->text, R"({"echoed_params":{"message":"hello","n":0.50}})");
   EXPECT_EQ(verdict.after, 0ms);
 }
 
 TEST(Handlers, SleepTakesWholeAndBrokenSecondsUnderEitherName) {
-  const Verdict half = run_builtin(task("t", "sleep", R"({"seconds":0.5})"));
+  const HandlerResult half = run_builtin(task("t", "sleep", R"({"seconds":0.5})"));
   EXPECT_EQ(half.after, 500ms);
   EXPECT_EQ(half.output->text, R"({"slept_seconds":0.5})");
-  const Verdict three = run_builtin(task("t", "sleep", R"({"duration_seconds":3})"));
+  const HandlerResult three = run_builtin(task("t", "sleep", R"({"duration_seconds":3})"));
   EXPECT_EQ(three.after, 3s);
   EXPECT_EQ(three.output->text, R"({"slept_seconds":3})");
   EXPECT_EQ(run_builtin(task("t", "sleep", R"({"seconds":0})")).after, 0ms);
@@ -122,7 +122,7 @@ TEST(Handlers, SleepTakesWholeAndBrokenSecondsUnderEitherName) {
 TEST(Handlers, SleepRefusesWhatIsNoDuration) {
   for (const char* params : {R"({})", R"({"seconds":-1})", R"({"seconds":86401})", R"({"seconds":"1"})",
                              R"({"seconds":1e400})", R"([1])", R"({"seconds":null})"}) {
-    const Verdict verdict = run_builtin(task("t", "sleep", params));
+    const HandlerResult verdict = run_builtin(task("t", "sleep", params));
     EXPECT_FALSE(verdict.completed) << params;
     EXPECT_EQ(verdict.after, 0ms) << params;
     EXPECT_NE(verdict.error->find("seconds"), std::string::npos) << params;
@@ -144,7 +144,7 @@ TEST(Handlers, FlakyFailsAsOftenAsAskedAndThenCompletes) {
 }
 
 TEST(Handlers, AnUnknownHandlerFailsAndNamesItself) {
-  const Verdict verdict = run_builtin(task("t", "resize"));
+  const HandlerResult verdict = run_builtin(task("t", "resize"));
   EXPECT_FALSE(verdict.completed);
   EXPECT_NE(verdict.error->find("'resize'"), std::string::npos);
 }

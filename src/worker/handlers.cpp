@@ -14,8 +14,8 @@ namespace {
 constexpr double sleep_seconds_max = 86'400;
 constexpr std::int64_t fail_times_max = 1'000'000;
 
-Verdict completed(Json output) { return {.completed = true, .output = std::move(output), .error = {}}; }
-Verdict failed(std::string error) { return {.completed = false, .output = {}, .error = std::move(error)}; }
+HandlerResult completed(Json output) { return {.completed = true, .output = std::move(output), .error = {}}; }
+HandlerResult failed(std::string error) { return {.completed = false, .output = {}, .error = std::move(error)}; }
 
 // Parameters that are not an object count as none: only echo has a use for them.
 json::object parameters(const Handout& task) {
@@ -32,9 +32,9 @@ std::string text_or(const json::object& params, std::string_view key, std::strin
   return json::serialize(*value);
 }
 
-Verdict echo(const Handout& task) { return completed(json_object("echoed_params", task.params)); }
+HandlerResult echo(const Handout& task) { return completed(json_object("echoed_params", task.params)); }
 
-Verdict sleep(const Handout& task) {
+HandlerResult sleep(const Handout& task) {
   const json::object params = parameters(task);
   const json::value* value = params.if_contains("seconds");
   if (value == nullptr) value = params.if_contains("duration_seconds");
@@ -44,16 +44,16 @@ Verdict sleep(const Handout& task) {
   if (!(seconds >= 0 && seconds <= sleep_seconds_max))
     return failed(fmt::format("sleep: 'seconds' must be from 0 to {:.0f}, got {}", sleep_seconds_max,
                               json::serialize(*value)));
-  Verdict verdict = completed(json_object("slept_seconds", Json{fmt::format("{}", seconds)}));
+  HandlerResult verdict = completed(json_object("slept_seconds", Json{fmt::format("{}", seconds)}));
   verdict.after = std::chrono::milliseconds{std::llround(std::ceil(seconds * 1000))};
   return verdict;
 }
 
-Verdict fail_always(const Handout& task) {
+HandlerResult fail_always(const Handout& task) {
   return failed(text_or(parameters(task), "message", "the handler 'fail' always fails"));
 }
 
-Verdict flaky(const Handout& task) {
+HandlerResult flaky(const Handout& task) {
   const json::object params = parameters(task);
   std::int64_t fail_times = 1;
   if (const json::value* value = params.if_contains("fail_times")) {
@@ -70,7 +70,7 @@ Verdict flaky(const Handout& task) {
 
 }  // namespace
 
-Verdict run_builtin(const Handout& task) {
+HandlerResult run_builtin(const Handout& task) {
   if (task.handler == "echo") return echo(task);
   if (task.handler == "sleep") return sleep(task);
   if (task.handler == "fail") return fail_always(task);

@@ -10,13 +10,13 @@
 
 namespace baton::worker {
 
-struct Verdict {
+struct HandlerResult {
   std::chrono::milliseconds after{0};  // zero: now
   bool completed = false;
   OptionalJson output;
   std::optional<std::string> error;
 };
 
-[[nodiscard]] Verdict run_builtin(const Handout& task);
+[[nodiscard]] HandlerResult run_builtin(const Handout& task);
 
 }  // namespace baton::worker
