@@ -64,6 +64,8 @@ enum class Mutant {
   overdue_never_ignored,          // overdue_behavior "ignore" is taken for "rerun"
   overdue_not_noted,              // … or is not marked as applied
   init_not_rerun,                 // rerun_init is not obeyed
+  transition_settles_nothing,     // what ends is not looked at by its phase and its batch
+  transition_keeps_end,           // what goes on after its end still has the time of it
   // of service calls
   call_started_twice,       // a call that runs or has ended is started
   call_started_early,       // … before its time
@@ -84,6 +86,10 @@ enum class Mutant {
   reservation_leaks,        // a place that was reserved for a call which is not begun is never free again
   begun_without_place,      // a call is begun with its submission though no place is reserved for it
   refused_start_forgotten,  // a call that was not due after all is never made
+  // of commits whose outcome was in doubt
+  held_answers_lost,  // whoever asked never hears
+  held_waits_lost,    // … or whoever waits for an end
+  held_calls_lost,    // who makes the calls is not told of them
   // of the feed
   feed_before_commit,      // a change is told that is not durable
   feed_forgets_unknown,    // a commit of unknown outcome that happened is not told

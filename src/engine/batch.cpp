@@ -34,6 +34,10 @@ Transaction* Batch::part_of_task(std::string_view task_id) const {
   return part_where([&](const Kind& kind) { return kind.takes_task(task_id); });
 }
 
+Transaction* Batch::part_of(const Timer& timer) const {
+  return part_where([&](const Kind& kind) { return kind.owns_timer(timer.subject); });
+}
+
 bool Batch::is_incomplete() const {
   return std::ranges::any_of(parts_, [](const auto& part) { return part->is_incomplete(); });
 }
@@ -71,16 +75,28 @@ Result<> Batch::decide() {
 }
 
 Result<> Batch::take_due() {
-  if (timers_wanted_.only) {
-    timers_.push_back(*timers_wanted_.only);
-    took_timers_ = true;
-  } else if (timers_wanted_.which == TimerChoice::Which::due && until_) {
+  if (timers_wanted_.which != TimerChoice::Which::due) {
+    timers_ = timers_wanted_.named;
+    took_timers_ = !timers_.empty();
+  } else if (until_) {
     const std::size_t limit = services_.limits.timers_max;
     TRY_ASSIGN(timers_, services_.store.timers_due(*until_, limit));
     took_timers_ = true;
     more_timers_ = timers_.size() == limit;
+    leave_out_unknown();
   }
   return {};
+}
+
+// A later version, or another program, may have written them.
+void Batch::leave_out_unknown() {
+  const auto unknown =
+      std::ranges::stable_partition(timers_, [&](const Timer& timer) { return part_of(timer) != nullptr; });
+  timers_unknown_.assign(unknown.begin(), unknown.end());
+  timers_.erase(unknown.begin(), unknown.end());
+  if (!services_.unreadable) return;
+  for (const Timer& timer : timers_unknown_)
+    services_.unreadable("a timer of '" + timer.subject.id + "' cannot be obeyed: this version does not know what it is");
 }
 
 Result<> Batch::decide_once() {
@@ -88,6 +104,7 @@ Result<> Batch::decide_once() {
   effects_.reserve(items_.size() + 8);
   handouts_.reset();
   handouts_count_ = 0;
+  if (is_put_off()) return {};  // nothing is loaded: a row may be what cannot be read
   TurnTimes& times = services_.times;
   const auto began = TurnTimes::Clock::now();
   for (const auto& part : parts_) TRY(part->load(items_, timers_));
@@ -109,6 +126,7 @@ Result<> Batch::decide_once() {
     if (more_timers_) part->timers_go_behind();
     TRY(part->complete());
   }
+  if (is_incomplete()) services_.matching.forget_waiting();
   return {};
 }
 
@@ -126,13 +144,10 @@ void Batch::decide_heartbeats() {
 
 void Batch::decide_timers() {
   for (const Timer& timer : timers_) {
-    Transaction* part = part_of(timer.subject.type);
+    Transaction* part = part_of(timer);
     ENSURE(part);
     const auto began = TurnTimes::Clock::now();
-    if (timers_wanted_.which == TimerChoice::Which::put_off)
-      part->put_off(timer, now_ + timers_wanted_.later);
-    else
-      part->fire(timer);
+    part->fire(timer);
     services_.times.decided(began, timer);
   }
 }
@@ -189,7 +204,10 @@ Result<> Batch::hand_out() {
   std::vector<Ready> ready;
   for (const auto& part : parts_) std::ranges::move(part->take_ready(), std::back_inserter(ready));
   handouts_ = std::make_unique<Handouts>(services_.matching, services_.store, *this, services_.limits.handouts_max);
-  TRY(handouts_->run(std::move(ready)));
+  const auto began = TurnTimes::Clock::now();
+  const Result<> done = handouts_->run(std::move(ready));
+  services_.times.hand_out += TurnTimes::Clock::now() - began;
+  TRY(done);
   handouts_count_ = handouts_->count();
   return {};
 }
@@ -211,6 +229,14 @@ WriteSet Batch::write(std::int64_t commit_number) {
   WriteSet out;
   for (const auto& part : parts_) part->write(out, commit_number);
   if (handouts_) handouts_->take_effects(effects_);
+  // The row of a timer that is put off keeps its time, which has passed.
+  for (const auto* timers : {is_put_off() ? &timers_ : nullptr, &timers_unknown_}) {
+    if (!timers) continue;
+    for (const Timer& timer : *timers) {
+      out.timers_gone.push_back(timer);
+      out.timers_new.push_back({now_ + timers_wanted_.later, timer.subject, timer.what});
+    }
+  }
   earliest_timer_ = out.earliest_timer();
   return out;
 }

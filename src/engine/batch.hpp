@@ -14,14 +14,14 @@
 
 namespace baton::engine {
 
-// Which timers a batch takes. due: those whose time has come. one, put_off: this one alone, obeyed or moved to a
-// later time. All but `due` are parts of a batch that was divided, and hand out nothing: a task that cannot be
-// handed out would spoil each of them.
+// Which timers a batch takes. due: those whose time has come. these, put_off: those that are named, obeyed or moved
+// to a later time. All but `due` are parts of a batch that was divided, and hand out nothing: a task that cannot
+// be handed out would spoil each of them.
 struct TimerChoice {
-  enum class Which { due, none, one, put_off };
+  enum class Which { due, these, put_off };
   Which which = Which::due;
-  std::optional<Timer> only;
-  Duration later = put_off_for;  // how far it is put off
+  std::vector<Timer> named;
+  Duration later = put_off_for;  // how far they are put off
 };
 
 struct BatchLimits {
@@ -37,6 +37,7 @@ struct BatchServices {
   Matching& matching;
   BatchLimits limits;
   metrics::Counter* redecided = nullptr;
+  std::function<void(const std::string&)> unreadable;
   Time as_of{};  // of the timers of this turn
   TurnTimes times{};
 };
@@ -58,7 +59,9 @@ class Batch final : public TaskSource {
   // There is more than one message in it, or one beside what was handed out, or a timer that can be put off.
   [[nodiscard]] bool can_be_divided() const;
   // It holds a timer and nothing else, not even what is handed out.
-  [[nodiscard]] bool is_one_timer() const { return timers_wanted_.which == TimerChoice::Which::one; }
+  [[nodiscard]] bool is_one_timer() const {
+    return timers_wanted_.which == TimerChoice::Which::these && items_.empty() && timers_.size() == 1;
+  }
   [[nodiscard]] bool is_put_off() const { return timers_wanted_.which == TimerChoice::Which::put_off; }
 
   [[nodiscard]] std::vector<Item> take_items() { return std::exchange(items_, {}); }
@@ -78,6 +81,7 @@ class Batch final : public TaskSource {
 
  private:
   [[nodiscard]] Result<> take_due();
+  void leave_out_unknown();
   [[nodiscard]] Result<> decide_once();
   void decide_heartbeats();
   void decide_timers();
@@ -95,6 +99,7 @@ class Batch final : public TaskSource {
   [[nodiscard]] Transaction* part_where(Is&& is) const;
   [[nodiscard]] Transaction* part_of(Subject::Type type) const;
   [[nodiscard]] Transaction* part_of(const WaitingTask& task) const;
+  [[nodiscard]] Transaction* part_of(const Timer& timer) const;
   [[nodiscard]] Transaction* part_of_task(std::string_view task_id) const;
   [[nodiscard]] bool is_incomplete() const;
   [[nodiscard]] bool is_full() const;
@@ -106,6 +111,7 @@ class Batch final : public TaskSource {
   std::vector<Item> items_;
   std::vector<Item> deferred_;
   std::vector<Timer> timers_;
+  std::vector<Timer> timers_unknown_;  // no kind owns them
   Effects effects_;
   std::vector<std::unique_ptr<Transaction>> parts_;  // by kind
   std::unique_ptr<Handouts> handouts_;

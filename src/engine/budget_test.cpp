@@ -179,6 +179,17 @@ TEST_F(TurnTest, WhoeverIsInDebtGoesOnInTheEnd) {
   EXPECT_GT(n, 15);
 }
 
+TEST_F(TurnTest, WaitsThatRunOutInEachTurnPayNoDebt) {
+  run({job(1, "greedy", "costly", 300)});
+  int n = 10;
+  for (const std::int32_t before = created(1); created(1) == before; ++n) {
+    ASSERT_LT(n, 100);
+    run({job(n, "small", "plain", 5), AwaitJob{{"greedy"}, job_id(1), clock_.time + 1ms}});
+    clock_.time += 1ms;
+  }
+  EXPECT_GT(n, 15);
+}
+
 TEST_F(TurnTest, ChunksTakeTurnsBetweenTenants) {
   for (int n = 0; n < 8; ++n) run({job(n, "greedy", "costly", 300)});
   run({job(20, "small", "costly", 300)});

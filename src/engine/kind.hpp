@@ -55,9 +55,9 @@ class Transaction {
 
   // One command of this kind; `place` is its index in the batch. The answer is an effect.
   virtual void decide(std::size_t place, const Item& item) = 0;
-  virtual void fire(const Timer& timer) = 0;
-  // The timer cannot be obeyed: it is tried again at another time.
-  virtual void put_off(const Timer& timer, Time until) = 0;
+  // A timer whose time has come. One that could not be obeyed was put off without its row, which still has its
+  // first time then.
+  virtual void fire(const Timer&) {}
   // More timers are due than a batch takes. Those that are due still, because others had their turn, go behind
   // the rest, of whatever kind, so that they do not keep it from being seen.
   virtual void timers_go_behind() {}
@@ -87,13 +87,19 @@ class Kind {
  public:
   virtual ~Kind() = default;
 
-  // Commands and timers about these are of this kind.
+  // Commands about these are of this kind; and timers, if it has any. Other programs may write the table of timers.
   [[nodiscard]] virtual bool owns(Subject::Type type) const = 0;
+  [[nodiscard]] virtual bool owns_timer(const Subject&) const { return false; }
   [[nodiscard]] virtual bool takes(const WaitingTask&) const { return false; }
   [[nodiscard]] virtual bool takes_task(std::string_view /*task_id*/) const { return false; }
 
   [[nodiscard]] virtual std::unique_ptr<Transaction> begin(Turn turn) = 0;
+  // What the feed is told of a commit: what of this kind changed, with its status where that is written, and the queues
+  // whose tasks did.
+  virtual void tell(const WriteSet& writes, Changes& out) const = 0;
 
+  // The writer looks at what has come in.
+  virtual void turn_begins() {}
   // The store was opened, also again. What must be done once, when the server starts, is a command at a time.
   virtual void opened(Time) {}
   [[nodiscard]] virtual Result<std::optional<Command>> at_start(Store&) { return std::nullopt; }

@@ -1,6 +1,6 @@
 #include "engine/turn_times.hpp"
 
-#include <array>
+#include <string_view>
 
 namespace baton::engine {
 namespace {
@@ -9,18 +9,19 @@ std::string in_ms(TurnTimes::Clock::duration span) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(span).count()) + " ms";
 }
 
+// Without its namespace, as the compiler says it: "… [with T = baton::SubmitJob; …".
+template <class T>
+constexpr std::string_view type_name() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("T = ") + 4);
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind(':') + 1);
+}
+
 }  // namespace
 
 std::string TurnTimes::described(const Item& item) {
-  static constexpr std::array<std::string_view, std::variant_size_v<Command>> names{
-      "SubmitJob",    "AwaitJob",        "ChangeJob",     "DecideApproval", "ReplayTask",   "ExplainJob",
-      "ListWorkers",  "PublishWorkflow", "Poll",          "ReportResult",   "Heartbeat",    "TaskNote",
-      "ReturnTasks",  "PublishRunbook",  "ChangeRunbook", "NoteSync",       "OpenBatch",    "AddMembers",
-      "StartBatch",   "RefreshMembers",  "RemoveMembers", "SyncData",       "RetryMembers", "ChangeBatch",
-      "ChangeStep",   "RunbookEvent",    "AdoptPhases",   "AdoptJobs",      "SubmitCalls",  "RepeatCall",
-      "ChangeCall",   "StartCalls",      "EndCalls",      "RebuildCalls"};
-  static_assert(!names.back().empty());
-  std::string text(names[item.command.index()]);
+  std::string text(std::visit([]<class C>(const C&) { return type_name<C>(); }, item.command));
   std::visit(
       [&](const auto& c) {
         if constexpr (requires { c.tenant.value; })
@@ -44,7 +45,8 @@ std::string TurnTimes::described(const Subject& subject) {
 
 std::string TurnTimes::text() const {
   std::string text = std::to_string(messages) + " messages, " + std::to_string(timers) + " timers; load " +
-                     in_ms(load) + ", decide " + in_ms(decide) + ", commit " + in_ms(commit);
+                     in_ms(load) + ", decide " + in_ms(decide) + ", hand out " + in_ms(hand_out) +
+                     ", commit " + in_ms(commit);
   if (!about_.empty()) text += "; longest decision " + in_ms(longest_) + ": " + about_;
   return text;
 }

@@ -11,7 +11,7 @@ namespace baton::engine {
 class TurnTimes {
  public:
   using Clock = std::chrono::steady_clock;
-  Clock::duration load{}, decide{}, commit{};
+  Clock::duration load{}, decide{}, hand_out{}, commit{};
   std::size_t messages = 0, timers = 0;
 
   // A decision that began then is over.

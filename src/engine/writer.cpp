@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/mutant.hpp"
-#include "engine/feed.hpp"
 #include "engine/kinds/kinds.hpp"
 
 namespace baton::engine {
@@ -18,7 +17,8 @@ Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMe
       kinds_(make_kinds(options_, metrics_)),
       matching_(options_.queue_window),
       services_{store_, kinds_, matching_,
-                {options_.timers_max, options_.handouts_max, options_.policy.short_lease}, metrics_.redecided} {}
+                {options_.timers_max, options_.handouts_max, options_.policy.short_lease}, metrics_.redecided,
+                options_.unreadable} {}
 
 namespace {
 
@@ -108,6 +108,7 @@ void Writer::run(std::vector<Item> items) {
   }
   services_.as_of = MUTANT(timer_overtakes_message) ? now : oldest(rest, oldest(items, now));
   services_.times = {};
+  for (const auto& kind : kinds_) kind->turn_begins();
   rest.reserve(rest.size() + items.size());
   for (Item& item : items) {
     if (auto* poll = std::get_if<Poll>(&item.command))
@@ -118,7 +119,7 @@ void Writer::run(std::vector<Item> items) {
   Line line;
   // Those who have waited long enough write nothing: they are not refused because somebody else's commit fails.
   if (auto waits = matching_.take_overdue_waits(now); !waits.empty())
-    line.push_back({std::move(waits), {.which = TimerChoice::Which::none}, nullptr});
+    line.push_back({std::move(waits), {.which = TimerChoice::Which::these}, nullptr});
   line.push_back({std::move(rest), {}, nullptr});
   run_line(std::move(line));
   // A commit in doubt may have served polls whose time is up: they are answered when its outcome is known.
@@ -127,7 +128,7 @@ void Writer::run(std::vector<Item> items) {
 
 // Load, decide, commit, release. The store may refuse what one message brings, a NUL in a text for example, or
 // another program may hold a row that it needs. The others must not suffer for it: the batch is divided, and
-// each message tried alone. Many that all wait for the same row must not stop everybody: after a while the rest
+// its parts again, until that message is alone. Many that all wait for the same row must not stop everybody: after a while the rest
 // is told to come again.
 void Writer::run_line(Line line) {
   constexpr Duration patience{6'000};
@@ -216,6 +217,12 @@ void Writer::count(const Batch& batch, Effects& effects) const {
   engine::count(effects, metrics_.postponed, batch.is_put_off() ? 1 : 0);
 }
 
+Changes Writer::changes_of(const WriteSet& writes) const {
+  Changes changes;
+  for (const auto& kind : kinds_) kind->tell(writes, changes);
+  return changes;
+}
+
 void Writer::tell_feed(Changed changed) {
   if (!options_.feed || changed.changes.empty()) return;
   options_.feed->publish(
@@ -230,8 +237,12 @@ void Writer::hold(Batch& batch, const Error& error) {
   Effects effects = batch.take_effects();
   count(batch, effects);
   held_ = Held{last_commit_ + 1, std::move(effects), batch.take_items()};
-  if (MUTANT(feed_forgets_unknown))
-    std::erase_if(held_->effects, [](const Effect& effect) { return std::holds_alternative<Changed>(effect); });
+  std::erase_if(held_->effects, [](const Effect& effect) {
+    return (MUTANT(feed_forgets_unknown) && std::holds_alternative<Changed>(effect)) ||
+           (MUTANT(held_answers_lost) && std::holds_alternative<Answer>(effect)) ||
+           (MUTANT(held_waits_lost) && std::holds_alternative<Await>(effect)) ||
+           (MUTANT(held_calls_lost) && std::holds_alternative<CallsScheduled>(effect));
+  });
   forget();
 }
 
@@ -241,21 +252,32 @@ void Writer::forget() {
   for (const auto& kind : kinds_) kind->forget();
 }
 
-// A timer that cannot be obeyed even alone is put off, so that it does not spoil every batch.
+// Into parts of equal size, timers first. Few enough that a turn with thousands of messages is not as many commits,
+// and so many that one row which another program holds is waited for twice at most before its message is alone. A
+// timer that cannot be obeyed even alone is put off, so that it does not spoil every batch.
 Writer::Line Writer::divide(Batch& whole, Code why) {
+  constexpr std::size_t parts_max = 64;
   constexpr Duration held_by_others{10'000};  // a timer's row or what it needs may soon be free
   using Which = TimerChoice::Which;
-  Line parts;
-  for (Timer& timer : whole.take_timers()) {
-    TimerChoice choice{.which = whole.is_one_timer() ? Which::put_off : Which::one, .only = std::move(timer)};
+  const bool put_off = whole.is_one_timer();
+  std::vector<Timer> timers = whole.take_timers();
+  std::vector<Item> items = whole.take_items();
+  if (put_off) {
+    TimerChoice choice{.which = Which::put_off, .named = std::move(timers)};
     if (why == Code::conflict) choice.later = held_by_others;
-    parts.push_back({{}, std::move(choice), nullptr});
+    Line part;
+    part.push_back({{}, std::move(choice), nullptr});
+    return part;
   }
-  for (Item& item : whole.take_items()) {
-    std::vector<Item> one;
-    one.push_back(std::move(item));
-    parts.push_back({std::move(one), {.which = Which::none}, nullptr});
-  }
+  const std::size_t size = (timers.size() + items.size() + parts_max - 1) / parts_max;
+  Line parts;
+  const auto room = [&]() -> Work& {
+    if (parts.empty() || parts.back().items.size() + parts.back().timers.named.size() == size)
+      parts.push_back({{}, {.which = Which::these}, nullptr});
+    return parts.back();
+  };
+  for (Timer& timer : timers) room().timers.named.push_back(std::move(timer));
+  for (Item& item : items) room().items.push_back(std::move(item));
   return parts;
 }
 
@@ -348,7 +370,7 @@ void Writer::finish() {
     refuse(std::move(waits), Refusal::stopping, "the server is stopping");
   } else if (!waits.empty()) {
     Line line;
-    line.push_back({std::move(waits), {.which = TimerChoice::Which::none}, nullptr});
+    line.push_back({std::move(waits), {.which = TimerChoice::Which::these}, nullptr});
     run_line(std::move(line));
   }
   refuse(std::exchange(own_items_, {}), Refusal::stopping, "the server is stopping");

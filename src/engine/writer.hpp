@@ -68,6 +68,7 @@ class Writer {
   [[nodiscard]] Result<> commit(Batch& batch);
   void release(Batch& batch);
   void perform(Effects effects);
+  [[nodiscard]] Changes changes_of(const WriteSet& writes) const;
   void tell_feed(Changed changed);
   void hold(Batch& batch, const Error& error);
   [[nodiscard]] Line divide(Batch& batch, Code why);

@@ -35,6 +35,7 @@ class HeldStore final : public store::MemoryStore {
  public:
   HeldStore(store::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    ++commits;
     const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
     if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
       return MemoryStore::commit(writes, number);
@@ -61,6 +62,7 @@ class HeldStore final : public store::MemoryStore {
   int loads = 0;               // of runbooks
   Duration lock_time{2'000};
   int collisions = 0;
+  int commits = 0;  // that were tried
 
  private:
   FakeClock& clock_;
@@ -218,6 +220,55 @@ TEST_F(WriterTest, AJobWhoseDefinitionIsGoneSpoilsNothingButItself) {
   EXPECT_FALSE(tell(ChangeJob{{"default"}, job_id(2), ChangeJob::What::cancel, "", ""})->refusal());
   EXPECT_FALSE(tell(poll())->reply);  // its task cannot be given to anybody
   EXPECT_FALSE(tell(job(3))->refusal());
+}
+
+TEST_F(WriterTest, ATimerOfAJobThatCannotBeReadIsPutOffAndTheOthersShareTheirCommits) {
+  run({job(1)});
+  ASSERT_TRUE(run({poll()}).front()->reply);
+  clock_.time += 2h;  // the timeout of the task
+  store_.unreadable = {job_id(1)};
+  run({});
+  store_.commits = 0;
+  const auto answers = run({job(2), job(3), job(4)});
+  for (const auto& answer : answers) EXPECT_FALSE(answer->refusal());
+  EXPECT_EQ(store_.commits, 1) << "the timer spoils every batch";
+  store_.unreadable.clear();
+  ASSERT_TRUE(writer_.next_wake());
+  clock_.time += 10min;
+  EXPECT_LE(*writer_.next_wake(), clock_.time);
+  run({});
+  EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed) << "it is obeyed in the end";
+  EXPECT_TRUE(database_.timers.empty());
+}
+
+TEST_F(WriterTest, ATimerThatNoKindKnowsIsPutOffAndToldAndStopsNoOther) {
+  std::vector<std::string> told;
+  WriterOptions options;
+  options.unreadable = [&](const std::string& what) { told.push_back(what); };
+  run({job(1)});
+  ASSERT_TRUE(run({poll()}).front()->reply);
+  using enum Subject::Type;
+  const Subject strangers[] = {{none, "sprocket 7"}, {queue, "q"}, {call, "7"}, {member, "7"}, {step, "seven"}};
+  for (const Subject& subject : strangers) database_.timers.insert({clock_.time, subject, ""});
+  clock_.time += 2h;  // the timeout of the task
+  Writer writer(store_, clock_, options);
+  ASSERT_TRUE(writer.open());
+  writer.run({});
+  EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed) << "its timer was not obeyed";
+  EXPECT_EQ(told.size(), std::size(strangers));
+  ASSERT_EQ(database_.timers.size(), std::size(strangers));
+  for (const Timer& timer : database_.timers) EXPECT_EQ(timer.due, clock_.time + 10min) << timer.subject.id;
+}
+
+TEST_F(WriterTest, OneBadMessageAmongThousandsDoesNotMakeEachOfThemACommit) {
+  store_.held = {job_id(1'234)};
+  std::vector<Command> commands;
+  for (int n = 0; n < 2'000; ++n) commands.emplace_back(job(n));
+  store_.commits = 0;
+  const auto answers = run(std::move(commands));
+  for (std::size_t n = 0; n < answers.size(); ++n)
+    EXPECT_EQ(answers[n]->refusal(), n == 1'234 ? std::optional{Refusal::store_unavailable} : std::nullopt) << n;
+  EXPECT_LE(store_.commits, 100);
 }
 
 // Its row is held for a minute: timers and messages of others do not wait for it, and it comes back in the end.

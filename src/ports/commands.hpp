@@ -160,6 +160,8 @@ using Command =
 // What a command is about. One about several things of its kind names the first: whoever distributes commands
 // to partitions has divided them before.
 [[nodiscard]] Subject subject_of(const Command& command);
+// What it holds beyond a few names: the part of it that its sender chooses the size of.
+[[nodiscard]] std::size_t size_of(const Command& command);
 [[nodiscard]] Subject::Type subject_type(const Command& command);  // without looking for the id
 
 // ---- replies ----

@@ -336,8 +336,7 @@ class SqlStore final : public Store {
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
     std::vector<Timer> found;
     const auto take = [&](const RowView& row) -> Result<> {
-      TRY_ASSIGN(auto timer, SqlTimers::read(row));
-      return found.push_back(std::move(timer)), Result<>{};
+      return found.push_back(SqlTimers::read(row)), Result<>{};
     };
     const Call call{
         &timers_.due, 1, constant({to_millis(until), static_cast<std::int64_t>(limit)}), take, {}};

@@ -7,20 +7,22 @@ namespace {
 
 struct Entry {
   explicit Entry(const Timer& of) : timer(&of) {
-    if (of.subject.type != Subject::Type::job)
+    if (of.subject.type != Subject::Type::job && of.subject.type != Subject::Type::none)
       typed = std::string(name(of.subject.type)) + " " + of.subject.id;
   }
   [[nodiscard]] std::string_view subject() const { return typed.empty() ? timer->subject.id : typed; }
   const Timer* timer;
-  std::string typed;  // empty: of a job
+  std::string typed;  // empty: of a job, or of what nobody knows
 };
 
-std::optional<Subject> parse_subject(std::string_view text) {
+// What this version does not know has no type, and is written as it was read.
+Subject parse_subject(std::string_view text) {
   const auto space = text.find(' ');
-  if (space == std::string_view::npos) return Subject{Subject::Type::job, std::string(text)};
+  if (space == std::string_view::npos) return {Subject::Type::job, std::string(text)};
   const auto type = subject_type(text.substr(0, space));
-  if (!type) return std::nullopt;
-  return Subject{*type, std::string(text.substr(space + 1))};
+  if (!type || *type == Subject::Type::none || *type == Subject::Type::job)
+    return {Subject::Type::none, std::string(text)};
+  return {*type, std::string(text.substr(space + 1))};
 }
 
 // In the order of their keys: neighbours are written one after the other.
@@ -59,10 +61,8 @@ void SqlTimers::add_writes(std::vector<Call>& calls, const WriteSet& writes) con
   add_write(calls, insert, writes.timers_new);
 }
 
-Result<Timer> SqlTimers::read(const RowView& row) {
-  auto subject = parse_subject(row.text(1));
-  if (!subject) return fail(Code::invalid, "table baton_timers holds a row that this version cannot read");
-  return Timer{from_millis(row.integer(0)), *std::move(subject), std::string(row.text(2))};
+Timer SqlTimers::read(const RowView& row) {
+  return {from_millis(row.integer(0)), parse_subject(row.text(1)), std::string(row.text(2))};
 }
 
 }  // namespace baton::store

@@ -12,7 +12,7 @@ struct SqlTimers {
   explicit SqlTimers(Dialect dialect);
   // Appends the calls that write the timers of `writes`, which must outlive their run.
   void add_writes(std::vector<Call>& calls, const WriteSet& writes) const;
-  [[nodiscard]] static Result<Timer> read(const RowView& row);  // of an answer to `due`
+  [[nodiscard]] static Timer read(const RowView& row);  // of an answer to `due`
 
   Statement insert, remove;
   Statement due;   // until a time, at most so many

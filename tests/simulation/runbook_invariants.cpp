@@ -43,6 +43,8 @@ void RunbookWatch::check_touched() {
 void RunbookWatch::check_phases(const Whole& all) const {
   const Batch& batch = *all.batch;
   const std::int32_t version = rows_.runbooks.at(batch.runbook_id).version;
+  expect(is_terminal(batch.status) || !batch.completed_at, "what goes on has no end",
+         "batch " + std::to_string(batch.id));
   std::set<std::pair<std::int32_t, std::string>> seen;
   for (const PhaseExecution* phase : all.phases) {
     check_timer(Kind::phase, phase->id, phase->timer_due);

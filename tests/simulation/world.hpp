@@ -35,8 +35,8 @@ struct VirtualClock final : Clock {
   [[nodiscard]] Time now() const override { return time + set_by; }
 };
 
-// Which kinds of load the world of a seed has: one or two of them, so that each is met in many ways within few
-// seeds; every tenth has all.
+// Which kinds of load the world of a seed has: in every other seed all of them, else one or two, so that each is met
+// in many ways within few seeds.
 struct Loads {
   bool workflows = false, runbooks = false, calls = false;
 };
@@ -109,6 +109,7 @@ class World {
   Faults faults_;
   VirtualClock clock_;
   std::map<const ReplyTo*, Time> undecided_;  // results that came in, and when; outlives the engine
+  std::string forgotten_;                     // a command that the engine has dropped without an answer
   std::multimap<Time, std::function<void()>> agenda_;
   std::size_t steps_ = 0;
   std::size_t restarts_ = 0;

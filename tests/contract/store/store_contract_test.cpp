@@ -495,6 +495,18 @@ TEST_P(StoreContract, TimersComeEarliestFirstUntilTheyAreGone) {
   EXPECT_EQ(store->timers_due(at(20), 10).value(), (std::vector{early, late}));
 }
 
+TEST_P(StoreContract, ATimerOfWhatNobodyKnowsIsGivenAndWrittenAsItIs) {
+  WriteSet writes;
+  const Timer strange{at(5), {Subject::Type::none, "sprocket 7"}, "x"};
+  writes.timers_new = {strange, node_timer(at(6), 1, "a")};
+  commit(writes);
+  EXPECT_EQ(store->timers_due(at(10), 10).value(), writes.timers_new);
+  WriteSet gone;
+  gone.timers_gone = {strange};
+  commit(gone);
+  EXPECT_EQ(store->timers_due(at(10), 10).value(), std::vector{node_timer(at(6), 1, "a")});
+}
+
 TEST_P(StoreContract, TimersOfAllKindsAreInOneLineAndDifferBySubjectAndWhat) {
   using runbook::Kind;
   const std::vector all{

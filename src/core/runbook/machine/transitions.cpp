@@ -22,7 +22,7 @@ void Decision::change(Slot<Batch>& batch, const Transition<BatchStatus>& transit
   if (is_terminal(transition.to)) {
     batch.row.completed_at = now;
     ++journal.batches_ended;
-  } else {
+  } else if (!MUTANT(transition_keeps_end)) {
     batch.row.completed_at.reset();
   }
 }
@@ -61,7 +61,7 @@ void Decision::change(const Job& job, const Transition<StepStatus>& transition) 
     row.completed_at.reset();
   }
   recount(job);
-  touched(job);
+  if (!MUTANT(transition_settles_nothing)) touched(job);
 }
 
 void Decision::created(const Job& job) {

@@ -1,5 +1,7 @@
 #include "engine/kinds/calls/calls_kind.hpp"
 
+#include <algorithm>
+
 #include "base/mutant.hpp"
 #include "engine/kinds/calls/calls.hpp"
 
@@ -44,10 +46,6 @@ class CallTransaction final : public Transaction {
     turn_.effects.emplace_back(Answer{item.waiter, std::move(reply)});
   }
 
-  // When a call is due is known to whoever makes the calls; there are no timers for it.
-  void fire(const Timer&) override { ENSURE(false); }
-  void put_off(const Timer&, Time) override { ENSURE(false); }
-
   Result<> restart() override {
     calls_.emplace(turn_.now);
     return {};
@@ -68,6 +66,31 @@ class CallTransaction final : public Transaction {
 
 std::unique_ptr<Transaction> CallsKind::begin(Turn turn) {
   return std::make_unique<CallTransaction>(turn);
+}
+
+// The last event of a call led to the status that its row has now.
+void CallsKind::tell(const WriteSet& all, Changes& out) const {
+  const call::Writes& writes = all.calls;
+  std::vector<const call::Call*> rows;
+  for (const auto* calls : {&writes.calls_new, &writes.calls_changed, &writes.calls_rebuilt})
+    for (const call::Call& call : *calls) rows.push_back(&call);
+  const auto key_of = [](const call::Call* call) {
+    return std::pair<std::string_view, std::string_view>(call->service_call_id.value, call->tenant_id.value);
+  };
+  std::ranges::sort(rows, {}, key_of);
+  for (const call::EventRow& event : writes.events_new) {
+    if (MUTANT(feed_skips_calls) && event.event_type == call::EventType::started) continue;
+    Change change{.subject = Subject::Type::call,
+                  .tenant = event.tenant_id.value,
+                  .id = event.service_call_id.value,
+                  .what = name(event.event_type),
+                  .version = event.version};
+    const std::pair key(change.id, change.tenant);
+    const auto row = std::ranges::lower_bound(rows, key, {}, key_of);
+    if (row != rows.end() && key_of(*row) == key && (*row)->version == event.version)
+      change.status = name((*row)->status);
+    out.add(change);
+  }
 }
 
 }  // namespace baton::engine

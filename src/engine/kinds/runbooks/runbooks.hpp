@@ -15,11 +15,15 @@ class Runbooks final : public Kind {
   Runbooks(const WriterOptions& options, const WriterMetrics& metrics);
 
   [[nodiscard]] bool owns(Subject::Type type) const override;
+  [[nodiscard]] bool owns_timer(const Subject& subject) const override {
+    return owns(subject.type) && subject_of(ref_of(subject)) == subject;
+  }
   [[nodiscard]] bool takes(const WaitingTask& task) const override {
     return task.runbook_job.kind != runbook::Kind::none;
   }
   [[nodiscard]] bool takes_task(std::string_view task_id) const override;
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
+  void tell(const WriteSet& writes, Changes& out) const override;
   void opened(Time now) override { policy_.opened_at = now; }
   // A scheduler of ours fires the phases that another has planned; jobs of another orchestrator are taken over.
   [[nodiscard]] Result<std::optional<Command>> at_start(Store& store) override;

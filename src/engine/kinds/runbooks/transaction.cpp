@@ -223,7 +223,10 @@ void RunbookTransaction::decide(std::size_t place, const Item& item) {
 
 void RunbookTransaction::fire(const Timer& due) {
   const runbook::Timer timer = own(due);
-  if (learnt_.unreadable_timers.contains(timer)) return put_off(due, turn_.now + put_off_for);
+  if (learnt_.unreadable_timers.contains(timer)) {
+    round_->put_off[timer] = turn_.now + put_off_for;
+    return;
+  }
   std::string unreadable;
   const bool decided = with_ledger(
       [&] {
@@ -235,10 +238,6 @@ void RunbookTransaction::fire(const Timer& due) {
   if (decided || unreadable.empty()) return;
   learnt_.unreadable_timers.insert(timer);
   kind_.tell_unreadable({timer.kind, timer.id}, unreadable);
-}
-
-void RunbookTransaction::put_off(const Timer& timer, Time until) {
-  round_->put_off[own(timer)] = until;
 }
 
 // Chunks that did not have their turn.

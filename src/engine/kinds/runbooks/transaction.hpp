@@ -22,7 +22,6 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] Result<> load(std::span<const Item> items, std::span<const Timer> timers) override;
   void decide(std::size_t place, const Item& item) override;
   void fire(const Timer& timer) override;
-  void put_off(const Timer& timer, Time until) override;
   void timers_go_behind() override;
 
   [[nodiscard]] std::vector<Ready> take_ready() override;

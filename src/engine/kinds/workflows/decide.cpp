@@ -41,10 +41,12 @@ void WorkflowTransaction::obey(const Timer& timer) {
   const JobId job_id{timer.subject.id};
   unless_missing(&job_id, [&] {
     const auto found = task(timer);
-    if (!found || found->run->at(found->ref).stored_timer != timer.due) {
+    Slot* slot = found ? &found->run->at(found->ref) : nullptr;
+    if (!slot || !slot->stored_timer || *slot->stored_timer > timer.due) {
       rows_.timers_stray.push_back(timer);
       return;
     }
+    slot->stored_timer = timer.due;  // later than its row says when it was put off
     if (is_chunk(*found->run, found->ref) && !rows_.chunks.contains(timer)) return;  // it stays due
     timer_fired(*found->run, found->ref, kind_.policy_, turn_.as_of, rows_.journal);
   });
@@ -60,16 +62,6 @@ void WorkflowTransaction::timers_go_behind() {
     slot.state.timer_due = later += Duration{1};
     slot.changed = true;
   }
-}
-
-void WorkflowTransaction::put_off(const Timer& timer, Time until) {
-  const auto found = task(timer);
-  if (!found || found->run->at(found->ref).stored_timer != timer.due) {
-    rows_.timers_stray.push_back(timer);
-    return;
-  }
-  found->run->at(found->ref).state.timer_due = until;
-  found->run->at(found->ref).changed = true;
 }
 
 void WorkflowTransaction::decide(std::size_t, const Item& item) {

@@ -4,7 +4,7 @@
 
 namespace baton::engine {
 
-void Shares::next_batch() {
+void Shares::next_turn() {
   for (const auto& [tenant, steps] : spent_) debts_[tenant] += steps;
   spent_.clear();
   for (auto debt = debts_.begin(); debt != debts_.end();)

@@ -23,7 +23,6 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] Result<> load(std::span<const Item> items, std::span<const Timer> timers) override;
   void decide(std::size_t place, const Item& item) override;
   void fire(const Timer& timer) override;
-  void put_off(const Timer& timer, Time until) override;
   void timers_go_behind() override;
   // As many events as a commit should have, or as much input as should be read in one batch.
   [[nodiscard]] bool is_full() const override {
@@ -115,7 +114,7 @@ class WorkflowTransaction final : public Transaction {
     decide();
     const std::int64_t spent = allowed - left;
     left = before - spent;
-    kind_.shares_.charge(tenant, spent);
+    if (spent > 0) rows_.spent[tenant] += spent;
   }
   [[nodiscard]] bool has_to_wait(const Tenant& tenant) const {
     return kind_.shares_.debt(tenant) > rows_.least_debt;
@@ -152,6 +151,7 @@ class WorkflowTransaction final : public Transaction {
     std::vector<Timer> timers;    // that were fired
     std::int64_t least_debt = 0;  // of those who have something to do
     std::size_t input_bytes = 0;  // of jobs that were submitted
+    std::map<Tenant, std::int64_t> spent;  // steps
     std::vector<Timer> timers_stray;
     std::vector<JobAnswer> answers;
     workflow::Journal journal;

@@ -20,9 +20,12 @@ bool Workflows::takes_task(std::string_view task_id) const {
 }
 
 std::unique_ptr<Transaction> Workflows::begin(Turn turn) {
-  definitions_.trim();
-  shares_.next_batch();
   return std::make_unique<WorkflowTransaction>(*this, turn);
+}
+
+void Workflows::turn_begins() {
+  definitions_.trim();
+  shares_.next_turn();
 }
 
 // A publishing whose outcome was in doubt may have happened, so what is known of the latest versions is dropped.

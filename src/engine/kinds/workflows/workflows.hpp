@@ -17,11 +17,14 @@ class Workflows final : public Kind {
   [[nodiscard]] bool owns(Subject::Type type) const override {
     return type == Subject::Type::job || type == Subject::Type::workflow;
   }
+  [[nodiscard]] bool owns_timer(const Subject& subject) const override { return subject.type == Subject::Type::job; }
   [[nodiscard]] bool takes(const WaitingTask& task) const override {
     return task.runbook_job.kind == runbook::Kind::none;
   }
   [[nodiscard]] bool takes_task(std::string_view task_id) const override;
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
+  void tell(const WriteSet& writes, Changes& out) const override;
+  void turn_begins() override;
   void opened(Time now) override;
   // Takes back what the built-in worker of an earlier process was running.
   [[nodiscard]] Result<std::optional<Command>> at_start(Store& store) override;

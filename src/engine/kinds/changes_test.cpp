@@ -1,12 +1,14 @@
-#include "engine/feed.hpp"
-
+// What the feed is told of a commit.
 #include <gtest/gtest.h>
+
+#include "engine/kinds/kinds.hpp"
 
 namespace baton::engine {
 namespace {
 
 std::vector<std::string> told(const WriteSet& writes) {
-  const Changes changes = changes_of(writes);
+  Changes changes;
+  for (const auto& kind : make_kinds({}, {})) kind->tell(writes, changes);
   Changes::Reader reader(changes);
   std::vector<std::string> lines;
   for (Change change; reader.next(change);) {
