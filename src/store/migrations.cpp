@@ -240,7 +240,7 @@ CREATE TABLE dag_task_logs (
 // A step is written three times or more, so step_executions has one whole index; the others hold the few rows
 // that wait, are parked or have failed. That index begins with the phase: a walk over the members of a batch
 // then adds its steps at one place, and the steps of one phase are a page. All steps of a member are found
-// through the phases of his batch, which are few.
+// through the phases of its batch, which are few.
 //
 // {,id} ends an index that is read by id; in SQLite every index ends so by itself.
 constexpr std::string_view version_3 = R"sql(

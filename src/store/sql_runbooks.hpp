@@ -92,7 +92,7 @@ class RunbookLoad {
 };
 
 // The FROM and WHERE that give the steps of members as t, with their phase as p; the parameter is the id of a
-// member. They are found through the phases of his batch.
+// member. They are found through the phases of its batch.
 [[nodiscard]] std::string from_steps_of_members(Dialect dialect);
 
 // The statements of needs and queues, for a test that asks the database for their plans.

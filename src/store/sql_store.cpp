@@ -178,8 +178,8 @@ class SqlStore final : public Store {
       const bool passing = taken.error().code == Code::unknown || taken.error().code == Code::conflict;
       return fail(passing ? Code::unavailable : taken.error().code, taken.error().message);
     }
-    // Who has written before and finds another's name must not go on with what he believed: the other may
-    // have changed it.
+    // A writer that has written before and finds the name of another must not go on with what it believed: the
+    // other may have changed it.
     if (state.term == 0) return fail(Code::fenced, "another writer has taken over");
     // While a commit waits for a row that another program has locked, nothing else is committed.
     if (dialect_ == Dialect::postgres) TRY(connection->script("SET lock_timeout = '2s'"));

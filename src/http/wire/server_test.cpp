@@ -213,7 +213,7 @@ TEST_F(ServerTest, stopping_ends_although_the_engine_never_answers) {
   waiter->deliver(JobReply{job("j"), true});  // too late, and harmless
 }
 
-TEST_F(ServerTest, a_submitter_that_waits_hears_the_state_of_his_job_when_the_server_stops) {
+TEST_F(ServerTest, a_submitter_that_waits_hears_the_state_of_its_job_when_the_server_stops) {
   inbox_.answer([](const Command& command) -> std::optional<Reply> {
     if (const auto* look = std::get_if<AwaitJob>(&command)) return JobReply{job(look->job_id.value), false};
     return std::nullopt;

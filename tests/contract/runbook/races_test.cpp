@@ -18,10 +18,10 @@ class Races : public Contract {
     return e2e::ask(client, "POST", target, json::serialize(body)).status;
   }
 };
-class Outside : public Contract {};
+class ChangesBySql : public Contract {};
 class Crash : public Contract {};
 ON_EACH_STORE(Races);
-ON_EACH_STORE(Outside);
+ON_EACH_STORE(ChangesBySql);
 ON_EACH_STORE(Crash);
 
 // 003: two results arrive simultaneously for the same phase.
@@ -163,7 +163,7 @@ TEST_P(Races, ALargePhaseIsDoneInPartsAndEachStepOnce) {
 // ---- behind the server's back
 
 // 000 §4.4: the row was changed before the message; a result may come in between.
-TEST_P(Outside, AMemberThatWasSetRemovedGetsNoFurtherJob) {
+TEST_P(ChangesBySql, AMemberThatWasSetRemovedGetsNoFurtherJob) {
   given(two_steps, 2);
   const Id p1 = phase("p1");
   tell(phase_due(p1));
@@ -177,7 +177,7 @@ TEST_P(Outside, AMemberThatWasSetRemovedGetsNoFurtherJob) {
   expect_member(members_[0], "removed");
 }
 
-TEST_P(Outside, AStepThatWasCancelledBySqlIsNotSent) {
+TEST_P(ChangesBySql, AStepThatWasCancelledBySqlIsNotSent) {
   given(two_steps);
   const Id p1 = phase("p1");
   tell(phase_due(p1));
@@ -189,7 +189,7 @@ TEST_P(Outside, AStepThatWasCancelledBySqlIsNotSent) {
   expect_steps(p1, members_[0], "succeeded,cancelled");
 }
 
-TEST_P(Outside, ParametersThatWereChangedBySqlAreSent) {
+TEST_P(ChangesBySql, ParametersThatWereChangedBySqlAreSent) {
   given(two_steps);
   const Id p1 = phase("p1", "dispatched");
   step(p1, members_[0], 0, "s1");
@@ -201,7 +201,7 @@ TEST_P(Outside, ParametersThatWereChangedBySqlAreSent) {
   EXPECT_EQ(one().parameters(), R"({"v":2})");
 }
 
-TEST_P(Outside, AnotherWriterInTheMiddleOfItsTransactionIsWaitedFor) {
+TEST_P(ChangesBySql, AnotherWriterInTheMiddleOfItsTransactionIsWaitedFor) {
   given(two_steps);
   const Id p1 = phase("p1");
   tell(phase_due(p1));
@@ -220,7 +220,7 @@ TEST_P(Outside, AnotherWriterInTheMiddleOfItsTransactionIsWaitedFor) {
 
 // The scheduler's transaction is open while the server loads the rows of a result, and ends before the server can
 // commit: what the one wrote and what the other decided are both there.
-TEST_P(Outside, ASchedulerThatRefreshesRowsDuringAResultKeepsWhatItWrote) {
+TEST_P(ChangesBySql, ASchedulerThatRefreshesRowsDuringAResultKeepsWhatItWrote) {
   given(phases({phase_of("p1", {doing("s1", "output_params: {Target: id}")})}));
   const Id p1 = phase("p1");
   tell(phase_due(p1));

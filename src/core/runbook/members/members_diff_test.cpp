@@ -333,7 +333,7 @@ RC_GTEST_PROP(MembersDiffLaws, nobody_gets_into_two_open_batches, ()) {
   }
 }
 
-RC_GTEST_PROP(MembersDiffLaws, everybody_is_where_he_belongs_unless_something_is_held, ()) {
+RC_GTEST_PROP(MembersDiffLaws, each_member_is_where_it_belongs_unless_something_is_held, ()) {
   World world = any_world();
   const Diff diff = diff_members(world.source, world.members, world.known, world.approved, now);
   std::set<std::int64_t> held;

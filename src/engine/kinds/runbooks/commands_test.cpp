@@ -194,7 +194,7 @@ TEST_F(HeldRemovals, an_approval_that_a_look_has_not_seen_stays) {
   EXPECT_EQ(batch().removals_approved, "30-1");
 }
 
-TEST_F(HeldRemovals, a_person_who_calls_himself_scheduler_uses_nothing_up) {
+TEST_F(HeldRemovals, a_person_named_scheduler_uses_nothing_up) {
   look("30-1");
   EXPECT_EQ(approve(), "done");
   EXPECT_EQ(said(RemoveMembers{.batch_id = id_, .member_keys = {"ada"}, .by = "scheduler"}), "done");
