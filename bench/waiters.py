@@ -4,8 +4,10 @@
     bench/waiters.py [--waiters N] [--seconds N]
 
 A third of them waits for the end of a job, a third for events of a timeline, a third for the end of a service call, each on a
-connection of its own with wait_ms=60000; whoever is answered asks again. Then as many streams. CPU is utime + stime of the server's
-process over that time, in per cent of one core. BATON_BINARY names the program, default build/release/baton.
+connection of its own with wait_ms=60000; whoever is answered asks again. When the time is over, all jobs and calls are cancelled: each
+waiter must be answered then, which shows that it waited. Then as many streams, 500 for each tenant, because one tenant can have 1,000.
+Any answer but 200 ends the run. CPU is utime + stime of the server's process over that time, in per cent of one core. BATON_BINARY
+names the program, default build/release/baton.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import selectors
 import socket
 import sys
 import time
+import urllib.request
 from datetime import datetime, timedelta, timezone
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sdk/python"))
@@ -31,6 +34,7 @@ nodes:
   work: {type: task, handler: nobody, queue: nobody, next: end}
   end: {type: end}
 """
+STREAMS_OF_A_TENANT = 500
 
 
 def cpu_seconds(pid: int) -> float:
@@ -38,39 +42,59 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(server: Server, targets: list[str], seconds: float) -> float:
-    host, port = server.url.split("//")[1].rsplit(":", 1)
-    selector = selectors.DefaultSelector()
-    requests: dict[socket.socket, bytes] = {}
-    for target in targets:
-        connection = socket.create_connection((host, int(port)))
-        requests[connection] = f"GET /api/v1{target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
-        connection.sendall(requests[connection])
-        connection.setblocking(False)
-        selector.register(connection, selectors.EVENT_READ)
+class Waiters:
+    """Connections to a server, one for each request, and what they were answered."""
 
-    def serve(until: float) -> int:
-        answers = 0
-        while (left := until - time.monotonic()) > 0:
-            for key, _ in selector.select(left):
+    def __init__(self, server: Server, requests: list[tuple[str, str]]) -> None:
+        """A request is a tenant and a target."""
+        host, port = server.url.split("//")[1].rsplit(":", 1)
+        self._selector = selectors.DefaultSelector()
+        self._requests: dict[socket.socket, bytes] = {}
+        self.answered: set[socket.socket] = set()
+        self.answers = 0
+        for tenant, target in requests:
+            connection = socket.create_connection((host, int(port)))
+            request = f"GET /api/v1{target} HTTP/1.1\r\nHost: {host}\r\nBaton-Tenant: {tenant}\r\n\r\n".encode()
+            self._requests[connection] = request
+            connection.sendall(request)
+            connection.setblocking(False)
+            self._selector.register(connection, selectors.EVENT_READ, target)
+
+    def serve(self, until: float, *, ask_again: bool = True, wanted: int | None = None) -> None:
+        """Until that time, or until as many connections as are wanted were answered."""
+        while (left := until - time.monotonic()) > 0 and (wanted is None or len(self.answered) < wanted):
+            for key, _ in self._selector.select(left):
                 connection = key.fileobj
                 data = connection.recv(1 << 16)
-                assert data, "the server closed a connection"
-                if data.startswith(b"HTTP/1.1 200") and b"Content-Length" in data:
-                    answers += 1
-                    connection.sendall(requests[connection])
-        return answers
+                assert data, f"the server closed the connection of {key.data}"
+                if not data.startswith(b"HTTP/1.1 "):
+                    continue  # the rest of an answer, or an event of a stream
+                assert data.startswith(b"HTTP/1.1 200"), f"{key.data} was answered {data[:300]!r}"
+                self.answers += 1
+                self.answered.add(connection)
+                if ask_again and b"Content-Length" in data:
+                    connection.sendall(self._requests[connection])
 
-    serve(time.monotonic() + 5)  # what it costs to begin is over
+    def close(self) -> None:
+        for connection in self._requests:
+            connection.close()
+        time.sleep(1)
+
+
+def measure(server: Server, waiters: Waiters, seconds: float) -> float:
+    """Per cent of a core."""
+    waiters.serve(time.monotonic() + 5)  # what it costs to begin is over
     pid = server._process.pid
     before, began = cpu_seconds(pid), time.monotonic()
-    answers = serve(began + seconds)
-    used = (cpu_seconds(pid) - before) / (time.monotonic() - began)
-    print(f"  {answers} answers in that time")
-    for connection in requests:
-        connection.close()
-    time.sleep(1)
-    return used * 100
+    waiters.serve(began + seconds)
+    return (cpu_seconds(pid) - before) / (time.monotonic() - began) * 100
+
+
+def streams_of(server: Server) -> int:
+    """As the server counts them."""
+    with urllib.request.urlopen(server.url + "/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return int(next(line for line in lines if line.startswith("baton_streams ")).split()[1])
 
 
 def main() -> None:
@@ -90,15 +114,32 @@ def main() -> None:
         calls = [client.submit_call("later", "http://example.com/", due_at=tomorrow).service_call_id
                  for _ in range(min(third, 200))]
         after = client.request("GET", f"/jobs/{jobs[0]}/timeline?limit=1000")["next_after"] + (1 << 40)
-        targets = []
+        requests = []
         for i in range(third):
-            targets.append(f"/jobs/{jobs[i % len(jobs)]}?wait_ms=60000")
-            targets.append(f"/jobs/{jobs[i % len(jobs)]}/timeline?wait_ms=60000&after={after}")
-            targets.append(f"/tenants/-/service-calls/{calls[i % len(calls)]}?wait_ms=60000")
-        nothing = measure(server, [], options.seconds)
-        waits = measure(server, targets, options.seconds)
-        streams = measure(server, ["/stream"] * len(targets), options.seconds)
-        print(f"{len(targets)} waiters: {waits:.2f} % of a core; as many streams: {streams:.2f} %; nobody: {nothing:.2f} %")
+            requests.append(("default", f"/jobs/{jobs[i % len(jobs)]}?wait_ms=60000"))
+            requests.append(("default", f"/jobs/{jobs[i % len(jobs)]}/timeline?wait_ms=60000&after={after}"))
+            requests.append(("default", f"/tenants/default/service-calls/{calls[i % len(calls)]}?wait_ms=60000"))
+        count = len(requests)
+        nothing = measure(server, Waiters(server, []), options.seconds)
+
+        waiters = Waiters(server, requests)
+        waits = measure(server, waiters, options.seconds)
+        early = waiters.answers
+        waiters.answered.clear()
+        for job in jobs:
+            client.cancel(job)
+        for call in calls:
+            client.cancel_call(call)
+        waiters.serve(time.monotonic() + 30, ask_again=False, wanted=count)
+        assert len(waiters.answered) == count, f"{count - len(waiters.answered)} of {count} waiters were not answered"
+        waiters.close()
+
+        streams = Waiters(server, [(f"tenant{i // STREAMS_OF_A_TENANT}", "/stream") for i in range(count)])
+        streaming = measure(server, streams, options.seconds)
+        assert len(streams.answered) == streams_of(server) == count, f"{len(streams.answered)} of {count} streams are open"
+        streams.close()
+        print(f"{count} waiters: {waits:.2f} % of a core, {early} answers 200 in that time and {count} at the end; "
+              f"{count} streams, each answered 200: {streaming:.2f} %; nobody: {nothing:.2f} %")
     finally:
         server.close()
 
