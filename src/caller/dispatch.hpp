@@ -14,9 +14,10 @@
 // had started and not ended is not sent again; it is settled by the probe that its request declares, or it
 // ends as OutcomeUnknown.
 //
-// What is due and what runs is found by the rows of calls, which may be lost though the events are there. So
-// it looks once, after the start and little by little, for streams without their rows, and has those written
-// anew.
+// What is due and what runs is found by the rows of calls, which may be lost or damaged though the events are
+// there. So it goes through all streams, little by little, after the start and again every ten minutes
+// (look_again). It compares each row whole with the last event, and has those written anew that are missing
+// or differ.
 #pragma once
 
 #include <functional>

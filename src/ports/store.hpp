@@ -2,7 +2,9 @@
 //
 // The contract (tests/contract/store runs it on every adapter):
 //  * commit applies a whole write set or nothing, and answers only after it is durable;
-//  * a writer has one partition, which has its own term and its own commit numbers;
+//  * a writer has one partition, which has its own term and its own commit numbers. The rest is not divided by
+//  partition yet: rows do not name one, and timers_due, next_timer, waiting, running_builtin,
+//  phases_without_timer and left_by_others answer for the whole store. So one partition runs today;
 //  * each commit carries the next commit number and checks the writer's term in the same transaction: a
 //  writer whose term was taken by
 //    another gets Code::fenced and has changed nothing;

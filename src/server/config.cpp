@@ -123,7 +123,7 @@ constexpr std::array all_settings{
             "the built-in scheduler of runbooks: data sources, phases and polls; default on",
             [](Config& c, std::string_view v) { return set_bool(c.scheduler, v); }},
     Setting{"adopt", "",
-            "take over at start the jobs of runbooks that another orchestrator has left dispatched or polling",
+            "take over at start the steps that another orchestrator has left dispatched or polling, and the phases it has begun",
             [](Config& c, std::string_view v) { return set_bool(c.adopt, v); }},
     Setting{"calls", "on|off", "make the service calls that are due; default on",
             [](Config& c, std::string_view v) { return set_bool(c.calls, v); }},

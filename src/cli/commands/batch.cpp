@@ -159,7 +159,7 @@ void add_looks(Parser batch, Action& chosen, const Shared& options) {
   add_reconnect_option(follows, options->reconnect);
   follows.footer(
       "On a terminal one picture is kept up to date; elsewhere a line is printed for each change.\n"
-      "Exit codes: 0 completed, 1 failed or cancelled, 6 the server could not be reached.");
+      "Exit codes: 0 completed, 1 failed or cancelled, 6 the server could not be reached or could\nnot serve.");
 }
 
 }  // namespace

@@ -347,7 +347,7 @@ void add_call(Parser app, Action& chosen) {
   (void)add_one(call, chosen, options, "show", "Print a call, its outcome and its events", show);
   Parser follows = add_one(call, chosen, options, "watch", "Wait for the end of a call and print it", watch);
   add_reconnect_option(follows, options->reconnect);
-  follows.footer("Exit codes: 0 succeeded, 1 failed, 6 the server could not be reached.");
+  follows.footer("Exit codes: 0 succeeded, 1 failed, 6 the server could not be reached or could\nnot serve.");
   Parser gone = add_one(call, chosen, options, "cancel", "Cancel a call that is Scheduled", cancel);
   gone.add_option("--by", options->by, "who does it; kept with the call");
   gone.add_option("--reason", options->reason, "why");

@@ -244,7 +244,7 @@ void add_job(Parser app, Action& chosen) {
   add_reconnect_option(follows, options->reconnect);
   follows.footer(
       "Progress goes to standard error, the result to standard output.\nExit codes: 0 completed, 1 failed or "
-      "cancelled, 6 the server could not be reached.");
+      "cancelled, 6 the server could not be reached or could not\nserve.");
   add_job_operations(job, chosen);
 }
 

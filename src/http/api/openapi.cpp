@@ -79,7 +79,7 @@ struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 70> short_schemas{{
+constexpr std::array<Short, 69> short_schemas{{
     {"StreamChange", "", "kind:text id:text what:text ~status:text ~node_id:text ~workflow_id:text ~version:int ~runbook_id:int tenant:text at:time commit:int"},
     {"StreamNotice", "", "why:text"},
     {"ServiceCall", call_members, ""},
@@ -107,7 +107,6 @@ constexpr std::array<Short, 70> short_schemas{{
     {"SchedulerMessage", "", "messageType:text runbookName:text runbookVersion:int batchId:int ~phaseExecutionId:int ~memberIds:int[] ~batchMemberId:int ~stepExecutionId:int ~initExecutionId:int ~isInitStep:bool ~stepName:text ~retryCount:int"},
     {"EventOutcome", "", "accepted:bool ~changed:bool ~note:text ~code:text ~message:text"},
     {"EventAnswer", "", "~accepted:bool ~changed:bool ~note:text ~results:EventOutcome[]"},
-    {"WorkerResult", "", "jobId:text status:text ~result:any ~error:any ~durationMs:int ~lease:text? ~workerId:text?"},
     {"WorkerResultOutcome", "", "jobId:text accepted:bool duplicate:bool ~ignored:text ~code:text ~message:text"},
     {"WorkerResultAnswer", "", "~accepted:bool ~duplicate:bool ~ignored:text ~code:text ~results:WorkerResultOutcome[]"},
     {"RunbookJob", "", "jobId:text batchId:int workerId:text functionName:text parameters:any correlationData:CorrelationData lease:text lease_until:time timeout_seconds:int delivery_count:int retry_count:int"},
@@ -160,7 +159,7 @@ constexpr std::string_view job_members =
     R"("priority":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},"due_at":{"type":["string","null"],"format":"date-time"},)"
     R"("paused_at":{"type":["string","null"],"format":"date-time"},"paused_by":{"type":["string","null"]},"rerun_of":{"type":["string","null"]})";
 
-constexpr std::array<Named, 52> schemas{{
+constexpr std::array<Named, 53> schemas{{
     {"Any", R"({"type":"object"})"},
     {"Health", R"({"type":"object","properties":{"status":{"type":"string"}},"required":["status"]})"},
     {"JobStatus", R"({"type":"string","enum":["PENDING","RUNNING","COMPLETED","FAILED","CANCELLED"]})"},
@@ -205,6 +204,7 @@ constexpr std::array<Named, 52> schemas{{
     {"Counts", R"({"type":"object","description":"how many are in which status; those with none are not there","additionalProperties":{"type":"integer"}})"},
     {"MatrixCells", R"({"type":"array","description":"one for each step of each phase, in the order of phases and steps","items":{"anyOf":[{"type":"null"},{"$ref":"#/components/schemas/MatrixCell"}]}})"},
     {"SchedulerMessages", R"({"oneOf":[{"$ref":"#/components/schemas/SchedulerMessage"},{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/SchedulerMessage"}}]})"},
+    {"WorkerResult", R"({"type":"object","required":["jobId","status"],"properties":{"jobId":{"type":"string","maxLength":600,"description":"which attempt it is of"},"status":{"type":"string"},"result":{},"error":{},"durationMs":{"type":["number","null"],"minimum":0},"lease":{"type":["string","null"]},"workerId":{"type":["string","null"]},"correlationData":{"type":"object","description":"as the job had it; which step it is of","properties":{"stepExecutionId":{"type":"integer"},"initExecutionId":{"type":"integer"},"cleanupExecutionId":{"type":"integer"},"isInitStep":{"type":"boolean"}}}}})"},
     {"WorkerResults", R"({"oneOf":[{"$ref":"#/components/schemas/WorkerResult"},{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/WorkerResult"}}]})"},
     {"TaskResult", R"({"type":"object","required":["task_id","status"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"status":{"type":"string","enum":["completed","failed"]},"output":{},"error":{"type":["string","null"]},"error_message":{"type":["string","null"]},"worker_id":{"type":["string","null"]},"execution_duration_ms":{"type":["integer","null"]},"lease":{"type":["string","null"]}}})"},
     {"TaskResults", R"({"type":"object","required":["results"],"properties":{"results":{"type":"array","maxItems":1000,"items":{"$ref":"#/components/schemas/TaskResult"}}}})"},
