@@ -196,7 +196,8 @@ TEST_F(AuthTest, an_open_server_on_loopback_answers_to_its_own_names_only) {
        {"localhost", "LocalHost:8080", "127.0.0.1:1", "127.1.2.3", "[::1]", "[::1]:8080", ""})
     EXPECT_EQ(status(own), "200") << own;
   for (const char* strange : {"evil.example", "evil.example:8080", "127.evil.example",
-                              "localhost.evil.example", "10.0.0.1", "[::2]:8080", "a:b"})
+                              "localhost.evil.example", "localhost:evil.example", ":8080", "10.0.0.1",
+                              "[::2]:8080", "a:b"})
     EXPECT_EQ(status(strange), "403 host") << strange;
   EXPECT_EQ(status("evil.example", "Authorization: Bearer viewer\r\n"), "200");
 }

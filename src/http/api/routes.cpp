@@ -162,11 +162,13 @@ std::optional<std::string_view> bearer(std::string_view header) {
 
 // localhost, 127.0.0.1 or [::1], with or without a port; also nothing at all, which no browser sends.
 bool names_this_machine(std::string_view host) {
-  if (const auto colon = host.rfind(':'); colon != host.npos && !host.ends_with(']'))
+  if (host.empty()) return true;
+  if (const auto colon = host.rfind(':'); colon != host.npos && !host.ends_with(']')) {
+    if (host.find_first_not_of("0123456789", colon + 1) != host.npos) return false;
     host = host.substr(0, colon);
+  }
   const bool is_ipv4 = host.find_first_not_of("0123456789.") == host.npos;
-  return host.empty() || equal_ignoring_case(host, "localhost") || host == "[::1]" ||
-         (is_ipv4 && host.starts_with("127."));
+  return equal_ignoring_case(host, "localhost") || host == "[::1]" || (is_ipv4 && host.starts_with("127."));
 }
 
 // A page of another site, open in somebody's browser, must not be able to use a server that is open.
@@ -175,21 +177,6 @@ bool is_cross_site(const Request& request) {
   const auto host = request.origin.find("://");
   return host == std::string::npos ||
          !equal_ignoring_case(std::string_view(request.origin).substr(host + 3), request.host);
-}
-
-// Who may ask without a token.
-Checked refuse_stranger(const Request& request, const Options& options) {
-  if (options.access == Access::required) return unauthorized("a bearer token is required");
-  // A name that somebody made to point here is not this machine's: a page under that name has an origin equal
-  // to its Host, and some browsers do not tell the origin.
-  if (options.loopback && !names_this_machine(request.host))
-    return problem(
-        403, "forbidden",
-        "without tokens this server answers on this machine only: the Host must be localhost, 127.0.0.1 or "
-        "[::1], not '" +
-            clean_text(request.host, 100) + "'");
-  if (is_cross_site(request)) return problem(403, "forbidden", "requests from other sites need a token");
-  return std::nullopt;
 }
 
 Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& bound) {
@@ -230,6 +217,20 @@ Task<Response> handle(Context& context, int& route) {
 }
 
 }  // namespace
+
+Checked refuse_stranger(const Request& request, const Options& options) {
+  if (options.access == Access::required) return unauthorized("a bearer token is required");
+  // A name that somebody made to point here is not this machine's: a page under that name has an origin equal
+  // to its Host, and some browsers do not tell the origin.
+  if (options.loopback && !names_this_machine(request.host))
+    return problem(
+        403, "forbidden",
+        "without tokens this server answers on this machine only: the Host must be localhost, 127.0.0.1 or "
+        "[::1], not '" +
+            clean_text(request.host, 100) + "'");
+  if (is_cross_site(request)) return problem(403, "forbidden", "requests from other sites need a token");
+  return std::nullopt;
+}
 
 Task<Checked> authorize(Context& context, Permission permission) {
   auto& request = context.request;

@@ -38,6 +38,8 @@ Task<Response> dispatch(Context& context, int& route);
 using Checked = std::optional<Response>;  // none: go on
 // Who asks, for which tenant, and whether they may. A stream asks again from time to time.
 Task<Checked> authorize(Context& context, Permission permission);
+// Its part for those who send no token. Pure.
+[[nodiscard]] Checked refuse_stranger(const Request& request, const Options& options);
 
 [[nodiscard]] const std::string& openapi_document();
 

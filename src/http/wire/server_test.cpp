@@ -92,10 +92,26 @@ TEST_F(ServerTest, what_is_not_http_is_400) {
         "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "GET /healthz HTTP/1.1\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n"}) {
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n"}) {
     RawConnection connection(port_);
     connection.send(garbage);
     EXPECT_NE(connection.read_all().find(" 400 "), std::string::npos) << garbage;
+  }
+}
+
+// A proxy that checks or sets a header does not look for it behind the body.
+TEST_F(ServerTest, fields_behind_the_body_are_ignored) {
+  agree();
+  options_.access = Access::open;
+  start();
+  for (const std::string field : {"Host: evil.example", "Authorization: Bearer wrong", "Baton-Tenant: not a name",
+                                  "Origin: http://evil.example"}) {
+    RawConnection connection(port_);
+    connection.send("POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "13\r\n{\"workflow_id\":\"w\"}\r\n0\r\n" +
+                    field + "\r\n\r\n");
+    EXPECT_NE(connection.read_until("\r\n\r\n").find("201 Created"), std::string::npos) << field;
   }
 }
 

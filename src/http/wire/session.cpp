@@ -16,7 +16,6 @@ namespace baton::http {
 namespace {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
 using boost::system::error_code;
 using std::chrono::steady_clock;
 
@@ -76,23 +75,6 @@ std::string_view code_of(int status) {
     default: return "malformed_request";
   }
 }
-
-int status_of(const error_code& error) {
-  if (error == beast::http::error::header_limit || error == beast::http::error::buffer_overflow) return 431;
-  if (error == beast::http::error::body_limit) return 413;
-  return 400;
-}
-
-// Where a request ends, and whom it is for, must not be a matter of opinion between a proxy and us.
-template <class Message>
-bool is_unambiguous(const Message& message) {
-  const auto encoding = message.find(beast::http::field::transfer_encoding);
-  if (encoding != message.end() && !beast::iequals(encoding->value(), "chunked")) return false;
-  const auto hosts = message.count(beast::http::field::host);
-  return hosts == 1 || (hosts == 0 && message.version() < 11);
-}
-
-std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
@@ -164,12 +146,9 @@ void Session::enter(Phase phase, std::chrono::milliseconds limit) {
 
 Task<bool> Session::serve_one() {
   const auto& options = group_.services.options;
-  std::optional<Parser> parser;
-  parser.emplace();
-  parser->header_limit(static_cast<std::uint32_t>(options.header_bytes_max));
-  parser->body_limit(options.body_bytes_max);
-  parser->eager(false);
-  const int refused = co_await read_request(*parser);
+  std::optional<RequestReader> reader;
+  reader.emplace(options.header_bytes_max, options.body_bytes_max);
+  const int refused = co_await read_request(*reader);
   if (refused < 0) co_return false;
   if (refused > 0) {
     group_.count(-1, "", refused, {});
@@ -178,9 +157,9 @@ Task<bool> Session::serve_one() {
     co_return false;
   }
   const auto began = steady_clock::now();
-  bool keep_alive = parser->keep_alive() && parser->get().version() == 11;
-  Context context(group_.services, wait_state_, take_request(*parser));
-  parser.reset();
+  bool keep_alive = reader->keep_alive();
+  Context context(group_.services, wait_state_, take_request(*reader));
+  reader.reset();
   release_buffer();
   enter(Phase::handling, std::chrono::milliseconds::max());
   ++requests_;
@@ -217,7 +196,7 @@ Task<bool> Session::serve_one() {
   co_return written&& keep_alive;
 }
 
-Task<int> Session::read_request(Parser& parser) {
+Task<int> Session::read_request(RequestReader& reader) {
   const auto& options = group_.services.options;
   const bool waiting = buffer_.size() == 0;
   if (waiting && group_.stopping) co_return -1;
@@ -225,25 +204,21 @@ Task<int> Session::read_request(Parser& parser) {
   enter(waiting ? Phase::idle : Phase::header, waiting && !first_ ? options.idle_time : options.header_time);
   first_ = false;
   while (true) {
-    while (buffer_.size() > 0 && !parser.is_done()) {
-      error_code error;
-      const bool had_header = parser.is_header_done();
-      buffer_.consume(parser.put(buffer_.data(), error));
-      if (error == beast::http::error::need_more) break;
-      if (error) co_return status_of(error);
-      if (!had_header && parser.is_header_done()) {
-        if (!is_unambiguous(parser.get())) co_return 400;
+    while (buffer_.size() > 0 && !reader.is_done()) {
+      const auto step = reader.read(buffer_);
+      if (step == RequestReader::Step::refused) co_return reader.refused_with();
+      if (step == RequestReader::Step::needs_more) break;
+      if (step == RequestReader::Step::header) {
         enter(Phase::body, options.body_time);
-        const bool wants_word = beast::iequals(parser.get()[beast::http::field::expect], "100-continue");
-        if (wants_word && !parser.is_done() && buffer_.size() == 0) {
+        if (reader.expects_continue() && !reader.is_done() && buffer_.size() == 0) {
           const bool written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
           if (!written) co_return -1;
           enter(Phase::body, options.body_time);
         }
       }
     }
-    if (parser.is_done()) co_return 0;
-    const auto wanted = parser.is_header_done() ? large_read : small_read;
+    if (reader.is_done()) co_return 0;
+    const auto wanted = reader.has_header() ? large_read : small_read;
     ReadSome read{socket_, buffer_.prepare(wanted)};
     const auto [error, bytes] = co_await read;
     if (timed_out_) co_return phase_ == Phase::idle ? -1 : 408;
@@ -253,40 +228,9 @@ Task<int> Session::read_request(Parser& parser) {
   }
 }
 
-Request Session::take_request(Parser& parser) {
-  namespace http = beast::http;
-  auto message = parser.release();
-  Request request;
-  request.method = text_of(message.method_string());
-  const auto target = message.target();
-  const auto question = target.find('?');
-  request.path = text_of(target.substr(0, question));
-  if (question != beast::string_view::npos) request.query = text_of(target.substr(question + 1));
-  request.body = std::move(message.body());
-  for (const auto& field : message) {
-    switch (field.name()) {
-      case http::field::authorization: request.authorization = text_of(field.value()); break;
-      case http::field::accept: request.accept = text_of(field.value()); break;
-      case http::field::content_type: request.content_type = text_of(field.value()); break;
-      case http::field::origin: request.origin = text_of(field.value()), request.from_browser = true; break;
-      case http::field::sec_fetch_site: request.from_browser = true; break;
-      case http::field::host: request.host = text_of(field.value()); break;
-      case http::field::unknown: {
-        const auto name = field.name_string();
-        if (beast::iequals(name, "Baton-Tenant")) request.tenant_header = text_of(field.value());
-        if (beast::iequals(name, "Idempotency-Key")) request.idempotency_key = text_of(field.value());
-        if (beast::iequals(name, "Last-Event-ID")) request.last_event_id = text_of(field.value());
-        if (beast::iequals(name, "traceparent")) request.traceparent = text_of(field.value());
-        if (beast::iequals(name, "X-Request-Id")) request.request_id = text_of(field.value());
-        break;
-      }
-      default: break;
-    }
-  }
-  if (!is_name(request.request_id, 64)) {
-    auto& random = group_.services.random;
-    request.request_id = fmt::format("{:016x}", random());
-  }
+Request Session::take_request(RequestReader& reader) {
+  auto request = reader.take();
+  if (request.request_id.empty()) request.request_id = fmt::format("{:016x}", group_.services.random());
   return request;
 }
 

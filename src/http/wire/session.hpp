@@ -6,14 +6,13 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <chrono>
 #include <list>
 #include <memory>
 #include <string>
 
 #include "http/wire/context.hpp"
+#include "http/wire/request_reader.hpp"
 #include "http/wire/subscriptions.hpp"
 #include "http/wire/task.hpp"
 
@@ -50,12 +49,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void terminate();  // close now
 
  private:
-  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
   enum class Phase { idle, header, body, handling, writing, draining };
 
   Detached serve(std::shared_ptr<Session> self, bool welcome);
   Task<bool> serve_one();
-  Task<int> read_request(Parser& parser);  // 0: read; -1: the client has gone; else the status of the refusal
+  Task<int> read_request(RequestReader& reader);  // 0: read; -1: the client has gone; else the status of the refusal
   Task<bool> respond(Response response, bool keep_alive, bool head, std::string_view request_id);
   Task<bool> respond_with_stream(Context& context, Response response);
   void begin_answer(const Response& response, bool keep_alive, std::string_view request_id);
@@ -65,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void enter(Phase phase, std::chrono::milliseconds limit);
   void watch();
   void release_buffer();
-  [[nodiscard]] Request take_request(Parser& parser);
+  [[nodiscard]] Request take_request(RequestReader& reader);
 
   boost::asio::ip::tcp::socket socket_;
   SessionGroup& group_;
