@@ -55,7 +55,7 @@ void check_cleanup(const std::vector<runbook::Step>& steps, bool stored) {
 
 void check_definition(const runbook::Definition& definition, bool stored) {
   ENSURE(!definition.phases.empty());
-  ENSURE(definition.data_source.immediate == definition.data_source.batch_time_column.empty());
+  ENSURE(stored || definition.data_source.immediate == definition.data_source.batch_time_column.empty());
   ENSURE(stored || definition.data_source.type != runbook::SourceType::unsupported);
   for (const auto& step : definition.init) {
     check_step(step, stored);
