@@ -117,7 +117,7 @@ struct Service::State {
     turn_began = 0;
     const auto took = std::chrono::steady_clock::now() - began;
     turn_seconds.observe(took);
-    if (took > slow_after) tell_slow(took);
+    if (took > options.slow_after) tell_slow(took);
     if (took > options.batch_time)
       batch_size = std::max(options.batch_min, batch_size * 3 / 4);
     else if (full)
@@ -243,6 +243,8 @@ void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
               refusal == Refusal::stopping ? "the server is stopping" : "the server is overloaded; try again",
               {}});
 }
+
+bool Service::ready() const { return is_open() && turn_time() < state_->options.stalled_after; }
 
 bool Service::is_open() const { return state_->ready; }
 

@@ -34,6 +34,8 @@ struct Options {
   bool scheduler = true;  // phases and polls of runbooks are fired by our own timers
   bool adopt_jobs = false;  // at start: take over what another orchestrator has given out
   bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
+  std::chrono::milliseconds slow_after{1'000};     // a turn is told to the hook and counted
+  std::chrono::milliseconds stalled_after{5'000};  // the server is not ready
 };
 
 // A turn that took longer than it should, for whoever looks for the cause.
@@ -44,7 +46,7 @@ struct SlowTurn {
 
 // What the owner may want to hear, on the engine's thread. Any of them may be empty.
 struct Hooks {
-  std::function<void(const SlowTurn&)> slow_turn;  // over one second
+  std::function<void(const SlowTurn&)> slow_turn;  // over Options::slow_after
   std::function<void(const Error&)> fatal;       // the writer must stop for good: fenced by another writer
   std::function<void(const Error&)> store_lost;  // commands are refused until it is back
   std::function<void()> store_back;
@@ -68,13 +70,10 @@ class Service final : public Inbox {
   void submit(Command command, std::shared_ptr<Waiter> waiter) override;
 
   // False while the store is away, and while one turn takes so long that requests time out before it ends.
-  [[nodiscard]] bool ready() const { return is_open() && turn_time() < stalled_after; }
+  [[nodiscard]] bool ready() const;
   [[nodiscard]] bool is_open() const;  // the store is there
   // How long the turn takes that is under way; zero between turns.
   [[nodiscard]] std::chrono::milliseconds turn_time() const;
-
-  static constexpr std::chrono::seconds slow_after{1};     // a turn is logged and counted
-  static constexpr std::chrono::seconds stalled_after{5};  // the server is not ready
 
  private:
   struct State;

@@ -1,11 +1,14 @@
 // The running engine with a real thread: what is answered when it is full, when it stops, and when its store
-// goes away.
+// goes away; and what is told of a turn that takes long.
 #include "engine/service.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
+#include <thread>
+#include <vector>
 
 #include "store/memory/store.hpp"
 
@@ -96,6 +99,11 @@ class ServiceTest : public testing::Test {
             .workflow_id = "w",
             .input_data = {std::move(input)}};
   }
+  static bool soon(const std::function<bool()>& is_true) {
+    for (int i = 0; i < 10'000 && !is_true(); ++i) std::this_thread::sleep_for(1ms);
+    return is_true();
+  }
+  bool is_counted(const std::string& sample) { return metrics_.render().contains(sample + "\n"); }
 
   store::MemoryDatabase database_;
   WallClock clock_;
@@ -127,6 +135,59 @@ TEST_F(ServiceTest, RefusesWhatDoesNotFitTheInboxAndAnswersTheRest) {
   }
   EXPECT_EQ(refused, 4);
   EXPECT_EQ(std::get<Refused>(large->get()).refusal, Refusal::overloaded);
+}
+
+TEST_F(ServiceTest, TellsASlowTurnWithItsCauseAndCountsIt) {
+  std::promise<void> open_gate;
+  std::vector<SlowTurn> told;  // by the engine's thread, which stop() ends
+  Service service(std::make_unique<GatedStore>(database_, open_gate.get_future().share()), clock_,
+                  {.slow_after = 20ms}, metrics_, {.slow_turn = [&](const SlowTurn& turn) { told.push_back(turn); }});
+  ASSERT_TRUE(service.start());
+  auto published = publish(service);
+  ASSERT_TRUE(soon([&] { return service.turn_time() > 20ms; }));
+  open_gate.set_value();
+  published->get();
+  service.stop();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_GT(told.front().took, 19ms);
+  EXPECT_TRUE(told.front().cause.starts_with("1 messages, 0 timers; load ")) << told.front().cause;
+  const std::size_t commit = told.front().cause.find("commit ");
+  ASSERT_NE(commit, std::string::npos) << told.front().cause;
+  EXPECT_GE(std::stoi(told.front().cause.substr(commit + 7)), 15) << told.front().cause;
+  EXPECT_TRUE(is_counted("baton_engine_slow_turns_total 1")) << metrics_.render();
+  EXPECT_TRUE(is_counted("baton_engine_turn_seconds_bucket{le=\"0.01\"} 0")) << metrics_.render();
+  EXPECT_TRUE(is_counted("baton_engine_turn_seconds_count 1")) << metrics_.render();
+}
+
+TEST_F(ServiceTest, DoesNotTellATurnThatIsNotSlow) {
+  bool told = false;
+  Service service(std::make_unique<store::MemoryStore>(database_), clock_, {.slow_after = 1min}, metrics_,
+                  {.slow_turn = [&](const SlowTurn&) { told = true; }});
+  ASSERT_TRUE(service.start());
+  publish(service)->get();
+  service.stop();
+  EXPECT_FALSE(told);
+  EXPECT_TRUE(is_counted("baton_engine_slow_turns_total 0")) << metrics_.render();
+  EXPECT_TRUE(is_counted("baton_engine_turn_seconds_count 1")) << metrics_.render();
+}
+
+TEST_F(ServiceTest, IsNotReadyWhileATurnTakesTooLongAndReadyAfterIt) {
+  std::promise<void> open_gate;
+  auto store = std::make_unique<GatedStore>(database_, open_gate.get_future().share());
+  auto at_gate = store->at_gate.get_future();
+  Service service(std::move(store), clock_, {.stalled_after = 50ms}, metrics_);
+  ASSERT_TRUE(service.start());
+  EXPECT_TRUE(service.ready());
+  std::this_thread::sleep_for(60ms);  // idle is not busy, however long it lasts
+  EXPECT_TRUE(service.ready());
+  auto published = publish(service);
+  at_gate.wait();
+  EXPECT_TRUE(soon([&] { return !service.ready(); }));
+  EXPECT_GE(service.turn_time(), 50ms);
+  EXPECT_TRUE(service.is_open());
+  open_gate.set_value();
+  published->get();
+  EXPECT_TRUE(soon([&] { return service.ready(); }));
 }
 
 TEST_F(ServiceTest, AnswersWhoeverWaitsWhenItStops) {

@@ -6,6 +6,7 @@
 // the environment too, so that a deployment need not be renamed: the weakest source above the defaults.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
@@ -58,6 +59,9 @@ struct Config {
   // value}`: values may hold passwords, which the command line would show to everybody, and which the
   // environment has by the name itself.
   std::map<std::string, std::string, std::less<>> connections;
+  // When a turn of the engine is logged, and when the server is not ready. Not settings: a test need not wait for
+  // seconds.
+  std::chrono::milliseconds turn_slow{1'000}, turn_stalled{5'000};
   // What the log should tell: which names of others were used, and which have nothing to set.
   std::vector<std::string> notes;
 };

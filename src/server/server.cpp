@@ -128,6 +128,8 @@ Result<> Server::State::start_engine() {
   options.scheduler = config.scheduler;
   options.adopt_jobs = config.adopt;
   options.short_lease = std::chrono::seconds{config.lease_seconds};
+  options.slow_after = config.turn_slow;
+  options.stalled_after = config.turn_stalled;
   for (const std::string& name : config.env)
     if (const char* value = std::getenv(name.c_str())) options.environment[name] = value;
   engine = std::make_unique<engine::Service>(
