@@ -66,6 +66,8 @@ enum class Mutant {
   init_not_rerun,                 // rerun_init is not obeyed
   transition_settles_nothing,     // what ends is not looked at by its phase and its batch
   transition_keeps_end,           // what goes on after its end still has the time of it
+  whole_row_written,              // an update puts back what it had read of columns that it did not decide
+  params_resolved_again,          // parameters that are there are made anew from the runbook
   // of service calls
   call_started_twice,       // a call that runs or has ended is started
   call_started_early,       // … before its time

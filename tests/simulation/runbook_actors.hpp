@@ -63,6 +63,8 @@ class Outsider {
   void start();
   // Changes a row that the engine may just have loaded. True: it did.
   bool meddle();
+  // Brings what it says of rows that the engine is about to write up to date. No status changes, so nothing collides.
+  void refresh(const runbook::Writes& writes);
 
  private:
   struct Plan {
@@ -84,6 +86,7 @@ class Outsider {
   void ask_again();
   void tell(std::int64_t batch_id, decltype(runbook::SchedulerMessage::what) what);
   [[nodiscard]] const runbook::Batch* open_batch();
+  [[nodiscard]] bool is_own(std::int64_t batch_id);
 
   RunbookSide& side_;
   const RunbookTexts& texts_;
@@ -91,6 +94,7 @@ class Outsider {
   std::set<std::int64_t> announced_;  // phases
   std::size_t published_ = 0;
   int next_member_ = 0;
+  int refreshes_ = 0;
 };
 
 // Pauses, resumes, cancels, retries, skips: whatever comes to mind.

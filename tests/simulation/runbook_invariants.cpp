@@ -235,6 +235,38 @@ void RunbookWatch::check_lockstep(const Whole& all, const PhaseExecution& phase)
   }
 }
 
+// --- what others write meanwhile
+
+// An update writes the columns that were decided: what another scheduler has refreshed since the load stays.
+void RunbookWatch::check_kept(const Writes& writes) const {
+  for (const auto& change : writes.members_changed) {
+    const Member& row = rows_.members.at(change.row.id);
+    if (rows_.batches.at(row.batch_id).created_by == "outsider")
+      expect(row.data_json == members_before_.at(row.id).data_json, "what another scheduler says of a member is kept",
+             "member '" + row.member_key + "'");
+  }
+  for (const auto& change : writes.phases_changed) {
+    const PhaseExecution& row = rows_.phases.at(change.row.id);
+    expect(row.due_at == phases_before_.at(row.id).due_at, "when a phase is due is kept as it was said",
+           "phase " + std::to_string(row.id));
+  }
+  check_params(writes.steps_changed, steps_before_, Kind::step);
+  check_params(writes.inits_changed, inits_before_, Kind::init);
+}
+
+template <class Row>
+void RunbookWatch::check_params(const std::vector<Changed<Row>>& changed, const Rows<Row>& before, Kind kind) const {
+  for (const auto& [loaded, row] : changed) {
+    const Execution& stored = *find({kind, row.id});
+    const bool resolved = loaded.params_json && loaded.params_json->text != "null";
+    if (row.params_json != loaded.params_json)
+      expect(!resolved || retried_.contains(batch_of({kind, row.id})), "parameters are resolved once", about(stored, kind));
+    else
+      expect(stored.params_json == before.at(row.id).params_json, "parameters that others write are kept",
+             about(stored, kind));
+  }
+}
+
 // --- rollbacks and removals
 
 void RunbookWatch::check_cleanups(const Whole& all) const {

@@ -228,6 +228,7 @@ void RunbookWatch::committed(const Writes& writes) {
     const bool was = from != steps_before_.end() && from->second.dispatched_at;
     if (under_way(rows_.steps.at(row.id).status) && !was) check_begin(rows_.steps.at(row.id));
   };
+  check_kept(writes);
   for (const StepExecution& row : writes.steps_new) begun(row);
   for (const auto& change : writes.steps_changed) begun(change.row);
 }

@@ -187,6 +187,35 @@ bool Outsider::meddle() {
   return true;
 }
 
+bool Outsider::is_own(std::int64_t batch_id) { return side_.rows().batches.at(batch_id).created_by == "outsider"; }
+
+void Outsider::refresh(const Writes& writes) {
+  auto& db = side_.rows();
+  const auto drawn = [&](auto& table, std::int64_t id) { return table.contains(id) && side_.random().chance(0.3); };
+  for (const auto& change : writes.members_changed) {
+    const Member& row = change.row;
+    if (!is_own(row.batch_id) || !drawn(db.members, row.id)) continue;
+    db.members.change(row.id, [&](Member& stored) { stored.data_json = side_.member_data(stored.member_key).data; });
+  }
+  for (const auto& change : writes.phases_changed) {
+    if (!is_own(change.row.batch_id) || !drawn(db.phases, change.row.id)) continue;
+    db.phases.change(change.row.id, [&](PhaseExecution& stored) {
+      if (stored.status == PhaseStatus::pending && stored.due_at) *stored.due_at += side_.within(-10min, 10min);
+    });
+  }
+  const auto refresh_params = [&](auto& table, const auto& changed) {
+    for (const auto& change : changed) {
+      if (!drawn(table, change.row.id)) continue;
+      table.change(change.row.id, [&](Execution& stored) {  // of what is not resolved, the function is not either
+        if (stored.params_json && stored.params_json->text != "null")
+          stored.params_json = Json{"{\"refreshed\":" + std::to_string(++refreshes_) + "}"};
+      });
+    }
+  };
+  refresh_params(db.steps, writes.steps_changed);
+  refresh_params(db.inits, writes.inits_changed);
+}
+
 // Another orchestrator has given the step out before us. Its worker may report, under a name that means nothing to us.
 // True: it surely does.
 bool Outsider::leave_out(StepExecution& row) {

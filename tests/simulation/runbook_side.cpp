@@ -62,6 +62,7 @@ void RunbookSide::send_surely(const Command& command, const std::function<void(R
 // Another program may write between the load and the commit of a batch.
 void RunbookSide::before_commit(const WriteSet& writes) {
   meddled_ = outsider_ && !calm() && random().chance(0.05) && outsider_->meddle();
+  if (outsider_ && !calm() && random().chance(0.3)) outsider_->refresh(writes.runbooks);
   watch_.before_commit(writes.runbooks);
 }
 

@@ -60,6 +60,9 @@ class RunbookWatch {
                      const std::string& about) const;
   void check_phase_end(const runbook::PhaseExecution& phase) const;
   void check_batch_end(const runbook::Batch& batch) const;
+  void check_kept(const runbook::Writes& writes) const;
+  template <class Row>
+  void check_params(const std::vector<runbook::Changed<Row>>& changed, const Rows<Row>& before, runbook::Kind kind) const;
 
   // rows after a commit (runbook_invariants.cpp)
   [[nodiscard]] Whole whole(std::int64_t batch_id) const;

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/mutant.hpp"
 #include "store/data_columns.hpp"
 #include "store/memory/database.hpp"
 #include "store/tables.hpp"
@@ -129,9 +130,11 @@ template <class Row>
 void apply(auto& table, const std::vector<Row>& rows_new,
            const std::vector<runbook::Changed<Row>>& rows_changed) {
   insert(table, rows_new);
-  for (const auto& [before, row] : rows_changed)
-    if (const ColumnSet set = differing_columns(before, row))
-      table.change(PrimaryKey<Row>::of(row), [&](Row& stored) { copy_columns(row, stored, set); });
+  for (const auto& [before, row] : rows_changed) {
+    ColumnSet set = differing_columns(before, row);
+    if (MUTANT(whole_row_written)) set |= differing_columns(Row{}, row);
+    if (set != 0) table.change(PrimaryKey<Row>::of(row), [&](Row& stored) { copy_columns(row, stored, set); });
+  }
 }
 
 void apply(RunbookTables& db, const runbook::Writes& w) {

@@ -175,7 +175,8 @@ const Step* Decision::definition_of(const Job& job) {
 // Fills in function and parameters from the data of this moment.
 void Decision::resolve(const Job& job) {
   Execution& row = *job.row;
-  if (row.params_json && row.params_json->text != "null") {  // somebody else may have written it
+  const bool resolved = row.params_json && row.params_json->text != "null";  // somebody else may have written it
+  if (resolved && !MUTANT(params_resolved_again)) {
     boost::system::error_code error;
     if (const auto value = boost::json::parse(row.params_json->text, error); !error && value.is_object())
       return;
