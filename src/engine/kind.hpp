@@ -100,9 +100,11 @@ class Kind {
 
   // The writer looks at what has come in.
   virtual void turn_begins() {}
-  // The store was opened, also again. What must be done once, when the server starts, is a command at a time.
+  // The store was opened, also again.
   virtual void opened(Time) {}
-  [[nodiscard]] virtual Result<std::optional<Command>> at_start(Store&) { return std::nullopt; }
+  // What must be done once, when the server starts: commands for one turn, then those for the next, until there are
+  // none. Each is about one row, so that a row that cannot be had keeps no other from its turn.
+  [[nodiscard]] virtual Result<std::vector<Command>> at_start(Store&) { return std::vector<Command>{}; }
   // A commit did not surely succeed: what is remembered may not be true.
   virtual void forget() {}
 };

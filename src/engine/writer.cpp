@@ -29,6 +29,14 @@ Time oldest(const std::vector<Item>& items, Time time) {
   return time;
 }
 
+// Hears what became of a command of the start.
+struct AtStart final : Waiter {
+  std::optional<std::string> refused;  // why
+  void deliver(Reply reply) override {
+    if (auto* no = std::get_if<Refused>(&reply)) refused = std::move(no->message);
+  }
+};
+
 }  // namespace
 
 Writer::~Writer() = default;
@@ -69,15 +77,39 @@ Result<> Writer::open() {
 Result<> Writer::start() {
   for (const auto& kind : kinds_) {
     while (true) {
-      auto asked = kind->at_start(store_);
-      if (!asked && asked.error().code == Code::invalid && !trouble_.message.empty())
-        return fail(Code::invalid, asked.error().message + ": " + trouble_.message);
-      TRY_ASSIGN(auto command, std::move(asked));
-      if (!command) break;
-      own_items_.push_back({*std::move(command), std::make_shared<Nobody>()});
-      run({});
-      if (away_) return fail(Code::unavailable, "the store was lost while the server started");
+      TRY_ASSIGN(auto commands, kind->at_start(store_));
+      if (commands.empty()) break;
+      TRY(run_at_start(std::move(commands)));
     }
+  }
+  return {};
+}
+
+// Nobody else repeats these. So those that are refused, because another program has their rows, are tried again as
+// long as some of them succeed, the last ones first: patience may have ended before their turn.
+Result<> Writer::run_at_start(std::vector<Command> commands) {
+  constexpr int tries_min = 2;
+  std::vector<std::string> why;
+  for (int tries = 0; !commands.empty(); ++tries) {
+    std::vector<std::shared_ptr<AtStart>> heard;
+    for (const Command& command : commands)
+      own_items_.push_back({command, heard.emplace_back(std::make_shared<AtStart>())});
+    run({});
+    if (away_) return fail(Code::unavailable, "the store was lost while the server started");
+    std::vector<Command> refused;
+    why.clear();
+    for (std::size_t i = commands.size(); i-- > 0;) {
+      if (!heard[i]->refused) continue;
+      refused.push_back(std::move(commands[i]));
+      why.push_back(*std::move(heard[i]->refused));
+    }
+    const bool helped = refused.size() < commands.size();
+    commands = std::move(refused);
+    if (!helped && tries + 1 >= tries_min) break;
+  }
+  for (std::size_t i = 0; options_.unreadable && i < commands.size(); ++i) {
+    const Subject about = subject_of(commands[i]);
+    options_.unreadable(std::string(name(about.type)) + " " + about.id + " was passed over at start: " + why[i]);
   }
   return {};
 }

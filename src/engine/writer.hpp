@@ -78,6 +78,7 @@ class Writer {
   void give_back(const PollReply& reply);
   void timers_were_taken(bool more);
   [[nodiscard]] Result<> start();
+  [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);
   [[nodiscard]] std::unique_ptr<Batch> make_batch(Work work);
   void count(const Batch& batch, Effects& effects) const;
 

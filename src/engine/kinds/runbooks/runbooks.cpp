@@ -25,20 +25,20 @@ std::unique_ptr<Transaction> Runbooks::begin(Turn turn) {
   return std::make_unique<RunbookTransaction>(*this, turn);
 }
 
-Result<std::optional<Command>> Runbooks::at_start(Store& store) {
+Result<std::vector<Command>> Runbooks::at_start(Store& store) {
   constexpr std::size_t at_once = 500;
+  std::vector<Command> commands;
   if (policy_.scheduler) {
     TRY_ASSIGN(auto ids, store.phases_without_timer(at_once));
-    if (!ids.empty() && ids != adopted_) {
-      adopted_ = ids;
-      return AdoptPhases{std::move(ids)};
-    }
+    if (ids != adopted_)  // those that are left again cannot be had now
+      for (const std::int64_t id : ids) commands.emplace_back(AdoptPhases{{id}});
+    adopted_ = std::move(ids);
   }
-  if (!adopt_jobs_) return std::nullopt;
-  TRY_ASSIGN(auto jobs, store.left_by_others(last_adopted_, at_once));
-  if (jobs.empty()) return std::nullopt;
-  last_adopted_ = jobs.back();
-  return AdoptJobs{std::move(jobs)};
+  if (!commands.empty() || !adopt_jobs_) return commands;
+  TRY_ASSIGN(const auto jobs, store.left_by_others(last_adopted_, at_once));
+  for (const runbook::Ref ref : jobs) commands.emplace_back(AdoptJobs{{ref}});
+  if (!jobs.empty()) last_adopted_ = jobs.back();
+  return commands;
 }
 
 std::shared_ptr<const runbook::Definition> Runbooks::definition(const runbook::Runbook& row) {

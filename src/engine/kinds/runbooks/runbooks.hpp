@@ -26,7 +26,7 @@ class Runbooks final : public Kind {
   void tell(const WriteSet& writes, Changes& out) const override;
   void opened(Time now) override { policy_.opened_at = now; }
   // A scheduler of ours fires the phases that another has planned; jobs of another orchestrator are taken over.
-  [[nodiscard]] Result<std::optional<Command>> at_start(Store& store) override;
+  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store) override;
 
  private:
   friend class RunbookTransaction;
@@ -51,7 +51,7 @@ class Runbooks final : public Kind {
   runbook::IdPool ids_;
   std::map<std::int64_t, KnownDefinition> definitions_;  // by id of the runbook; a cache
   std::set<runbook::Ref> told_unreadable_;
-  std::vector<std::int64_t> adopted_;  // at start, by the command before
+  std::vector<std::int64_t> adopted_;  // at start, by the commands before
   runbook::Ref last_adopted_;          // of the jobs
 };
 

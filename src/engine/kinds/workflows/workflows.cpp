@@ -1,5 +1,8 @@
 #include "engine/kinds/workflows/workflows.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "engine/kinds/workflows/transaction.hpp"
 
 namespace baton::engine {
@@ -35,21 +38,40 @@ void Workflows::opened(Time now) {
 }
 
 // That worker is gone for sure, so nobody waits for its leases to run out.
-Result<std::optional<Command>> Workflows::at_start(Store& store) {
+Result<std::vector<Command>> Workflows::at_start(Store& store) {
   constexpr std::size_t chunk = 1'000;
-  LoadRequest request;
-  TRY_ASSIGN(request.nodes, store.running_builtin(chunk));
-  if (request.nodes.empty()) return std::nullopt;
-  if (request.nodes == taken_back_) {  // their leases run out some time
-    tell_unreadable(request.nodes.front().job_id, "its task cannot be taken back from the built-in worker");
-    return std::nullopt;
+  std::vector<Command> commands;
+  TRY_ASSIGN(auto keys, store.running_builtin(chunk));
+  if (keys == taken_back_) {  // their leases run out some time
+    for (const NodeKey& key : keys)
+      tell_unreadable(key.job_id, "its task cannot be taken back from the built-in worker");
+    return commands;
   }
-  TRY_ASSIGN(const Loaded loaded, store.load(request));
-  ReturnTasks back{.tasks = {}, .reason = "the server was restarted"};
-  for (const workflow::NodeState& node : loaded.nodes)
-    back.tasks.push_back({*node.task_id, workflow::lease_token(node)});
-  taken_back_ = std::move(request.nodes);
-  return back;
+  TRY_ASSIGN(const auto nodes, load_readable(store, keys));
+  for (const workflow::NodeState& node : nodes)
+    if (node.task_id)
+      commands.emplace_back(
+          ReturnTasks{.tasks = {{*node.task_id, workflow::lease_token(node)}}, .reason = "the server was restarted"});
+  taken_back_ = std::move(keys);
+  return commands;
+}
+
+// All at once; one by one when there is one among them that cannot be read, which is told and left out.
+Result<std::vector<workflow::NodeState>> Workflows::load_readable(Store& store, const std::vector<NodeKey>& keys) {
+  auto loaded = store.load(LoadRequest{.nodes = keys});
+  if (loaded) return std::move(loaded->nodes);
+  if (loaded.error().code != Code::invalid) return std::unexpected(loaded.error());
+  std::vector<workflow::NodeState> nodes;
+  for (const NodeKey& key : keys) {
+    auto one = store.load(LoadRequest{.nodes = {key}});
+    if (one)
+      std::ranges::move(one->nodes, std::back_inserter(nodes));
+    else if (one.error().code == Code::invalid)
+      tell_unreadable(key.job_id, one.error().message);
+    else
+      return std::unexpected(one.error());
+  }
+  return nodes;
 }
 
 void Workflows::tell_unreadable(const workflow::JobId& job, const std::string& why) {

@@ -27,12 +27,13 @@ class Workflows final : public Kind {
   void turn_begins() override;
   void opened(Time now) override;
   // Takes back what the built-in worker of an earlier process was running.
-  [[nodiscard]] Result<std::optional<Command>> at_start(Store& store) override;
+  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store) override;
   void forget() override { progressions_.forget(); }
 
  private:
   friend class WorkflowTransaction;
   void tell_unreadable(const workflow::JobId& job, const std::string& why);
+  [[nodiscard]] Result<std::vector<workflow::NodeState>> load_readable(Store& store, const std::vector<NodeKey>& keys);
 
   workflow::Policy policy_;
   const int chunks_max_;
@@ -45,7 +46,7 @@ class Workflows final : public Kind {
   Shares shares_;
   const std::function<void(const std::string&)> unreadable_;
   std::set<workflow::JobId> told_unreadable_;
-  std::vector<NodeKey> taken_back_;  // at start, by the command before
+  std::vector<NodeKey> taken_back_;  // at start, by the commands before
 };
 
 }  // namespace baton::engine
