@@ -22,8 +22,9 @@ TEST(TurnTimes, SaysHowMuchThereWasAndWhatTookHowLong) {
   times.timers = 2;
   times.load = 10ms;
   times.decide = 20ms;
+  times.hand_out = 3ms;
   times.commit = 1'500ms;
-  EXPECT_EQ(times.text(), "3 messages, 2 timers; load 10 ms, decide 20 ms, commit 1500 ms");
+  EXPECT_EQ(times.text(), "3 messages, 2 timers; load 10 ms, decide 20 ms, hand out 3 ms, commit 1500 ms");
 }
 
 TEST(TurnTimes, NamesTheLongestDecisionWithItsTenantAndItsJob) {

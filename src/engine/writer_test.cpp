@@ -254,10 +254,13 @@ TEST_F(WriterTest, ATimerThatNoKindKnowsIsPutOffAndToldAndStopsNoOther) {
   Writer writer(store_, clock_, options);
   ASSERT_TRUE(writer.open());
   writer.run({});
-  EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed) << "its timer was not obeyed";
   EXPECT_EQ(told.size(), std::size(strangers));
-  ASSERT_EQ(database_.timers.size(), std::size(strangers));
-  for (const Timer& timer : database_.timers) EXPECT_EQ(timer.due, clock_.time + 10min) << timer.subject.id;
+  for (const Timer& timer : database_.timers)
+    EXPECT_EQ(timer.due == clock_.time + 10min, timer.subject != subject_of(job_id(1))) << timer.subject.id;
+  clock_.time += 1h;  // a server that has just started waits a little for workers
+  writer.run({});
+  EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed) << "its timer was not obeyed";
+  EXPECT_EQ(database_.timers.size(), std::size(strangers));
 }
 
 TEST_F(WriterTest, OneBadMessageAmongThousandsDoesNotMakeEachOfThemACommit) {

@@ -327,7 +327,9 @@ void World::check_feed() {
 }
 
 void World::maybe_die() {
-  if (!calm_ && random_.chance(faults_.engine_dies)) throw EngineDies{};
+  if (calm_ || !random_.chance(faults_.engine_dies)) return;
+  ++generation_;  // nobody hears from it any more
+  throw EngineDies{};
 }
 
 void World::schedule_engine() {

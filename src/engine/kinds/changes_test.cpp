@@ -78,8 +78,8 @@ TEST(ChangesOf, QueuesRunbooksAndWorkflowsAreToldOnce) {
   writes.runbooks.steps_changed = {{{}, step}, {{}, step}};
   writes.runbooks.runbooks_new.push_back({.id = 5, .name = "move", .version = 2});
   writes.workflows_new.push_back({.tenant = {"t"}, .workflow_id = "w", .version = 3});
-  EXPECT_EQ(told(writes), (Lines{"runbook default move published v2 r5", "queue default movers changed",
-                                 "queue t q changed", "workflow t w published v3"}));
+  EXPECT_EQ(told(writes), (Lines{"queue t q changed", "workflow t w published v3",
+                                 "runbook default move published v2 r5", "queue default movers changed"}));
 }
 
 }  // namespace
