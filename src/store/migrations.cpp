@@ -576,7 +576,7 @@ BEGIN
     FROM pg_class c
     JOIN pg_attribute a ON a.attrelid=c.oid AND a.atttypid='boolean'::regtype AND NOT a.attisdropped
     LEFT JOIN pg_attrdef d ON d.adrelid=c.oid AND d.adnum=a.attnum
-    WHERE c.relkind='r' AND c.relnamespace=current_schema()::regnamespace
+    WHERE c.relkind='r' AND c.relnamespace=(SELECT oid FROM pg_namespace WHERE nspname=current_schema())
       AND (c.relname IN ('runbooks','batches','batch_members','step_executions','init_executions',
                          'cleanup_executions','dag_task_results')
            OR (c.relname LIKE 'runbook\_%' AND a.attname='_is_current' AND pg_has_role(c.relowner, 'USAGE')))
@@ -617,9 +617,9 @@ constexpr Word words[] = {
     {"{heap}", "STRICT", ""},
     {"{now}", "strftime('%Y-%m-%dT%H:%M:%fZ','now')", "now()"},
     {"{epoch}", "'1970-01-01T00:00:00.000Z'", "'epoch'::timestamptz"},
+    // The number is ours alone. Everybody who comes to a table after us waits with us for whoever holds it.
     {"{begin}", "BEGIN IMMEDIATE",
-     "BEGIN; SET LOCAL statement_timeout=0; SELECT pg_advisory_xact_lock(7021951)"},  // the number is ours
-                                                                                      // alone
+     "BEGIN; SET LOCAL statement_timeout=0; SELECT pg_advisory_xact_lock(7021951); SET LOCAL lock_timeout='3s'"},
     {"{migrated}", "EXISTS (SELECT 1 FROM sqlite_master WHERE name='schema_migrations')",
      "(to_regclass('schema_migrations') IS NOT NULL)::int"},
 };

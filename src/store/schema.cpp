@@ -34,6 +34,14 @@ std::unexpected<Error> newer(std::int64_t version) {
                                  ": run a newer baton");
 }
 
+std::unexpected<Error> not_migrated(std::int64_t version, Dialect dialect, const Error& error) {
+  if (dialect == Dialect::sqlite || error.code != Code::unavailable) return std::unexpected(error);
+  return fail(error.code, "the database was not migrated from schema version " + std::to_string(version) + " to " +
+                              std::to_string(latest) + ", and nothing of it was changed: " + error.message +
+                              ". If another program holds its tables, end what it does (pg_stat_activity lists all "
+                              "that is open) and start again");
+}
+
 Result<> migrate_locked(Connection& connection, Dialect dialect) {
   TRY(
       connection.script(in_dialect("CREATE TABLE IF NOT EXISTS schema_migrations (version {int} PRIMARY KEY, "
@@ -58,10 +66,14 @@ Result<> migrate(Connection& connection, Dialect dialect) {
   TRY_ASSIGN(const auto version, current_version(connection, dialect));
   if (version == latest) return {};
   if (version > latest) return newer(version);
-  TRY(connection.script(in_dialect("{begin}", dialect)));
-  auto migrated = migrate_locked(connection, dialect);
-  if (migrated) migrated = connection.script("COMMIT");
+  auto migrated = connection.script(in_dialect("{begin}", dialect));
+  if (migrated) migrated = migrate_locked(connection, dialect);
   // Some errors have ended the transaction already; the rollback is then refused, which changes nothing.
+  if (!migrated) {
+    std::ignore = connection.script("ROLLBACK");
+    return not_migrated(version, dialect, migrated.error());
+  }
+  migrated = connection.script("COMMIT");
   if (!migrated) std::ignore = connection.script("ROLLBACK");
   return migrated;
 }

@@ -1,10 +1,12 @@
 // A database of an earlier schema, opened by this version: its jobs go on where they stood.
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 
 #include "core/workflow/machine/machine.hpp"
 #include "store/migrations.hpp"
 #include "store/open.hpp"
+#include "store/postgres/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
 namespace baton::contract {
@@ -337,6 +339,45 @@ UPDATE runbook_waves_v1 SET "A" = 'found' WHERE _is_current = 1;
   EXPECT_TRUE(l->steps.at(0).is_poll_step);
   ASSERT_EQ(l->data_rows.size(), 2u);
   for (const auto& row : l->data_rows) EXPECT_EQ(row.data, Json{R"({"A":"found"})"});
+}
+
+class MigrationOnPostgres : public ::testing::Test {
+ protected:
+  Database database{Kind::postgres};
+};
+
+// Whoever waits for a table holds up everybody who comes after it.
+TEST_F(MigrationOnPostgres, SaysSoWhenAnotherProgramHoldsATableAndChangesNothing) {
+  make_tables(database, Kind::postgres, 5, "INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, '');");
+  const auto other = store::postgres::connect(database.url()).value();
+  ASSERT_TRUE(other->script("BEGIN; SELECT * FROM step_executions"));
+  auto store = database.store();
+  const auto began = std::chrono::steady_clock::now();
+  const auto refused = store->open(partition);
+  ASSERT_FALSE(refused);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{8});
+  EXPECT_EQ(refused.error().code, Code::unavailable);
+  for (const char* part : {"from schema version 5 to", "nothing of it was changed", "lock timeout", "pg_stat_activity"})
+    EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+  // What the migration does before it comes to that table.
+  database.execute("UPDATE runbooks SET is_active = true WHERE is_active; DROP INDEX runbooks_active;"
+                   "CREATE INDEX runbooks_active ON runbooks (name, version) WHERE is_active;");
+  ASSERT_TRUE(other->script("COMMIT"));
+  const auto state = store->open(partition);
+  EXPECT_TRUE(state) << state.error().message;
+}
+
+TEST_F(MigrationOnPostgres, WorksInASchemaWhoseNameHasCapitals) {
+  database.execute(R"sql(
+CREATE SCHEMA "Wave Runner";
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = %I', current_database(), 'Wave Runner'); END $$;
+)sql");
+  make_tables(database, Kind::postgres, 4, "INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, '');");
+  auto store = database.store();
+  const auto state = store->open(partition);
+  ASSERT_TRUE(state) << state.error().message;
+  database.execute(R"sql(INSERT INTO "Wave Runner".batches(runbook_id) SELECT id FROM runbooks WHERE is_active = 1)sql");
+  EXPECT_EQ(store->load(std::vector<runbook::Need>{runbook::need::Batch{1}}).value().batches.size(), 1u);
 }
 
 }  // namespace
