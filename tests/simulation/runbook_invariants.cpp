@@ -216,6 +216,9 @@ void RunbookWatch::check_members(const Whole& all) const {
                       (member->status == MemberStatus::removed && member->remove_dispatched_at);
     const bool over = told && all.batch->status != BatchStatus::cancelled;
     const bool lockstep_walk = std::ranges::any_of(all.phases, [](const auto* p) { return p->walk != Walk::none; });
+    if (member->status == MemberStatus::removed && told)
+      for (const StepExecution* step : by_member[member->id])
+        expect(!step->dead_at, "who has left has no dead letters", what + ", " + about(*step, Kind::step));
     if (over && !lockstep_walk)
       expect(!open, "who has failed or left has nothing open", what + " " + std::string(name(member->status)));
   }

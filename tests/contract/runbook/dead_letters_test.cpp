@@ -79,6 +79,20 @@ TEST_P(DeadLetters, AreReplayed) {
   expect_steps(p1_, members_[0], "succeeded");
 }
 
+TEST_P(DeadLetters, AreNoneAnyMoreWhenTheirMemberIsRemoved) {
+  given(one_step, 0);
+  p1_ = phase("p1", "dispatched");
+  const Id gone = given_dead("2020-01-01T00:00:00.000Z"), kept = given_dead("2020-01-02T00:00:00.000Z");
+  const Id member = number("SELECT batch_member_id FROM step_executions WHERE id=" + std::to_string(gone));
+  set_removed(member);
+  tell(member_removed(member));
+  const auto letters = listed(200);
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters.front().at("id"), json::value(kept));
+  const Answer answer = e2e::ask(client(), "POST", "/dead-letters/step-" + std::to_string(gone) + "/replay", "{}");
+  EXPECT_EQ(answer.body.at("code"), json::value("not_dead"));
+}
+
 TEST_P(DeadLetters, AreNotWhatOnlyFailed) {
   given(one_step);
   p1_ = phase("p1");

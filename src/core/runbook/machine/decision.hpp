@@ -35,6 +35,7 @@ class Decision {
   void enqueue(const Job& job);
   void still_polling(const Job& job, OptionalJson result);
   void job_over(const Job& job);  // no worker has it any more
+  void clear_dead(const Job& job);  // it is no dead letter any more: nobody can replay it
   [[nodiscard]] Batch& batch_of(const Job& job);
   [[nodiscard]] const Definition& book_of(const Job& job);
   [[nodiscard]] const Step* definition_of(const Job& job);  // null: the runbook has no such step

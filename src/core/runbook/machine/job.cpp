@@ -397,6 +397,12 @@ void Decision::cancel(const Job& job, const std::string& reason) {
   change(job, step_transition::cancel);
 }
 
+void Decision::clear_dead(const Job& job) {
+  if (!job.row->dead_at) return;
+  job.row->dead_at.reset();
+  job.state->changed = true;
+}
+
 // By hand: an attempt of its own, with as many retries as the runbook gives.
 bool Decision::make_again(const Job& job, const std::string& by) {
   Execution& row = *job.row;

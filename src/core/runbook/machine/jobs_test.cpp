@@ -45,6 +45,14 @@ class Jobs : public testing::Test {
   void adopt() {
     machine_.decide([&](Context c) { return adopt_jobs({step_}, c), 0; });
   }
+  // Ten workers take it, and none says a word.
+  void give_up(Ref step) {
+    for (int n = 0; n < 10; ++n) {
+      ASSERT_TRUE(machine_.take(step)) << n;
+      machine_.wait(31s);
+    }
+    ASSERT_TRUE(machine_.row(step).dead_at.has_value());
+  }
   Outcome replay(const std::string& job_id) {
     return machine_.decide([&](Context c) { return runbook::replay(job_id, "ada", c); });
   }
@@ -69,6 +77,41 @@ TEST_F(Jobs, that_ten_workers_were_silent_about_are_dead_and_can_be_replayed) {
   EXPECT_EQ(row().job_id, "step-" + std::to_string(step_.id) + "-retry-1");
   EXPECT_EQ(replay(*row().job_id).problem, Outcome::Problem::not_dead);
   EXPECT_EQ(machine_.rows.batches.at(batch_).status, BatchStatus::active);
+}
+
+// Nobody can replay what was to be done to somebody who is gone.
+TEST_F(Jobs, of_a_member_that_is_removed_are_no_dead_letters_any_more) {
+  give_up(step_);
+  const SchedulerMessage removed{"waves", 1, batch_, MemberRemoved{row().batch_member_id}};
+  machine_.decide([&](Context c) { return handle(removed, c); });
+  EXPECT_EQ(row().dead_at, std::nullopt);
+  EXPECT_EQ(row().status, StepStatus::failed);
+  EXPECT_EQ(replay(*row().job_id).problem, Outcome::Problem::not_dead);
+}
+
+TEST_F(Jobs, of_a_member_that_is_removed_by_hand_are_no_dead_letters_any_more) {
+  machine_.publish(std::string("progression: lockstep\n") + book);  // there members stay active when a step fails
+  batch_ = machine_.open("waves", machine_.now, {"bob", "cyd"});
+  machine_.settle();
+  step_ = machine_.queued().back();
+  give_up(step_);
+  ASSERT_EQ(machine_.rows.members.at(row().batch_member_id).status, MemberStatus::active);
+  machine_.decide([&](Context c) {
+    return remove_members(batch_, {row().batch_member_id}, {}, "ada", true, c).member_ids;
+  });
+  EXPECT_EQ(machine_.rows.members.at(row().batch_member_id).status, MemberStatus::removed);
+  EXPECT_EQ(row().dead_at, std::nullopt);
+}
+
+TEST_F(Jobs, of_a_batch_that_is_cancelled_are_no_dead_letters_any_more) {
+  batch_ = machine_.open("waves", machine_.now, {"bob", "cyd"});
+  machine_.settle();
+  step_ = machine_.queued().back();
+  give_up(step_);
+  machine_.decide([&](Context c) { return cancel(batch_, "ada", "", c); });
+  machine_.settle();
+  EXPECT_EQ(machine_.rows.batches.at(batch_).status, BatchStatus::cancelled);
+  EXPECT_EQ(row().dead_at, std::nullopt);
 }
 
 TEST_F(Jobs, of_another_orchestrator_time_out_and_are_retried) {

@@ -320,8 +320,10 @@ void Decision::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t ver
   if (!member.row.remove_dispatched_at) member.row.remove_dispatched_at = now;
   member.row.catching_up = false;
   member.changed = true;
-  for (Slot<StepExecution>* step : ledger.steps_of_member(member.row.id))
+  for (Slot<StepExecution>* step : ledger.steps_of_member(member.row.id)) {
     if (!MUTANT(leaver_goes_on)) cancel(job_of(*step), "the member was removed");
+    clear_dead(job_of(*step));
+  }
   if (!is_terminal(batch.row.status) || !MUTANT(late_removal_forgotten))
     begin_removal(member, batch.row, version);
 }
@@ -336,8 +338,10 @@ void Decision::walk(Slot<Batch>& batch) {
     const std::int32_t chunk = batch_chunk(row, ledger, policy);
     const auto members = ledger.members_of(row.id, row.walk_after, chunk);
     for_all(members, [&](Slot<Member>* member) {
-      for (Slot<StepExecution>* step : ledger.steps_of_member(member->row.id))
+      for (Slot<StepExecution>* step : ledger.steps_of_member(member->row.id)) {
         cancel(job_of(*step), row.status == BatchStatus::failed ? "the batch failed" : "the batch was cancelled");
+        if (row.status == BatchStatus::cancelled) clear_dead(job_of(*step));
+      }
     });
     done = members.size() < static_cast<std::size_t>(chunk);
     if (!done) row.walk_after = members.back()->row.id;
