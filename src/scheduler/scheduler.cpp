@@ -53,6 +53,7 @@ struct Scheduler::State {
   void loop();
   void loop_of_looker();
   [[nodiscard]] Steady::time_point look();
+  void follow_moved_phases();
   [[nodiscard]] Steady::time_point look_at(const runbook::Runbook& row);
   [[nodiscard]] bool is_busy(Seen& seen, bool is_due);
   void order(Order order);
@@ -103,11 +104,21 @@ Steady::time_point Scheduler::State::look() {
   for (auto each = seen.begin(); each != seen.end();)
     each = is_active(each->first) || is_busy(each->second, false) ? std::next(each) : seen.erase(each);
   auto wake_at = Steady::now() + look_at_least_every;
+  follow_moved_phases();
   for (const runbook::Runbook& row : *active) {
     if (stopping) break;
     wake_at = std::min(wake_at, look_at(row));
   }
   return wake_at;
+}
+
+// Another program may write when a phase is due, and does not say so. Each is a command of its own, so that a row that
+// it holds keeps no other from its time; what is left is seen by the next look.
+void Scheduler::State::follow_moved_phases() {
+  constexpr std::size_t at_once = 500;
+  const auto moved = reads->moved_phases(at_once);
+  if (!moved) return;
+  for (const std::int64_t id : *moved) tools.inbox.submit(AdoptPhases{{id}}, std::make_shared<Nobody>());
 }
 
 Steady::time_point Scheduler::State::look_at(const runbook::Runbook& row) {

@@ -101,6 +101,18 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
 
 Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
 
+// When a phase is due, and when its timer. A time that cannot be read is told when the phase itself is asked for.
+struct TimedPhase {
+  std::int64_t id = 0;
+  std::optional<Time> due_at, timer_due;
+};
+Result<TimedPhase> read_timed_phase(const RowView& view) {
+  TimedPhase phase{.id = view.integer(0)};
+  if (!decode(view, 1, phase.due_at)) phase.due_at.reset();
+  if (!decode(view, 2, phase.timer_due)) phase.timer_due.reset();
+  return phase;
+}
+
 Result<ApprovedRemovals> read_approved(const RowView& view) {
   return ApprovedRemovals{view.integer(0), std::string(view.text(1))};
 }
@@ -142,7 +154,12 @@ struct RunbookReadStatements {
         cleanup_failures{select_more<CleanupExecution>(",m.member_key,p.phase_name",
                                                        failed_before(dialect, "batch_id", cleanup_has_failed)),
                          {integer, Type::time, integer, integer}},
-        rollbacks_of_steps{cleanups_of_steps(dialect), {integer}, true} {}
+        rollbacks_of_steps{cleanups_of_steps(dialect), {integer}, true},
+        moved_phases{"SELECT t.id,t.due_at,t.timer_due FROM batches AS b CROSS JOIN phase_executions AS t WHERE " +
+                         status_word(dialect, "b.status") +
+                         " IN ('detected','init_dispatched','active') AND t.batch_id=b.id AND " +
+                         status_word(dialect, "t.status") + "='pending' AND t.timer_due<>t.due_at ORDER BY t.id",
+                     {}} {}
 
   static std::string cleanups_of_steps(Dialect dialect) {
     if (dialect == Dialect::sqlite) return select_more<CleanupExecution>("", "WHERE t.caused_by_step_id=?1");
@@ -204,7 +221,7 @@ struct RunbookReadStatements {
       select<Member>() + " WHERE batch_id=?1 AND member_key=?2 ORDER BY " + status + "='active' DESC,id DESC LIMIT 1",
       {integer, text}};
 
-  Statement cells, steps_of_member, failures, cleanup_failures, rollbacks_of_steps;
+  Statement cells, steps_of_member, failures, cleanup_failures, rollbacks_of_steps, moved_phases;
   Statement steps_of_phase{
       steps_where("WHERE t.phase_execution_id=?1 AND (t.batch_member_id,t.step_index,t.id)>(?2,?3,?4)"
                   " ORDER BY t.batch_member_id,t.step_index,t.id LIMIT ?5"),
@@ -322,6 +339,15 @@ Result<std::vector<BatchEvent>> SqlRunbookReads::batch_events(std::int64_t batch
 
 Result<std::vector<ApprovedRemovals>> SqlRunbookReads::approved_removals(const std::string& runbook_name) {
   return reader_.rows<ApprovedRemovals>(sql_->approved, {encode(runbook_name)}, read_approved);
+}
+
+// Others write times with other separators and offsets: as text they differ, though it is the same time.
+Result<std::vector<std::int64_t>> SqlRunbookReads::moved_phases(std::size_t limit) {
+  TRY_ASSIGN(const auto phases, reader_.rows<TimedPhase>(sql_->moved_phases, {}, read_timed_phase));
+  std::vector<std::int64_t> ids;
+  for (const TimedPhase& phase : phases)
+    if (ids.size() < limit && phase.due_at && phase.timer_due && phase.due_at != phase.timer_due) ids.push_back(phase.id);
+  return ids;
 }
 
 Result<std::vector<BatchSummary>> SqlRunbookReads::importing() {
@@ -484,6 +510,7 @@ std::vector<Statement> runbook_list_statements(Dialect dialect) {
           sql.batch,
           sql.importing,
           sql.approved,
+          sql.moved_phases,
           sql.phases,
           sql.counts,
           sql.inits,

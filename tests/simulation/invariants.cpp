@@ -179,7 +179,7 @@ void WorkflowLoad::check_timers(const Job& job, const Node& def, const NodeState
     expect(node.timer_due.has_value() == node.sweep_next.has_value(), "only a walk goes on after the end",
            about);
   } else if (node.status == NodeStatus::running && task) {
-    expect(node.lease_until && node.timer_due && (*node.timer_due <= *node.lease_until || put_off),
+    expect(node.lease_until && node.timer_due && *node.timer_due <= *node.lease_until,
            "a running node has a lease and a timer", about);
   } else if (node.status == NodeStatus::running) {  // a fan_out
     expect(node.timer_due || job.paused_at || node.items_created > node.items_done,

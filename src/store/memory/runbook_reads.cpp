@@ -145,6 +145,18 @@ Result<std::vector<ApprovedRemovals>> MemoryReads::approved_removals(const std::
   return found;
 }
 
+Result<std::vector<std::int64_t>> MemoryReads::moved_phases(std::size_t limit) {
+  const auto reading = lock();
+  std::vector<std::int64_t> ids;
+  for (const auto& [id, phase] : database_.runbooks.phases) {
+    const Batch* batch = database_.runbooks.batches.get(phase.batch_id);
+    if (ids.size() < limit && batch && !is_terminal(batch->status) && phase.status == PhaseStatus::pending &&
+        phase.due_at && phase.timer_due && phase.due_at != phase.timer_due)
+      ids.push_back(id);
+  }
+  return ids;
+}
+
 Result<std::vector<PhaseExecution>> MemoryReads::phases(std::int64_t batch_id) {
   const auto reading = lock();
   return all<PhaseExecution>(database_.runbooks.phases.with<memory::PhasesByBatch>(batch_id));

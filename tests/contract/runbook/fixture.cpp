@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <barrier>
 #include <optional>
 #include <stdexcept>
@@ -34,8 +35,10 @@ class World {
     client_.reset();
     sql_.reset();
     server_.reset();  // it holds the lock of the file, if it lives
-    std::vector<std::string> arguments{"--scheduler", "off", kind_ == Kind::sqlite ? "--data" : "--store",
+    std::vector<std::string> arguments{kind_ == Kind::sqlite ? "--data" : "--store",
                                        kind_ == Kind::sqlite ? data_.path().string() : where_};
+    if (std::ranges::find(more, "--scheduler") == more.end())
+      arguments.insert(arguments.end(), {"--scheduler", "off"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     server_.emplace(arguments);
     if (server_->url().empty()) throw std::runtime_error("there is no server");

@@ -17,6 +17,19 @@ using RunbookOthers = RunbookStoreContract;
 
 INSTANTIATE_TEST_SUITE_P(All, RunbookOthers, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
 
+TEST_P(RunbookOthers, ATimeInAnotherSpellingIsNotAnotherTime) {
+  database.execute(R"sql(
+INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, 'name: waves');
+INSERT INTO batches(runbook_id, status) VALUES (1, 'Active');
+INSERT INTO phase_executions(batch_id, phase_name, offset_minutes, runbook_version, due_at, timer_due) VALUES
+  (1, 'a', 0, 1, '2025-03-10T08:00:00Z', '2025-03-10T08:00:00.000Z'),
+  (1, 'b', 0, 1, '2025-03-10 08:00:00', '2025-03-10T08:00:00.000Z'),
+  (1, 'c', 0, 1, '2025-03-10T09:00:00+01:00', '2025-03-10T08:00:00.000Z'),
+  (1, 'd', 0, 1, '2025-03-10T09:00:00Z', '2025-03-10T08:00:00.000Z');
+)sql");
+  EXPECT_EQ(database.reads().value()->moved_phases(10).value(), Ids{4});
+}
+
 TEST_P(RunbookOthers, RowsWithTheColumnsOfTheContractOnlyLoadWithDefaults) {
   database.execute(R"sql(
 INSERT INTO runbooks(name, version, yaml_content, data_table_name) VALUES ('waves', 3, 'name: waves', 'runbook_waves_v3');

@@ -394,6 +394,28 @@ TEST_P(RunbookReadsContract, KnownMembersAreThoseOfAllBatchesOfAllVersions) {
   EXPECT_TRUE(reads->known_members("none", 0, 10)->empty());
 }
 
+TEST_P(RunbookReadsContract, MovedPhasesArePendingOnesWithAnotherTimeThanTheirTimer) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1, "waves", 1)};
+  w.batches_new = {batch_row(1, 1), batch_row(2, 1)};
+  w.batches_new[0].status = BatchStatus::active;
+  w.batches_new[1].status = BatchStatus::completed;
+  for (int id = 1; id <= 8; ++id) {
+    w.phases_new.push_back(phase_row(id));
+    w.phases_new.back().batch_id = id == 8 ? 2 : 1;
+    w.phases_new.back().status = id == 7 ? PhaseStatus::dispatched : PhaseStatus::pending;
+    w.phases_new.back().due_at = at(1'000);
+    w.phases_new.back().timer_due = at(2'000);
+  }
+  w.phases_new[1].timer_due = at(500);
+  w.phases_new[2].timer_due = at(1'000);
+  w.phases_new[3].timer_due.reset();
+  w.phases_new[4].due_at.reset();
+  commit(w);
+  EXPECT_EQ(reads->moved_phases(10).value(), (Ids{1, 2, 6}));
+  EXPECT_EQ(reads->moved_phases(2).value(), (Ids{1, 2}));
+}
+
 TEST_P(RunbookReadsContract, ApprovedRemovalsAndImportsAreFound) {
   Writes w;
   w.runbooks_new = {runbook_row(1, "waves", 1), runbook_row(2, "other", 1)};
