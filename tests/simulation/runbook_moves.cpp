@@ -308,7 +308,7 @@ void RunbookWatch::check_move(const Member& from, const Member& to) const {
     expect(from.status == MemberStatus::failed && retried_.contains(to.batch_id),
            "only a retry makes a member active again", what);
   else
-    expect(from.status == MemberStatus::active, "a member fails or leaves once", what);
+    expect(from.status == MemberStatus::active || to.status == MemberStatus::removed, "who has left stays away", what);
 }
 
 void RunbookWatch::check_move(const Execution& from, const Execution& to, Ref ref, const std::string& what) {

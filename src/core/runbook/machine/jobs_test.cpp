@@ -79,7 +79,7 @@ TEST_F(Jobs, that_ten_workers_were_silent_about_are_dead_and_can_be_replayed) {
   EXPECT_EQ(machine_.rows.batches.at(batch_).status, BatchStatus::active);
 }
 
-// Nobody can replay what was to be done to somebody who is gone.
+// Nobody can replay or retry what was to be done to somebody who is gone.
 TEST_F(Jobs, of_a_member_that_is_removed_are_no_dead_letters_any_more) {
   give_up(step_);
   const SchedulerMessage removed{"waves", 1, batch_, MemberRemoved{row().batch_member_id}};
@@ -87,6 +87,9 @@ TEST_F(Jobs, of_a_member_that_is_removed_are_no_dead_letters_any_more) {
   EXPECT_EQ(row().dead_at, std::nullopt);
   EXPECT_EQ(row().status, StepStatus::failed);
   EXPECT_EQ(replay(*row().job_id).problem, Outcome::Problem::not_dead);
+  EXPECT_EQ(machine_.rows.members.at(row().batch_member_id).status, MemberStatus::removed) << "it had failed before";
+  const auto retried = machine_.decide([&](Context c) { return retry_members(batch_, {}, {}, "ada", c).member_ids; });
+  EXPECT_TRUE(retried.empty()) << "its removal steps have run";
 }
 
 TEST_F(Jobs, of_a_member_that_is_removed_by_hand_are_no_dead_letters_any_more) {

@@ -312,7 +312,7 @@ void Decision::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_fail
 }
 
 void Decision::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version) {
-  if (member.row.status == MemberStatus::active) {
+  if (member.row.status != MemberStatus::removed) {  // also one that failed: nobody retries who has left
     change(member, member_transition::remove);
     event(batch.row.id, "member_removed", "member '" + member.row.member_key + "' left", member.row.id);
   }

@@ -55,7 +55,7 @@ inline constexpr Transition wait_again{"wait again", {skipped}, pending};
 namespace member_transition {
 using enum MemberStatus;
 inline constexpr Transition fail{"fail", {active}, failed};
-inline constexpr Transition remove{"remove", {active}, removed};
+inline constexpr Transition remove{"remove", {active, failed}, removed};
 inline constexpr Transition retry{"retry", {failed}, active};
 }  // namespace member_transition
 
