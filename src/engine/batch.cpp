@@ -35,7 +35,7 @@ Transaction* Batch::part_of_task(std::string_view task_id) const {
 }
 
 Transaction* Batch::part_of(const Timer& timer) const {
-  return part_where([&](const Kind& kind) { return kind.owns_timer(timer.subject); });
+  return part_where([&](const Kind& kind) { return kind.owns_timer(timer); });
 }
 
 bool Batch::is_incomplete() const {
@@ -230,11 +230,13 @@ WriteSet Batch::write(std::int64_t commit_number) {
   for (const auto& part : parts_) part->write(out, commit_number);
   if (handouts_) handouts_->take_effects(effects_);
   // The row of a timer that is put off keeps its time, which has passed.
+  Time later = now_ + timers_wanted_.later;
   for (const auto* timers : {is_put_off() ? &timers_ : nullptr, &timers_unknown_}) {
     if (!timers) continue;
     for (const Timer& timer : *timers) {
       out.timers_gone.push_back(timer);
-      out.timers_new.push_back({now_ + timers_wanted_.later, timer.subject, timer.what});
+      out.timers_new.push_back({later, timer.subject, timer.what});
+      later += Duration{1};  // there may be two of one subject
     }
   }
   earliest_timer_ = out.earliest_timer();

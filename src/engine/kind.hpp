@@ -89,7 +89,7 @@ class Kind {
 
   // Commands about these are of this kind; and timers, if it has any. Other programs may write the table of timers.
   [[nodiscard]] virtual bool owns(Subject::Type type) const = 0;
-  [[nodiscard]] virtual bool owns_timer(const Subject&) const { return false; }
+  [[nodiscard]] virtual bool owns_timer(const Timer&) const { return false; }
   [[nodiscard]] virtual bool takes(const WaitingTask&) const { return false; }
   [[nodiscard]] virtual bool takes_task(std::string_view /*task_id*/) const { return false; }
 

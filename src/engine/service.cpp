@@ -114,10 +114,10 @@ struct Service::State {
     const auto began = std::chrono::steady_clock::now();
     turn_began = began.time_since_epoch().count();
     writer.run(std::move(batch));
-    turn_began = 0;
     const auto took = std::chrono::steady_clock::now() - began;
     turn_seconds.observe(took);
     if (took > options.slow_after) tell_slow(took);
+    turn_began = 0;  // whoever sees that it is over sees that it was counted
     if (took > options.batch_time)
       batch_size = std::max(options.batch_min, batch_size * 3 / 4);
     else if (full)
@@ -244,7 +244,16 @@ void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
               {}});
 }
 
-bool Service::ready() const { return is_open() && turn_time() < state_->options.stalled_after; }
+Readiness Service::readiness() const {
+  using enum Readiness::State;
+  const auto turn = turn_time();
+  const bool stalls = turn >= state_->options.stalled_after;
+  return {!is_open()                         ? store_away
+          : stalls                           ? stalled
+          : turn > state_->options.slow_after ? slow
+                                             : ready,
+          turn};
+}
 
 bool Service::is_open() const { return state_->ready; }
 

@@ -17,6 +17,7 @@
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 #include "ports/feed.hpp"
+#include "ports/readiness.hpp"
 #include "ports/store.hpp"
 
 namespace baton::engine {
@@ -69,8 +70,8 @@ class Service final : public Inbox {
 
   void submit(Command command, std::shared_ptr<Waiter> waiter) override;
 
-  // False while the store is away, and while one turn takes so long that requests time out before it ends.
-  [[nodiscard]] bool ready() const;
+  // Stalled: one turn takes so long that requests time out before it ends.
+  [[nodiscard]] Readiness readiness() const;
   [[nodiscard]] bool is_open() const;  // the store is there
   // How long the turn takes that is under way; zero between turns.
   [[nodiscard]] std::chrono::milliseconds turn_time() const;

@@ -89,6 +89,8 @@ Result<> Writer::start() {
 // long as some of them succeed, the last ones first: patience may have ended before their turn.
 Result<> Writer::run_at_start(std::vector<Command> commands) {
   constexpr int tries_min = 2;
+  constexpr Duration lost_max{30'000};
+  const Duration lost_before = lost_to_others_;
   std::vector<std::string> why;
   for (int tries = 0; !commands.empty(); ++tries) {
     std::vector<std::shared_ptr<AtStart>> heard;
@@ -105,7 +107,7 @@ Result<> Writer::run_at_start(std::vector<Command> commands) {
     }
     const bool helped = refused.size() < commands.size();
     commands = std::move(refused);
-    if (!helped && tries + 1 >= tries_min) break;
+    if ((!helped && tries + 1 >= tries_min) || lost_to_others_ - lost_before >= lost_max) break;
   }
   for (std::size_t i = 0; options_.unreadable && i < commands.size(); ++i) {
     const Subject about = subject_of(commands[i]);
@@ -163,7 +165,7 @@ void Writer::run(std::vector<Item> items) {
 // its parts again, until that message is alone. Many that all wait for the same row must not stop everybody: after a while the rest
 // is told to come again.
 void Writer::run_line(Line line) {
-  constexpr Duration patience{6'000};
+  constexpr Duration patience{10'000};
   std::optional<Duration> lost_before;  // when the batch was divided
   while (!line.empty()) {
     Work work = std::move(line.front());

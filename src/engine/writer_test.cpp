@@ -176,7 +176,7 @@ TEST_F(WriterTest, ManyWhoNeedHeldRowsDoNotStopTheWriterForLong) {
   }
   const Time before = clock_.time;
   for (const auto& answer : run(std::move(commands))) EXPECT_EQ(answer->refusal(), Refusal::store_unavailable);
-  EXPECT_LE(clock_.time - before, 10s);
+  EXPECT_LE(clock_.time - before, 14s);
   EXPECT_FALSE(run({job(200)}).front()->refusal());
 }
 
@@ -250,17 +250,20 @@ TEST_F(WriterTest, ATimerThatNoKindKnowsIsPutOffAndToldAndStopsNoOther) {
   using enum Subject::Type;
   const Subject strangers[] = {{none, "sprocket 7"}, {queue, "q"}, {call, "7"}, {member, "7"}, {step, "seven"}};
   for (const Subject& subject : strangers) database_.timers.insert({clock_.time, subject, ""});
+  database_.timers.insert({clock_.time, {step, "7"}, "x"});
+  database_.timers.insert({clock_.time + 1s, {none, "sprocket 7"}, ""});
+  const std::size_t count = std::size(strangers) + 2;
   clock_.time += 2h;  // the timeout of the task
   Writer writer(store_, clock_, options);
   ASSERT_TRUE(writer.open());
   writer.run({});
-  EXPECT_EQ(told.size(), std::size(strangers));
+  EXPECT_EQ(told.size(), count);
   for (const Timer& timer : database_.timers)
-    EXPECT_EQ(timer.due == clock_.time + 10min, timer.subject != subject_of(job_id(1))) << timer.subject.id;
+    EXPECT_EQ(timer.due >= clock_.time + 10min, timer.subject != subject_of(job_id(1))) << timer.subject.id;
   clock_.time += 1h;  // a server that has just started waits a little for workers
   writer.run({});
   EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::failed) << "its timer was not obeyed";
-  EXPECT_EQ(database_.timers.size(), std::size(strangers));
+  EXPECT_EQ(database_.timers.size(), count);
 }
 
 TEST_F(WriterTest, OneBadMessageAmongThousandsDoesNotMakeEachOfThemACommit) {
@@ -371,6 +374,22 @@ class JobLogTest : public WriterTest {
         ->reply.value();
   }
 };
+
+TEST_F(JobLogTest, AResultThatCameBeforeTheTimeoutCountsHoweverLateItIsDecided) {
+  const Handout job = take();
+  const Time received = clock_.time + 1s;
+  clock_.time += 3h;  // the engine was busy
+  const auto answer = std::make_shared<Answer>();
+  std::vector<Item> items;
+  items.push_back({ReportResult{.tenant = {}, .task_id = job.task_id, .job_id = {}, .node_id = {}, .completed = true, .lease = job.lease},
+                   answer, received});
+  writer_.run(std::move(items));
+  ASSERT_TRUE(answer->reply);
+  const auto* accepted = std::get_if<ResultReply>(&*answer->reply);
+  ASSERT_TRUE(accepted);
+  EXPECT_EQ(accepted->ignored, "");
+  for (const auto& [id, step] : database_.runbooks.steps) EXPECT_EQ(step.status, runbook::StepStatus::succeeded);
+}
 
 TEST_F(JobLogTest, LogsOfAJobAreBoundedLikeThoseOfATaskAndKeptUnderItsStep) {
   const Handout first = take();

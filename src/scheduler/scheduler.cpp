@@ -53,7 +53,9 @@ struct Scheduler::State {
   void loop();
   void loop_of_looker();
   [[nodiscard]] Steady::time_point look();
-  void follow_moved_phases();
+  [[nodiscard]] Steady::time_point follow_moved_phases();
+  Steady::time_point moved_looked{};
+  std::weak_ptr<Waiter> moved_waiter;  // as long as commands that it was given are under way
   [[nodiscard]] Steady::time_point look_at(const runbook::Runbook& row);
   [[nodiscard]] bool is_busy(Seen& seen, bool is_due);
   void order(Order order);
@@ -104,7 +106,7 @@ Steady::time_point Scheduler::State::look() {
   for (auto each = seen.begin(); each != seen.end();)
     each = is_active(each->first) || is_busy(each->second, false) ? std::next(each) : seen.erase(each);
   auto wake_at = Steady::now() + look_at_least_every;
-  follow_moved_phases();
+  wake_at = std::min(wake_at, follow_moved_phases());
   for (const runbook::Runbook& row : *active) {
     if (stopping) break;
     wake_at = std::min(wake_at, look_at(row));
@@ -114,11 +116,21 @@ Steady::time_point Scheduler::State::look() {
 
 // Another program may write when a phase is due, and does not say so. Each is a command of its own, so that a row that
 // it holds keeps no other from its time; what is left is seen by the next look.
-void Scheduler::State::follow_moved_phases() {
+// Not with each change of a runbook, nor while the engine has not decided the last ones: it goes through all open
+// batches. Answers when it may look again, if it may not now.
+Steady::time_point Scheduler::State::follow_moved_phases() {
   constexpr std::size_t at_once = 500;
+  constexpr std::chrono::seconds pause{1};
+  const auto now = Steady::now();
+  if (now < moved_looked + pause) return moved_looked + pause;
+  moved_looked = now;
+  if (!moved_waiter.expired()) return now + pause;
   const auto moved = reads->moved_phases(at_once);
-  if (!moved) return;
-  for (const std::int64_t id : *moved) tools.inbox.submit(AdoptPhases{{id}}, std::make_shared<Nobody>());
+  if (!moved) return Steady::time_point::max();
+  const auto nobody = std::make_shared<Nobody>();
+  moved_waiter = nobody;
+  for (const std::int64_t id : *moved) tools.inbox.submit(AdoptPhases{{id}}, nobody);
+  return Steady::time_point::max();
 }
 
 Steady::time_point Scheduler::State::look_at(const runbook::Runbook& row) {

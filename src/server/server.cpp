@@ -263,7 +263,7 @@ Result<> Server::State::start_http(http::Access access) {
   options.connections_max = config.connections_max;
   Inbox& inbox = reserving ? static_cast<Inbox&>(*reserving) : *engine;
   http = std::make_unique<http::Server>(options, inbox, *reads, metrics, clock,
-                                        [engine = engine.get()] { return engine->ready(); });
+                                        [engine = engine.get()] { return engine->readiness(); });
   TRY_ASSIGN(port, http->listen(config.listen.host, config.listen.port));
   io = std::thread([this] { http->run(); });
   return {};
@@ -314,7 +314,7 @@ void Server::stop() {
   if (s.io.joinable()) s.io.join();
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
-  if (s.engine && s.engine->ready()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
+  if (s.engine && s.engine->is_open()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
   s.stop_calls();
   if (s.builtin) s.builtin->stop();
   if (s.engine) s.engine->stop();

@@ -80,6 +80,7 @@ TEST_F(SlowTurn, IsLoggedAndCountedAndTheServerIsNotReadyWhileItLasts) {
   EXPECT_EQ(published.get(), 201);
   EXPECT_TRUE(soon([&] { return readiness() == 200; }));
   const std::string metrics = probe.request("GET", "/metrics")->body;
+  EXPECT_TRUE(metrics.contains("\nbaton_engine_slow_turns_total ")) << metrics;
   EXPECT_FALSE(metrics.contains("baton_engine_slow_turns_total 0")) << metrics;
   server.stop();
   const std::string log = log_.str();

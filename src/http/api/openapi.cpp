@@ -161,7 +161,7 @@ constexpr std::string_view job_members =
 
 constexpr std::array<Named, 53> schemas{{
     {"Any", R"({"type":"object"})"},
-    {"Health", R"({"type":"object","properties":{"status":{"type":"string"}},"required":["status"]})"},
+    {"Health", R"({"type":"object","properties":{"status":{"type":"string"},"slow_turn_ms":{"type":"integer","description":"a turn of the engine has taken so long, over a second"}},"required":["status"]})"},
     {"JobStatus", R"({"type":"string","enum":["PENDING","RUNNING","COMPLETED","FAILED","CANCELLED"]})"},
     {"NodeStatus", R"({"type":"string","enum":["PENDING","READY","DISPATCHED","RUNNING","COMPLETED","FAILED","SKIPPED","CANCELLED"]})"},
     {"JobSubmission", R"({"type":"object","required":["workflow_id"],"properties":{"workflow_id":{"type":"string","minLength":1,"maxLength":200},"version":{"type":"integer","minimum":1},"input_data":{"type":"object","default":{}},"idempotency_key":{"type":"string","maxLength":200},"priority":{"type":"integer","minimum":-100,"maximum":100,"default":0,"description":"higher first"},"tags":{"type":"array","maxItems":20,"items":{"type":"string","maxLength":100}},"due_at":{"type":"string","format":"date-time"},"delay_seconds":{"type":"number","minimum":0}}})"},

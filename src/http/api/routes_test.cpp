@@ -338,9 +338,15 @@ TEST_F(RoutesTest, many_results_are_answered_each_on_its_own) {
 
 TEST_F(RoutesTest, the_system_answers_health_readiness_and_metrics) {
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
-  EXPECT_EQ(ask("GET", "/readyz").status, 200);
-  ready_ = false;
+  using enum Readiness::State;
+  EXPECT_EQ(ask("GET", "/readyz").body, R"({"status":"ready"})");
+  readiness_ = slow;
+  EXPECT_EQ(ask("GET", "/readyz").body, R"({"status":"ready","slow_turn_ms":1234})");
+  readiness_ = stalled;
   EXPECT_EQ(ask("GET", "/readyz").status, 503);
+  EXPECT_NE(ask("GET", "/readyz").body.find("engine_stalled"), std::string::npos);
+  readiness_ = store_away;
+  EXPECT_NE(ask("GET", "/readyz").body.find("store_unavailable"), std::string::npos);
   const auto metrics = ask("GET", "/metrics");
   EXPECT_NE(metrics.body.find(R"(baton_http_requests_total{method="GET",route="/healthz",status="200"} 1)"),
             std::string::npos)

@@ -180,7 +180,7 @@ class ServerTest : public ::testing::Test {
         },
         2);
     server_ = std::make_unique<Server>(options_, inbox_, *pool_, metrics_, clock_,
-                                       [this] { return ready_.load(); });
+                                       [this] { return Readiness{readiness_, std::chrono::milliseconds{1'234}}; });
     const auto port = server_->listen("127.0.0.1", 0);
     ASSERT_TRUE(port) << port.error().message;
     port_ = *port;
@@ -330,7 +330,7 @@ class ServerTest : public ::testing::Test {
   std::function<void()> before_read_;  // of a job; set before anything is asked
   TestClock clock_;
   metrics::Registry metrics_;
-  std::atomic<bool> ready_{true};
+  std::atomic<Readiness::State> readiness_{Readiness::State::ready};
   std::uint16_t port_ = 0;
 
  private:

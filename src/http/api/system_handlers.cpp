@@ -8,9 +8,13 @@ Task<Response> show_health(Context&) { co_return json_response(200, R"({"status"
 
 Task<Response> show_readiness(Context& context) {
   if (context.wait_state.stopping) co_return problem(503, "stopping", "the server is stopping");
-  if (!context.services.ready())
-    co_return problem(503, "store_unavailable", "the store is away, or the engine has been busy for five seconds");
-  co_return json_response(200, R"({"status":"ready"})");
+  using enum Readiness::State;
+  const auto [state, turn] = context.services.readiness();
+  const std::string took = std::to_string(turn.count());
+  if (state == store_away) co_return problem(503, "store_unavailable", "the store is away");
+  if (state == stalled) co_return problem(503, "engine_stalled", "one turn of the engine has taken " + took + " ms");
+  co_return json_response(200, state == slow ? R"({"status":"ready","slow_turn_ms":)" + took + "}"
+                                             : R"({"status":"ready"})");
 }
 
 Task<Response> show_metrics(Context& context) {

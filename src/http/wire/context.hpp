@@ -122,7 +122,7 @@ struct Services {
   ReadPool& reads;
   metrics::Registry& metrics;
   const Clock& clock;
-  std::function<bool()> ready;
+  std::function<Readiness()> readiness;
   std::shared_ptr<Mailbox> mailbox;
   TokenCache tokens;
   std::shared_ptr<Subscriptions> subscriptions;

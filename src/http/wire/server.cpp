@@ -45,7 +45,7 @@ milliseconds tick_of(const Options& options) {
 
 struct Server::State {
   State(Options chosen, Inbox& inbox, ReadPool& reads, metrics::Registry& metrics, const Clock& clock,
-        std::function<bool()> ready);
+        std::function<Readiness()> readiness);
 
   void accept(tcp::acceptor& acceptor);
   void admit(tcp::socket socket);
@@ -69,11 +69,11 @@ struct Server::State {
 };
 
 Server::State::State(Options chosen, Inbox& inbox, ReadPool& reads, metrics::Registry& metrics,
-                     const Clock& clock, std::function<bool()> ready)
+                     const Clock& clock, std::function<Readiness()> readiness)
     : options(chosen),
       services{options, inbox,
                reads,   metrics,
-               clock,   std::move(ready),
+               clock,   std::move(readiness),
                nullptr, TokenCache(options.token_cache_time),
                nullptr},
       group{services,
@@ -167,8 +167,8 @@ void Server::State::terminate() {
 }
 
 Server::Server(Options options, Inbox& inbox, ReadPool& reads, metrics::Registry& metrics, const Clock& clock,
-               std::function<bool()> ready)
-    : state_(std::make_unique<State>(options, inbox, reads, metrics, clock, std::move(ready))) {}
+               std::function<Readiness()> readiness)
+    : state_(std::make_unique<State>(options, inbox, reads, metrics, clock, std::move(readiness))) {}
 
 Server::~Server() {
   // Whoever waits still is let go, so that no coroutine outlives what it stands on.

@@ -21,6 +21,7 @@
 #include "ports/commands.hpp"
 #include "ports/data_source.hpp"
 #include "ports/feed.hpp"
+#include "ports/readiness.hpp"
 
 namespace baton::http {
 
@@ -45,7 +46,7 @@ struct Options {
 class Server {
  public:
   Server(Options options, Inbox& inbox, ReadPool& reads, metrics::Registry& metrics, const Clock& clock,
-         std::function<bool()> ready);
+         std::function<Readiness()> readiness);
   ~Server();
 
   // Port 0 lets the system choose; answers the real one. May be called for several addresses, before run().

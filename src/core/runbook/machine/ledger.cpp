@@ -479,12 +479,10 @@ Slot<CleanupExecution>& Ledger::create(CleanupExecution row) {
   return create_in(cleanups_, Table::cleanup_executions, std::move(row));
 }
 
-bool Ledger::holds(const Timer& timer) const {
-  const auto in = [&](const auto& rows) {
+SlotState* Ledger::slot_of(const Timer& timer) {
+  const auto in = [&](auto& rows) -> SlotState* {
     const auto it = rows.find(timer.id);
-    if (it == rows.end()) return false;
-    const SlotState& slot = it->second;
-    return slot.unreadable || (slot.stored_timer && *slot.stored_timer <= timer.due);
+    return it == rows.end() ? nullptr : &it->second;
   };
   switch (timer.kind) {
     case Kind::step: return in(steps_);
@@ -495,7 +493,17 @@ bool Ledger::holds(const Timer& timer) const {
     case Kind::runbook: return in(runbooks_);
     case Kind::none: break;
   }
-  return false;
+  return nullptr;
+}
+
+bool Ledger::holds(const Timer& timer) {
+  const SlotState* slot = slot_of(timer);
+  return slot && (slot->unreadable || (slot->stored_timer && *slot->stored_timer <= timer.due));
+}
+
+void Ledger::fired(const Timer& timer) {
+  SlotState* slot = slot_of(timer);
+  if (slot && slot->stored_timer && *slot->stored_timer < timer.due) slot->stored_timer = timer.due;
 }
 
 Writes Ledger::take_writes(TimerWrites& timers) {

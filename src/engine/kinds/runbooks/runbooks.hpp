@@ -15,8 +15,8 @@ class Runbooks final : public Kind {
   Runbooks(const WriterOptions& options, const WriterMetrics& metrics);
 
   [[nodiscard]] bool owns(Subject::Type type) const override;
-  [[nodiscard]] bool owns_timer(const Subject& subject) const override {
-    return owns(subject.type) && subject_of(ref_of(subject)) == subject;
+  [[nodiscard]] bool owns_timer(const Timer& timer) const override {
+    return owns(timer.subject.type) && timer.what.empty() && subject_of(ref_of(timer.subject)) == timer.subject;
   }
   [[nodiscard]] bool takes(const WaitingTask& task) const override {
     return task.runbook_job.kind != runbook::Kind::none;

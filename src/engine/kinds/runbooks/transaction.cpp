@@ -231,6 +231,7 @@ void RunbookTransaction::fire(const Timer& due) {
   const bool decided = with_ledger(
       [&] {
         const Ref ref{timer.kind, timer.id};
+        round_->ledger.fired(timer);
         if (runbook::is_chunk(ref, round_->ledger) && !round_->walks.contains(timer)) return;  // it stays due
         runbook::timer_fired(ref, context(turn_.as_of));
       },

@@ -17,7 +17,9 @@ class Workflows final : public Kind {
   [[nodiscard]] bool owns(Subject::Type type) const override {
     return type == Subject::Type::job || type == Subject::Type::workflow;
   }
-  [[nodiscard]] bool owns_timer(const Subject& subject) const override { return subject.type == Subject::Type::job; }
+  [[nodiscard]] bool owns_timer(const Timer& timer) const override {
+    return timer.subject.type == Subject::Type::job;
+  }
   [[nodiscard]] bool takes(const WaitingTask& task) const override {
     return task.runbook_job.kind == runbook::Kind::none;
   }

@@ -55,7 +55,6 @@ void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
   // Event ids grow with the commits, so that they order a job's timeline without a counter in its row.
   std::int64_t event_id = first_event_id(commit_number);
   count(turn_.effects, kind_.jobs_ended_, rows_.journal.ended.size());
-  for (const auto& [tenant, steps] : rows_.spent) kind_.shares_.charge(tenant, steps);
   write_answers();
   for (auto& [id, r] : rows_.runs) {
     for (auto& slot : r.nodes)
@@ -82,6 +81,7 @@ void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
 }
 
 void WorkflowTransaction::committed() {
+  for (const auto& [tenant, steps] : rows_.spent) kind_.shares_.charge(tenant, steps);
   for (const Workflow& row : rows_.workflows_new) {
     const auto latest = rows_.published.find({row.tenant, row.workflow_id, 0});
     const bool is_latest = latest != rows_.published.end() && latest->second.definition->version == row.version;
