@@ -5,6 +5,9 @@ namespace baton::engine {
 
 void Writer::perform(Effects effects) {
   const Time now = clock_.now();
+  // The feed is first: a stream that is opened after an answer does not tell what was answered as news.
+  for (Effect& effect : effects)
+    if (auto* changed = std::get_if<Changed>(&effect)) tell_feed(std::move(*changed));
   for (Effect& effect : effects)
     std::visit(overloaded{
                    [](Answer& e) { e.waiter->deliver(std::move(e.reply)); },
@@ -18,7 +21,7 @@ void Writer::perform(Effects effects) {
                    [&](WorkerReported& e) {
                      matching_.workers().reported(e.tenant, e.worker, e.task_id, e.completed, now);
                    },
-                   [&](Changed& e) { tell_feed(std::move(e)); },
+                   [](Changed&) {},
                    [&](CallsScheduled& e) {
                      if (options_.calls_scheduled) options_.calls_scheduled(std::move(e.calls));
                    },

@@ -152,6 +152,26 @@ TEST_F(WriterTest, WhoNeedsARowThatCannotBeReadIsNotToBlameAndTheOthersGoOn) {
   EXPECT_FALSE(answers[1]->refusal());
 }
 
+TEST_F(WriterTest, TheFeedIsToldBeforeAnybodyIsAnswered) {
+  Feed feed;
+  WriterOptions options;
+  options.feed = &feed;
+  Writer writer(store_, clock_, options);
+  ASSERT_TRUE(writer.open());
+  struct Looks final : Waiter {
+    explicit Looks(Feed& f) : feed(f) {}
+    void deliver(Reply) override { told = feed.last(); }
+    Feed& feed;
+    std::int64_t told = 0;
+  };
+  const auto waiter = std::make_shared<Looks>(feed);
+  std::vector<Item> items;
+  items.push_back({job(1), waiter});
+  writer.run(std::move(items));
+  EXPECT_GT(waiter->told, 0);
+  EXPECT_EQ(waiter->told, feed.last());
+}
+
 TEST_F(WriterTest, WhoWaitsWhenTheServerStopsHearsHowThingsAre) {
   SubmitJob waits = job(1);
   waits.wait_until = clock_.time + 1h;
