@@ -75,8 +75,9 @@ struct Service::State {
       const auto wake = writer.next_wake();
       if (wake && *wake <= clock.now()) break;
       // The wait is on the wall clock, so that a clock that is set wakes it at the right time.
+      // A time after the year 2262 does not fit the nanoseconds of the wait, which would end at once.
       if (wake)
-        work.wait_until(lock, *wake);
+        work.wait_until(lock, std::min(*wake, clock.now() + std::chrono::hours{1}));
       else
         work.wait(lock);
     }

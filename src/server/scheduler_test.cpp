@@ -197,7 +197,8 @@ TEST_F(SchedulerTest, a_version_that_comes_while_the_source_is_asked_wins) {
   const auto batches = reads_->batches({}, 0, 10).value();
   ASSERT_EQ(batches.size(), 1U);
   EXPECT_EQ(batches[0].runbook_version, 2);
-  for (const auto& phase : reads_->phases(batches[0].batch.id).value()) EXPECT_EQ(phase.runbook_version, 2);
+  const auto phases = reads_->phases(batches[0].batch.id).value();
+  for (const auto& phase : phases) EXPECT_EQ(phase.runbook_version, 2);
   EXPECT_EQ(reads_->runbook("waves", 1).value()->last_error, std::nullopt) << "nothing went wrong";
   EXPECT_EQ(active(), 3);
 }

@@ -27,7 +27,7 @@ class StreamTest : public ServerTest {
     start();
     return open("", "Authorization: Bearer t\r\n");
   }
-  static baton::Change of_job(const std::string& id, const std::string& tenant = "default") {
+  static baton::Change of_job(std::string_view id, std::string_view tenant = "default") {
     return {.subject = Subject::Type::job, .tenant = tenant, .id = id, .what = "job_started"};
   }
   static int count(const std::string& text, std::string_view part) {

@@ -136,7 +136,8 @@ TEST_P(CallStoreContract, ListsAreFilteredNewestFirst) {
   const auto ids = [&](CallFilter filter, const std::optional<Due>& last = {}, std::size_t limit = 10) {
     filter.tenant = Tenant{"acme"};
     std::string text;
-    for (const Call& each : reads->calls(filter, last, limit).value())
+    const auto page = reads->calls(filter, last, limit).value();
+    for (const Call& each : page)
       text += each.service_call_id.value.back();
     return text;
   };
