@@ -99,6 +99,7 @@ class ServiceTest : public testing::Test {
             .workflow_id = "w",
             .input_data = {std::move(input)}};
   }
+  // Looks again and again, up to a limit: nothing tells when a turn has become slow or is over.
   static bool soon(const std::function<bool()>& is_true) {
     for (int i = 0; i < 10'000 && !is_true(); ++i) std::this_thread::sleep_for(1ms);
     return is_true();

@@ -51,6 +51,7 @@ class SlowTurn : public testing::Test {
     config_.turn_stalled = 50ms;
   }
   ~SlowTurn() override { spdlog::set_default_logger(before_); }
+  // Looks again and again, up to a limit: nothing tells when a turn has become slow or is over.
   static bool soon(const std::function<bool()>& is_true) {
     for (int i = 0; i < 2'000 && !is_true(); ++i) std::this_thread::sleep_for(1ms);
     return is_true();
