@@ -124,9 +124,8 @@ Result<NoteSync> Look::apply(const std::vector<SourceMember>& members) {
     append_object(held, "batch_id", each.batch_id, "leaving", each.members.size(), "active", each.active,
                   "mark", each.mark);
     with_.log(row_.name,
-              std::to_string(each.members.size()) + " of " + std::to_string(each.active) +
-                  " members would leave batch " + std::to_string(each.batch_id) +
-                  ": held until somebody approves it",
+              std::to_string(each.members.size()) + " members would leave batch " + std::to_string(each.batch_id) +
+                  ", which has " + std::to_string(each.active) + " active ones: held until somebody approves it",
               true);
   }
   note.held_removals = Json{held + "]"};

@@ -115,6 +115,8 @@ struct RunbookStatements {
         cleanups_of_init(cleanups_by(d, "caused_by_init_id")),
         removals_of(cleanups_by(d, "batch_member_id", "t.kind='removal'")),
         open_cleanups_of(cleanups_by(d, "batch_id", "t.status IN ('pending','dispatched','polling')")),
+        dead_cleanups_of(cleanups_by(
+            d, "batch_id", "(t.status='failed' OR t.status='poll_timeout') AND t.dead_at IS NOT NULL")),
         counts_of(select_by<Count>(d, Columns::all, {{"batch_id", number}, {"phase_execution_id", number}})) {
     for (std::size_t i = 0; i < table_names.size(); ++i) {
       reserve[i] = reserve_statement(d, std::string(table_names[i]));
@@ -138,7 +140,7 @@ struct RunbookStatements {
   WriteStatements<CleanupExecution> cleanups;
   Statement count_upsert, event_insert;
   Statement runbook_version, phases_of, inits_of, members_named, steps_of, steps_ahead, steps_of_member;
-  Statement cleanups_of_step, cleanups_of_init, removals_of, open_cleanups_of, counts_of;
+  Statement cleanups_of_step, cleanups_of_init, removals_of, open_cleanups_of, dead_cleanups_of, counts_of;
 
   // The active version, else the newest.
   Statement runbook_active = page<Runbook>(
@@ -337,6 +339,7 @@ void RunbookLoad::add_calls(std::vector<Call>& calls) {
   add<need::CleanupsOfInit>(calls, sql_.cleanups_of_init, cleanups_);
   add<need::RemovalsOf>(calls, sql_.removals_of, cleanups_);
   add<need::OpenCleanupsOf>(calls, sql_.open_cleanups_of, cleanups_);
+  add<need::DeadCleanupsOf>(calls, sql_.dead_cleanups_of, cleanups_);
   add_counts(calls);
 
   add<need::Runbook>(calls, sql_.runbooks.by_id, runbooks_);
@@ -453,6 +456,7 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.cleanups_of_init,
           sql.removals_of,
           sql.open_cleanups_of,
+          sql.dead_cleanups_of,
           sql.counts_of,
           sql.waiting_steps,
           sql.waiting_inits,

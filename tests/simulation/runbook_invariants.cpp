@@ -166,6 +166,8 @@ void RunbookWatch::check_job(const Execution& row, const Whole& all, Kind kind, 
            "the result is of the last lease", what);
   }
   if (row.dead_at) expect(is_failure(row.status), "what was given up has failed", what);
+  if (batch.status == BatchStatus::cancelled && batch.walk == Walk::none && !is_removal({kind, row.id}))
+    expect(!row.dead_at, "a batch that was cancelled has no dead letters that nobody can replay", what);
 }
 
 // --- members and their steps

@@ -1,6 +1,7 @@
 // What may become of a row in one commit, and what may be answered.
 #include <algorithm>
 
+#include "store/runbook_tables.hpp"
 #include "tests/simulation/runbook_watch.hpp"
 #include "tests/simulation/world.hpp"
 
@@ -192,9 +193,11 @@ void RunbookWatch::before_commit(const Writes& writes) {
 }
 
 void RunbookWatch::committed(const Writes& writes) {
+  // A row in which nothing was changed is not written, whatever another program has made of it since it was loaded.
   const auto each = [](const auto& fresh, const auto& changed, auto&& visit) {
     for (const auto& row : fresh) visit(row.id, true);
-    for (const auto& change : changed) visit(change.row.id, false);
+    for (const auto& change : changed)
+      if (store::differing_columns(change.before, change.row) != 0) visit(change.row.id, false);
   };
   each(writes.batches_new, writes.batches_changed, [&](std::int64_t id, bool fresh) {
     touched_.insert(id);

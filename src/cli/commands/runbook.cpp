@@ -173,8 +173,8 @@ void print_runbook(const Fields& row) {
   print_field("since", row.text("last_error_at"));
   for (const Fields& held : row.items("held_removals"))
     print_field("held",
-                fmt::format("{} of {} members would leave batch {}; see 'baton batch approve-removals'",
-                            held.number("leaving"), held.number("active"), held.number("batch_id")));
+                fmt::format("{} members would leave batch {}, which has {} active ones; see 'baton batch approve-removals'",
+                            held.number("leaving"), held.number("batch_id"), held.number("active")));
   if (row.flag("in_transition")) print_field("note", "open batches are going over to this version");
   print_definition(row.text("yaml_content"));
 }

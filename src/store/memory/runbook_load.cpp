@@ -57,6 +57,10 @@ class Load {
   void list(const need::CleanupsOfInit& n) { cleanups_.add_all(db_.cleanups.with<CleanupsOfInit>(n.init)); }
   void list(const need::RemovalsOf& n) { cleanups_.add_all(db_.cleanups.with<RemovalsOfMember>(n.member)); }
   void list(const need::OpenCleanupsOf& n) { cleanups_.add_all(db_.cleanups.with<CleanupsOpen>(n.batch)); }
+  void list(const need::DeadCleanupsOf& n) {
+    for (const auto* row : db_.cleanups.with<CleanupsFailed>(n.batch))
+      if (row->dead_at) cleanups_.add(row);
+  }
   void list(const need::CountsOf& n);
   void list(const need::DataRow& n);
 

@@ -8,8 +8,7 @@ namespace {
 
 using namespace runbook;
 
-INSTANTIATE_TEST_SUITE_P(All, RunbookStoreContract,
-                         ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(All, RunbookStoreContract, every_store(), name_of);
 
 TEST_P(RunbookStoreContract, EveryColumnComesBackAsItWasWritten) {
   Writes w;
@@ -291,6 +290,9 @@ TEST_P(RunbookStoreContract, CleanupsAreFoundByWhatCausedThem) {
   cleanup(3, CleanupKind::rollback, StepStatus::dispatched).caused_by_init_id = 50;
   cleanup(4, CleanupKind::removal, StepStatus::polling);
   cleanup(5, CleanupKind::removal, StepStatus::failed).batch_member_id = 7;
+  w.cleanups_new.back().dead_at.reset();
+  cleanup(6, CleanupKind::rollback, StepStatus::failed).batch_member_id = 8;
+  w.cleanups_new.back().dead_at = at(1'000);
   commit(w);
   const auto found = [&](Need need) { return ids(load({std::move(need)}).cleanups); };
   EXPECT_EQ(found(need::CleanupsOfStep{50}), (Ids{1, 2}));
@@ -299,6 +301,7 @@ TEST_P(RunbookStoreContract, CleanupsAreFoundByWhatCausedThem) {
   EXPECT_EQ(found(need::RemovalsOf{7}), Ids{5});
   EXPECT_EQ(found(need::OpenCleanupsOf{4}), (Ids{1, 3, 4}));
   EXPECT_EQ(found(need::OpenCleanupsOf{5}), Ids{});
+  EXPECT_EQ(found(need::DeadCleanupsOf{4}), Ids{6});
   EXPECT_EQ(
       load({need::CleanupsOfStep{50}, need::OpenCleanupsOf{4}, need::Cleanup{1}}).cleanups.size(),
       4u);
@@ -331,6 +334,7 @@ TEST_P(RunbookStoreContract, WhatIsNotThereIsAbsentAndNoNeedsAskForNothing) {
                                 need::CleanupsOfInit{1},
                                 need::RemovalsOf{1},
                                 need::OpenCleanupsOf{1},
+                                need::DeadCleanupsOf{1},
                                 need::CountsOf{1, 1},
                                 need::DataRow{"x", "y"}};
   const auto l = load(needs);

@@ -106,6 +106,57 @@ TEST_F(Jobs, of_a_member_that_is_removed_by_hand_are_no_dead_letters_any_more) {
   EXPECT_EQ(row().dead_at, std::nullopt);
 }
 
+// As with the message of a scheduler: what it leaves behind is cleaned up, and nobody retries it.
+TEST(FailedMembers, can_be_removed_by_hand) {
+  MachineOnRows machine;
+  machine.publish(book + "on_member_removed: [{name: r, worker_id: pool, function: R}]\n");
+  const auto batch = machine.open("waves", machine.now, {"ada", "bob"});
+  machine.settle();
+  const Ref step = machine.queued().at(0);
+  const auto member = machine.rows.steps.at(step.id).batch_member_id;
+  for (int tries = 0; tries < 2; ++tries) {
+    ASSERT_TRUE(machine.take(step));
+    ASSERT_EQ(machine.fail(step).verdict, Verdict::accepted);
+    machine.wait(1min);
+  }
+  ASSERT_EQ(machine.rows.members.at(member).status, MemberStatus::failed);
+  const auto remove = [&] {
+    return machine.decide([&](Context c) { return remove_members(batch, {}, {"ada"}, "eve", true, c); });
+  };
+  EXPECT_EQ(remove().member_ids, std::vector{member});
+  EXPECT_EQ(machine.rows.members.at(member).status, MemberStatus::removed);
+  EXPECT_EQ(machine.rows.members.at(member).removed_by, "eve");
+  EXPECT_EQ(machine.rows.cleanups.size(), 1U);
+  EXPECT_EQ(remove().left_out, 1U);
+  EXPECT_EQ(machine.rows.cleanups.size(), 1U);
+}
+
+// It was taken out of the phase on purpose; what comes after the cancelled step would run without it.
+TEST(LockstepRetry, leaves_out_a_member_whose_step_was_cancelled) {
+  MachineOnRows machine;
+  machine.publish(R"(name: waves
+progression: lockstep
+data_source: {type: csv, connection: X, interval: 1h, primary_key: Key, batch_time_column: T}
+phases: [{name: work, offset: T-0, steps: [{name: a, worker_id: pool, function: A}, {name: b, worker_id: pool, function: B}]}]
+)");
+  const auto batch = machine.open("waves", machine.now, {"ada", "bob"});
+  machine.settle();
+  const Ref cancelled = machine.queued().at(1);
+  machine.decide([&](Context c) { return cancel_step(cancelled, "eve", c); });
+  ASSERT_TRUE(machine.take(machine.queued().at(0)));
+  ASSERT_EQ(machine.succeed({Kind::step, 1}).verdict, Verdict::accepted);
+  machine.settle();
+  ASSERT_EQ(machine.queued().size(), 1U);
+  const Ref second = machine.queued().at(0);
+  ASSERT_TRUE(machine.take(second));
+  ASSERT_EQ(machine.fail(second).verdict, Verdict::accepted);
+  machine.settle();
+  ASSERT_EQ(machine.phases_of(batch), "work.v1=failed");
+  machine.decide([&](Context c) { return retry_members(batch, {}, {}, "eve", c).outcome; });
+  machine.settle();
+  EXPECT_EQ(machine.queued(), std::vector{second});
+}
+
 TEST_F(Jobs, of_a_batch_that_is_cancelled_are_no_dead_letters_any_more) {
   batch_ = machine_.open("waves", machine_.now, {"bob", "cyd"});
   machine_.settle();
@@ -115,6 +166,37 @@ TEST_F(Jobs, of_a_batch_that_is_cancelled_are_no_dead_letters_any_more) {
   machine_.settle();
   EXPECT_EQ(machine_.rows.batches.at(batch_).status, BatchStatus::cancelled);
   EXPECT_EQ(row().dead_at, std::nullopt);
+}
+
+// A removal can be replayed whatever became of the batch; rollbacks and init steps cannot.
+TEST_F(Jobs, beside_the_phases_are_dead_letters_in_a_cancelled_batch_only_if_they_can_be_replayed) {
+  machine_.publish(book + R"(init: [{name: i, worker_id: pool, function: I, on_failure: undo}]
+rollbacks: {undo: [{name: u, worker_id: pool, function: U}, {name: v, worker_id: pool, function: V}]}
+on_member_removed: [{name: r, worker_id: pool, function: R}]
+)");
+  batch_ = machine_.open("waves", machine_.now + 24h, {"bob", "cyd"});
+  const auto waits = [&](Kind kind) {
+    for (const Ref ref : machine_.queued())
+      if (ref.kind == kind) return ref;
+    return Ref{};
+  };
+  const auto member = std::prev(machine_.rows.members.end())->first;
+  machine_.decide([&](Context c) { return remove_members(batch_, {member}, {}, "ada", true, c).member_ids; });
+  const Ref removal = waits(Kind::cleanup);
+  give_up(removal);
+  const Ref init = waits(Kind::init);
+  give_up(init);
+  const Ref rollback = waits(Kind::cleanup);
+  give_up(rollback);
+  ASSERT_FALSE(is_terminal(machine_.rows.batches.at(batch_).status)) << "the second rollback is to come";
+  machine_.decide([&](Context c) { return cancel(batch_, "ada", "", c); });
+  machine_.settle();
+  for (const Ref ref : {init, rollback}) {
+    EXPECT_FALSE(machine_.row(ref).dead_at.has_value()) << name(ref.kind);
+    EXPECT_EQ(replay(*machine_.row(ref).job_id).problem, Outcome::Problem::not_dead);
+  }
+  EXPECT_TRUE(machine_.row(removal).dead_at.has_value());
+  EXPECT_EQ(replay(*machine_.row(removal).job_id).problem, Outcome::Problem::none);
 }
 
 TEST_F(Jobs, of_another_orchestrator_time_out_and_are_retried) {

@@ -328,6 +328,11 @@ std::vector<Slot<CleanupExecution>*> Ledger::open_cleanups_of(std::int64_t batch
   });
 }
 
+std::vector<Slot<CleanupExecution>*> Ledger::dead_cleanups_of(std::int64_t batch_id) {
+  require(need::DeadCleanupsOf{batch_id});
+  return filter(cleanups_, [&](const CleanupExecution& row) { return row.batch_id == batch_id && row.dead_at; });
+}
+
 const StepPlace* Ledger::place_of(std::int64_t step_id) const {
   const auto it = places_.find(step_id);
   return it == places_.end() ? nullptr : &it->second;

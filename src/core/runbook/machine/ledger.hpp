@@ -95,6 +95,7 @@ class Ledger {
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> cleanups_of(const Job& cause);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> removals_of(std::int64_t member_id);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> open_cleanups_of(std::int64_t batch_id);
+  [[nodiscard]] std::vector<Slot<CleanupExecution>*> dead_cleanups_of(std::int64_t batch_id);
   [[nodiscard]] std::optional<Job> job(Ref ref);  // step, init or cleanup
   // As it was when the step was loaded; null: it was not asked for by its id.
   [[nodiscard]] const StepPlace* place_of(std::int64_t step_id) const;

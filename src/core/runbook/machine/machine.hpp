@@ -5,7 +5,7 @@
 //   batch   detected ──init steps──▶ init_dispatched ──all succeeded──▶ active ──┬──▶ completed | failed
 //               └────────────── no init steps ─────────────────────────▶         └──▶ cancelled, by hand
 //   phase   pending ──due──▶ dispatched ──▶ completed | failed          pending ──▶ skipped | superseded
-//   member  active ──▶ failed | removed                                 failed ──▶ active, retried by hand
+//   member  active ──▶ failed | removed             failed ──▶ active, retried by hand; removed, like any other
 //   step    pending ─▶ dispatched ─▶ succeeded | failed ─rollback─▶ rolled_back
 //             ▲  ▲         │  └────▶ polling ─▶ succeeded | failed | poll_timeout
 //             │  └─ retry ─┘                            any that has not ended ─▶ cancelled

@@ -136,6 +136,12 @@ struct OpenCleanupsOf {
   auto operator<=>(const OpenCleanupsOf&) const = default;
 };
 
+// Those that were given up.
+struct DeadCleanupsOf {
+  Id batch;
+  auto operator<=>(const DeadCleanupsOf&) const = default;
+};
+
 // Phase 0: what is counted for the batch as a whole.
 struct CountsOf {
   Id batch, phase;
@@ -155,7 +161,7 @@ using Need =
                  need::Member, need::MembersOf, need::FailedMembersOf, need::MembersNamed, need::Step,
                  need::StepsOf, need::StepsAhead, need::StepsOfMember, need::ParkedSteps, need::Cleanup,
                  need::CleanupsOfStep, need::CleanupsOfInit, need::RemovalsOf, need::OpenCleanupsOf,
-                 need::CountsOf, need::DataRow>;
+                 need::DeadCleanupsOf, need::CountsOf, need::DataRow>;
 
 struct HashNeed {
   std::size_t operator()(const Need& need) const noexcept;

@@ -156,12 +156,13 @@ std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vecto
   });
   for_all(keys, [&](const std::string& key) {
     const auto same = ledger.members_named(batch_id, key);
-    const auto active =
-        std::ranges::find(same, MemberStatus::active, [](const auto* m) { return m->row.status; });
+    const auto presence = [](const auto* m) {
+      return m->row.status == MemberStatus::active ? 2 : m->row.status == MemberStatus::failed ? 1 : 0;
+    };
     if (same.empty())
       missing = "'" + key + "'";
     else
-      found.push_back(active != same.end() ? *active : same.back());
+      found.push_back(*std::ranges::max_element(same, {}, presence));
   });
   return found;
 }
@@ -181,7 +182,7 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
   Decision decision(context);
   const auto* book = context.ledger.runbook(batch->row.runbook_id);
   for_all(members, [&](Slot<Member>* member) {
-    if (member->row.status != MemberStatus::active) {
+    if (member->row.status == MemberStatus::removed) {
       ++left.left_out;
       return;
     }

@@ -177,10 +177,15 @@ void Decision::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, co
   PhaseExecution& row = phase.row;
   if (row.walk == Walk::start) return start_member(member, phase, definition);
   const bool is_active = member.row.status == MemberStatus::active;
-  for (Slot<StepExecution>* step : ledger.steps_of(member.row.id, row.id)) {
+  const auto steps = ledger.steps_of(member.row.id, row.id);
+  // One whose step a person has cancelled is out of the phase: what comes after it does not run without it.
+  const bool has_come_this_far = std::ranges::all_of(steps, [&](const auto* step) {
+    return step->row.step_index >= row.current_index || step->row.is_catch_up || step->row.status == StepStatus::succeeded;
+  });
+  for (Slot<StepExecution>* step : steps) {
     const Job job = job_of(*step);
     if (step->row.is_catch_up) continue;
-    if (row.walk == Walk::again && is_active && step->row.step_index >= row.current_index)
+    if (row.walk == Walk::again && is_active && has_come_this_far && step->row.step_index >= row.current_index)
       (void)make_again(job, "");
     else if (row.walk == Walk::again && is_failure(step->row.status))
       set_catch_up(job);  // who is gone does not stop the others again
@@ -366,10 +371,15 @@ std::int32_t batch_chunk(const Batch& batch, Ledger& ledger, const Policy& polic
 
 // At once, not by the walk: what is cleaned up for those that leave later is not cancelled with it.
 void Decision::cancel_inits_and_cleanups(Batch& batch) {
-  for (Slot<InitExecution>* init : ledger.inits_of(batch.id))
+  for (Slot<InitExecution>* init : ledger.inits_of(batch.id)) {
     cancel(job_of(*init), "the batch was cancelled");
+    clear_dead(job_of(*init));
+  }
   for (Slot<CleanupExecution>* cleanup : ledger.open_cleanups_of(batch.id))
     cancel(job_of(*cleanup), "the batch was cancelled");
+  // A removal can be replayed whatever became of the batch.
+  for (Slot<CleanupExecution>* cleanup : ledger.dead_cleanups_of(batch.id))
+    if (cleanup->row.kind == CleanupKind::rollback) clear_dead(job_of(*cleanup));
 }
 
 void Decision::cancel_phases(Batch& batch) {

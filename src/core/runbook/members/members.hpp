@@ -82,7 +82,7 @@ struct Diff {
   };
   std::vector<Joins> joins;        // by T
   std::vector<Refresh> refreshes;  // active members of open batches whose data has changed
-  std::vector<MemberRef> leaves;   // active members of open batches that the source no longer has there
+  std::vector<MemberRef> leaves;   // members of open batches that the source no longer has there
   std::vector<Held> held;
 };
 
@@ -94,11 +94,13 @@ struct Diff {
 //  * with a time column: a source member belongs to the batch of its T. It joins if no member of that key is in
 //    any batch of that T, or if all that are have been removed (it came back); the open batch of that T is
 //    used, else a new one. A key that is active in an open batch of another T leaves that one;
+//  * who has failed in an open batch and is gone from the source leaves it;
 //  * immediate: a key that is active or failed in any batch, open or ended, is left out, so that nobody is
 //    migrated twice; the others join one new batch of T = immediate_time(now), or the open one of that T;
 //  * a batch from which more than max_removal_percent of its active members would leave, and at least five, is
-//    held: none of them leaves, nor joins another batch, and nobody joins it, which would make the leavers few
-//    enough to leave after all. It is not held if those who leave are the very ones in `approved`.
+//    held, and so is one that would lose as many when those who failed are counted too: none of them leaves, nor
+//    joins another batch, and nobody joins it, which would make the leavers few enough to leave after all. It is
+//    not held if those who leave are the very ones in `approved`.
 [[nodiscard]] Diff diff_members(const DataSource& source, const std::vector<SourceMember>& members,
                                 const std::vector<KnownMember>& known,
                                 const std::vector<ApprovedRemovals>& approved, Time now);

@@ -36,11 +36,13 @@ class Differ {
     bool held = false;     // it would leave a batch that is held, so it cannot join another one
   };
   struct Batch {
-    std::size_t active = 0;
-    std::vector<const KnownMember*> leaving;
+    std::size_t active = 0, failed = 0;
+    std::size_t active_leaving = 0;
+    std::vector<const KnownMember*> leaving;  // also of those who failed
   };
 
   void look_at(const KnownMember& known);
+  [[nodiscard]] bool loses_too_many(const Batch& batch) const;
   void settle_leaves(const std::vector<ApprovedRemovals>& approved);
   void settle_joins(Time now);
   [[nodiscard]] std::optional<std::size_t> find(const std::string& key) const;
@@ -51,7 +53,7 @@ class Differ {
   const std::vector<KnownMember>& known_;
   std::unordered_map<std::string_view, std::size_t> places_;  // of keys in the source's list
   std::vector<State> states_;                                 // by place
-  std::map<std::int64_t, Batch> batches_;                     // that are open and have active members
+  std::map<std::int64_t, Batch> batches_;                     // that are open
   std::map<Time, std::int64_t> open_;                         // the newest open batch of each T
   Diff diff_;
 };
@@ -89,18 +91,31 @@ void Differ::look_at(const KnownMember& known) {
   // Who has failed may be retried, with what the source says by then.
   if (is_changed && (known.status == "failed" || (known.batch_open && known.status == "active")))
     diff_.refreshes.push_back({{known.batch_id, known.id}, *place});
-  if (!known.batch_open || known.status != "active") return;
+  const bool has_failed = known.status == "failed";
+  if (!known.batch_open || (known.status != "active" && !has_failed)) return;
 
   Batch& batch = batches_[known.batch_id];
-  ++batch.active;
-  if (!belongs) batch.leaving.push_back(&known);
+  ++(has_failed ? batch.failed : batch.active);
+  // Who has failed and is given another T begins anew there; nothing that it has done is cleaned up for that.
+  if (has_failed ? place.has_value() : belongs) return;
+  batch.leaving.push_back(&known);
+  if (!has_failed) ++batch.active_leaving;
+}
+
+// The rule is about active members, and those who failed must not make these look few. That many of those who failed
+// are gone is as suspicious, so all are counted together as well.
+bool Differ::loses_too_many(const Batch& batch) const {
+  constexpr std::size_t held_min = 5;
+  const auto is_too_many = [&](std::size_t count, std::size_t of) {
+    return count >= held_min && count * 100 > removal_percent_ * of;
+  };
+  return is_too_many(batch.active_leaving, batch.active) ||
+         is_too_many(batch.leaving.size(), batch.active + batch.failed);
 }
 
 void Differ::settle_leaves(const std::vector<ApprovedRemovals>& approved) {
-  constexpr std::size_t held_min = 5;
   for (const auto& [batch_id, batch] : batches_) {
-    const std::size_t count = batch.leaving.size();
-    const bool too_many = count >= held_min && count * 100 > removal_percent_ * batch.active;
+    const bool too_many = loses_too_many(batch);
     ApprovedRemovals all{batch_id, too_many ? mark_of(batch.leaving) : ""};
     const bool is_held = too_many && std::ranges::find(approved, all) == approved.end();
     if (is_held) diff_.held.push_back({batch_id, batch.active, {}, std::move(all.mark)});

@@ -110,7 +110,36 @@ TEST(MembersDiff, who_is_gone_leaves) {
   EXPECT_EQ(differ(timed(), {},
                    {in_batch(10, "a"), in_batch(11, "b", {}, "failed"), in_batch(12, "c", {}, "removed"),
                     in_batch(13, "d", {.id = 2, .open = false})}),
-            "leave 10");
+            "leave 10; leave 11");
+  EXPECT_EQ(differ(timed(), {}, {in_batch(10, "a", {.open = false}, "failed")}), "nothing");
+  EXPECT_EQ(differ(immediate(), {}, {in_batch(10, "a", {}, "failed")}), "leave 10");
+}
+
+// What the guard counts are active members. Those who failed wait with them, and many of them are held too.
+TEST(MembersDiff, who_has_failed_and_is_gone_is_held_with_the_others) {
+  const auto known = [](int active, int failed) {
+    std::vector<KnownMember> all;
+    for (int id = 0; id < active + failed; ++id)
+      all.push_back(in_batch(10 + id, fmt::format("m{}", id), {}, id < active ? "active" : "failed"));
+    return all;
+  };
+  const auto with = [&](int from, int until) {
+    std::vector<SourceMember> members;
+    for (int id = from; id < until; ++id) members.push_back(in_source(fmt::format("m{}", id)));
+    return members;
+  };
+  EXPECT_EQ(differ(timed(), with(5, 6), known(6, 1)), "hold 1 of 6: 10 11 12 13 14 16");
+  EXPECT_EQ(differ(timed(), with(5, 20), known(20, 0)), "leave 10; leave 11; leave 12; leave 13; leave 14");
+  EXPECT_EQ(differ(timed(), with(4, 18), known(18, 40)).substr(0, 13), "hold 1 of 18:") << "40 who failed are many too";
+  EXPECT_EQ(differ(timed(), with(0, 18), known(18, 5)), "leave 28; leave 29; leave 30; leave 31; leave 32");
+  EXPECT_EQ(differ(timed(), {}, known(0, 5)), "hold 1 of 0: 10 11 12 13 14");
+  const auto held = diff_members(timed(), {}, known(6, 1), {}, now).held;
+  EXPECT_EQ(differ(timed(), {}, known(6, 1), {{1, held.at(0).mark}}).substr(0, 18), "leave 10; leave 11");
+}
+
+TEST(MembersDiff, who_has_failed_and_has_another_time_stays_where_it_failed) {
+  EXPECT_EQ(differ(timed(), {in_source("a", wave(2))}, {in_batch(10, "a", {}, "failed")}),
+            "new " + to_iso(wave(2)) + ": 0");
 }
 
 TEST(MembersDiff, a_new_time_moves_a_member) {
