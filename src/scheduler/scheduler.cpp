@@ -114,10 +114,10 @@ Steady::time_point Scheduler::State::look() {
   return wake_at;
 }
 
-// Another program may write when a phase is due, and does not say so. Each is a command of its own, so that a row that
+// Another program may add phases or write when they are due, and does not say so. Each is a command of its own, so that a row that
 // it holds keeps no other from its time; what is left is seen by the next look.
 // Not with each change of a runbook, nor while the engine has not decided the last ones: it goes through all open
-// batches. Answers when it may look again, if it may not now.
+// batches. Answers when to look again, if there is more or it may not look now.
 Steady::time_point Scheduler::State::follow_moved_phases() {
   constexpr std::size_t at_once = 500;
   constexpr std::chrono::seconds pause{1};
@@ -130,7 +130,7 @@ Steady::time_point Scheduler::State::follow_moved_phases() {
   const auto nobody = std::make_shared<Nobody>();
   moved_waiter = nobody;
   for (const std::int64_t id : *moved) tools.inbox.submit(AdoptPhases{{id}}, nobody);
-  return Steady::time_point::max();
+  return moved->size() < at_once ? Steady::time_point::max() : now + pause;
 }
 
 Steady::time_point Scheduler::State::look_at(const runbook::Runbook& row) {

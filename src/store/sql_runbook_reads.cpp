@@ -101,7 +101,8 @@ KnownMember read_known_member(const RowView& view, const KnownBatch& batch) {
 
 Result<std::int64_t> read_id(const RowView& view) { return view.integer(0); }
 
-// When a phase is due, and when its timer. A time that cannot be read is told when the phase itself is asked for.
+// When a phase is due, and when its timer. One with a time that cannot be read counts as not due: it is told when the
+// phase itself is asked for.
 struct TimedPhase {
   std::int64_t id = 0;
   std::optional<Time> due_at, timer_due;
@@ -109,7 +110,7 @@ struct TimedPhase {
 Result<TimedPhase> read_timed_phase(const RowView& view) {
   TimedPhase phase{.id = view.integer(0)};
   if (!decode(view, 1, phase.due_at)) phase.due_at.reset();
-  if (!decode(view, 2, phase.timer_due)) phase.timer_due.reset();
+  if (!decode(view, 2, phase.timer_due)) phase.due_at.reset();
   return phase;
 }
 
@@ -158,7 +159,8 @@ struct RunbookReadStatements {
         moved_phases{"SELECT t.id,t.due_at,t.timer_due FROM batches AS b CROSS JOIN phase_executions AS t WHERE " +
                          status_word(dialect, "b.status") +
                          " IN ('detected','init_dispatched','active') AND t.batch_id=b.id AND " +
-                         status_word(dialect, "t.status") + "='pending' AND t.timer_due<>t.due_at ORDER BY t.id",
+                         status_word(dialect, "t.status") +
+                         "='pending' AND (t.timer_due IS NULL OR t.timer_due<>t.due_at) ORDER BY t.id",
                      {}} {}
 
   static std::string cleanups_of_steps(Dialect dialect) {
@@ -346,7 +348,7 @@ Result<std::vector<std::int64_t>> SqlRunbookReads::moved_phases(std::size_t limi
   TRY_ASSIGN(const auto phases, reader_.rows<TimedPhase>(sql_->moved_phases, {}, read_timed_phase));
   std::vector<std::int64_t> ids;
   for (const TimedPhase& phase : phases)
-    if (ids.size() < limit && phase.due_at && phase.timer_due && phase.due_at != phase.timer_due) ids.push_back(phase.id);
+    if (ids.size() < limit && phase.due_at && phase.due_at != phase.timer_due) ids.push_back(phase.id);
   return ids;
 }
 

@@ -151,7 +151,7 @@ Result<std::vector<std::int64_t>> MemoryReads::moved_phases(std::size_t limit) {
   for (const auto& [id, phase] : database_.runbooks.phases) {
     const Batch* batch = database_.runbooks.batches.get(phase.batch_id);
     if (ids.size() < limit && batch && !is_terminal(batch->status) && phase.status == PhaseStatus::pending &&
-        phase.due_at && phase.timer_due && phase.due_at != phase.timer_due)
+        phase.due_at && phase.due_at != phase.timer_due)
       ids.push_back(id);
   }
   return ids;

@@ -48,6 +48,29 @@ TEST_P(MovedPhases, ToThePastBeginAtOnce) {
   expect_phase(p1_, "dispatched");
 }
 
+// Another program adds a batch with its phases, and says nothing.
+TEST_P(MovedPhases, ThatAreAddedBeginWhenTheyAreDue) {
+  restart({"--scheduler", "on"});
+  given(one_step);
+  p1_ = phase("p1", "pending", {{"due_at", timestamp(-1s)}});
+  look();
+  EXPECT_EQ(one().function(), "Do-s1");
+  expect_phase(p1_, "dispatched");
+}
+
+// More than the scheduler takes at one look.
+TEST_P(MovedPhases, AreAllTimedSoonHoweverManyThereAre) {
+  restart({"--scheduler", "on"});
+  given(one_step);
+  std::string rows;
+  for (int i = 0; i < 700; ++i)
+    rows += (rows.empty() ? "(" : ",(") + std::to_string(batch_) + ",'q" + std::to_string(i) + "',0,1,'" +
+            timestamp(3600s) + "')";
+  sql().exec("INSERT INTO phase_executions(batch_id,phase_name,offset_minutes,runbook_version,due_at) VALUES " + rows);
+  look();
+  eventually("SELECT count(*) FROM phase_executions WHERE timer_due IS NULL AND batch_id=" + std::to_string(batch_), "0");
+}
+
 TEST_P(MovedPhases, AreTimedAnewInBothDirections) {
   given_due(3600s);
   for (const auto from_now : {1800s, 7200s}) {
