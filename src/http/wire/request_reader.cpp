@@ -18,6 +18,10 @@ bool is_unambiguous(const Message& message) {
   // The library refuses a second encoding after "chunked", and a length beside it.
   const auto encoding = message.find(field::transfer_encoding);
   if (encoding != message.end() && !beast::iequals(encoding->value(), "chunked")) return false;
+  // Whoever checks or sets these on the way may have looked at another one than we do.
+  if (message.count(field::authorization) > 1) return false;
+  for (const char* name : {"Baton-Tenant", "Idempotency-Key"})
+    if (message.count(name) > 1) return false;
   const auto hosts = message.count(field::host);
   return hosts == 1 || (hosts == 0 && message.version() < 11);
 }

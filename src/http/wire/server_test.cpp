@@ -100,6 +100,23 @@ TEST_F(ServerTest, what_is_not_http_is_400) {
   }
 }
 
+// A proxy that checks such a header may have looked at the other one.
+TEST_F(ServerTest, a_header_that_decides_and_comes_twice_is_400) {
+  agree();
+  start();
+  for (const std::string field : {"Authorization: Bearer x", "Baton-Tenant: acme", "baton-tenant: acme",
+                                  "Idempotency-Key: k"}) {
+    RawConnection connection(port_);
+    const auto name = field.substr(0, field.find(':'));
+    connection.send("POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\n" + field + "\r\n" + name +
+                    ": other\r\nContent-Length: 19\r\n\r\n{\"workflow_id\":\"w\"}");
+    EXPECT_NE(connection.read_all().find(" 400 "), std::string::npos) << field;
+  }
+  RawConnection both_spellings(port_);
+  both_spellings.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: a\r\nidempotency-key: b\r\n\r\n");
+  EXPECT_NE(both_spellings.read_all().find(" 400 "), std::string::npos);
+}
+
 // A proxy that checks or sets a header does not look for it behind the body.
 TEST_F(ServerTest, fields_behind_the_body_are_ignored) {
   agree();

@@ -48,6 +48,7 @@ Subscriber::~Subscriber() {
 void Subscriber::listen(std::string topic) {
   if (listens_to(topic)) return;
   all_.add(topic, *this);
+  if (topics_.empty()) heard_ = all_.position_;  // also if the others are still told of it
   topics_.push_back(std::move(topic));
 }
 
@@ -122,7 +123,9 @@ void Subscriptions::remove(const std::string& topic, Subscriber& subscriber) {
   if (it->second.empty()) by_topic_.erase(it);
   const auto tenant = by_tenant_.find(tenant_of(topic));
   if (--tenant->second == 0) by_tenant_.erase(tenant);
-  if (by_topic_.empty()) subscription_.reset();
+  if (!by_topic_.empty()) return;
+  subscription_.reset();
+  telling_.reset();
 }
 
 void Subscriptions::read() {
@@ -132,17 +135,19 @@ void Subscriptions::read() {
 }
 
 void Subscriptions::read_records() {
+  std::size_t left = told_at_once;
+  if (telling_ && !go_on_telling(left)) return go_on_soon();
   const auto records = feed_.after(position_);
   if (!records) {
     position_ = feed_.last();
     return tell_missed();
   }
-  std::size_t changes = 0;
   for (const Record& record : *records) {
-    if (changes >= told_at_once) return go_on_soon();
-    changes += record->changes.count();
+    if (left == 0) return go_on_soon();
     position_ = record->number;
-    tell(record);
+    telling_.emplace(record, Changes::Reader(record->changes));
+    if (!record->untold.empty()) tell_untold(record);
+    if (!go_on_telling(left)) return go_on_soon();
   }
 }
 
@@ -150,20 +155,21 @@ void Subscriptions::go_on_soon() {
   if (!read_wanted_.exchange(true)) read_soon_();
 }
 
-void Subscriptions::tell(const Record& record) {
-  if (!record->untold.empty()) tell_untold(record);
-  Changes::Reader reader(record->changes);
-  baton::Change before;
-  for (baton::Change change; reader.next(change);) {
+bool Subscriptions::go_on_telling(std::size_t& left) {
+  Telling& now = *telling_;
+  for (baton::Change change; left > 0 && now.reader.next(change); --left) {
     if (change.subject == Subject::Type::runbook) follow_versions(change);
     // Who listens has been told of this record already.
+    const baton::Change before = std::exchange(now.before, change);
     const bool is_same = change.subject == before.subject && change.id == before.id &&
                          change.tenant == before.tenant &&
                          (change.runbook_id == 0 || change.runbook_id == before.runbook_id);
-    before = change;
     if (is_same || !by_tenant_.contains(change.tenant)) continue;
-    each_topic(change, topic_, [&](const std::string& topic) { tell(topic, record); });
+    each_topic(change, topic_, [&](const std::string& topic) { tell(topic, now.record); });
   }
+  if (now.reader.bytes_left() > 0) return false;
+  telling_.reset();
+  return true;
 }
 
 // A batch names the version of the runbook that it is of, not its name: who listens to a runbook hears of the
@@ -178,7 +184,8 @@ void Subscriptions::tell(const std::string& topic, const Record& record) {
   const auto it = by_topic_.find(topic);
   if (it == by_topic_.end()) return;
   for (Subscriber* each : it->second) {
-    if (std::exchange(each->heard_, record->number) == record->number) continue;
+    if (each->heard_ >= record->number) continue;
+    each->heard_ = record->number;
     each->hear(record);
     wake(*each);
   }

@@ -71,7 +71,7 @@ class Subscriber {
   std::vector<std::string> topics_;
   std::shared_ptr<Awaited> waiting_;
   std::multimap<SteadyTime, Subscriber*>::iterator deadline_;
-  std::int64_t heard_ = 0;  // number of the last record, so that each is told once
+  std::int64_t heard_ = 0;  // number of the last record that it heard of or was too late for, so that each is told once
   bool woken_ = false;
   bool rests_ = false;
 };
@@ -103,16 +103,24 @@ class Subscriptions {
       : feed_(feed), read_soon_(std::move(read_soon)), expire_at_(std::move(expire_at)) {}
 
   [[nodiscard]] Feed& feed() { return feed_; }
-  [[nodiscard]] std::int64_t position() const { return position_; }  // of the last record that was read
+  // Of the last record of which everybody was told.
+  [[nodiscard]] std::int64_t position() const { return telling_ ? telling_->record->number - 1 : position_; }
   void read();
   void expire(SteadyTime now);
 
  private:
   friend class Subscriber;
   void add(const std::string& topic, Subscriber& subscriber);
+  // What is being told of: a record may have more changes than are told at a time.
+  struct Telling {
+    Record record;
+    Changes::Reader reader;
+    baton::Change before{};
+  };
   void read_records();
   void remove(const std::string& topic, Subscriber& subscriber);
-  void tell(const Record& record);
+  // False: the record has more changes than may still be told.
+  [[nodiscard]] bool go_on_telling(std::size_t& left);
   void tell(const std::string& topic, const Record& record);
   void follow_versions(const baton::Change& runbook);
   void tell_untold(const Record& record);
@@ -130,7 +138,8 @@ class Subscriptions {
   std::deque<std::shared_ptr<Awaited>>
       woken_;          // resumed when everybody has been told: they come and go meanwhile
   std::string topic_;  // of the change that is looked at
-  std::int64_t position_ = 0;
+  std::optional<Telling> telling_;
+  std::int64_t position_ = 0;  // of the record that is or was told last
   std::atomic<bool> read_wanted_{false};
   std::unique_ptr<Feed::Subscription> subscription_;  // while anybody waits; the last member, so that it ends first
 };

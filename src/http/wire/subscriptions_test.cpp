@@ -1,0 +1,73 @@
+// Who hears of which record, and how much is told at a time.
+#include "http/wire/subscriptions.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton::http {
+namespace {
+
+class Listener final : public Subscriber {
+ public:
+  Listener(Subscriptions& all, std::string_view job) : Subscriber(all) {
+    listen(subject_topic(Subject::Type::job, "t", job));
+  }
+  std::vector<std::int64_t> heard;
+
+ private:
+  void hear(const Record& record) override { heard.push_back(record->number); }
+};
+using Numbers = std::vector<std::int64_t>;
+
+class SubscriptionsTest : public testing::Test {
+ protected:
+  // One change of each of so many jobs.
+  void publish(std::int64_t number, int jobs) {
+    CommitRecord record{.number = number, .at = {}, .changes = {}, .untold = {}};
+    for (int i = 0; i < jobs; ++i) {
+      const std::string id = std::to_string(i);
+      record.changes.add({.subject = Subject::Type::job, .tenant = "t", .id = id, .what = "changed"});
+    }
+    feed_.publish(std::move(record));
+  }
+
+  Feed feed_;
+  int reads_wanted_ = 0;
+  Subscriptions all_{feed_, [this] { ++reads_wanted_; }, [](SteadyTime) {}};
+};
+
+TEST_F(SubscriptionsTest, a_record_with_many_changes_is_told_in_parts_and_to_each_once) {
+  Listener first(all_, "0"), last(all_, "24999"), both(all_, "1");
+  both.listen(subject_topic(Subject::Type::job, "t", "24998"));
+  publish(1, 25'000);
+  publish(2, 1);
+  all_.read();
+  EXPECT_EQ(first.heard, Numbers{1});
+  EXPECT_EQ(last.heard, Numbers{}) << "requests get their turn before";
+  EXPECT_EQ(reads_wanted_, 2);
+  Listener late(all_, "24997");
+  all_.read();
+  EXPECT_EQ(last.heard, Numbers{});
+  all_.read();
+  EXPECT_EQ(last.heard, Numbers{1});
+  EXPECT_EQ(both.heard, Numbers{1});
+  EXPECT_EQ(first.heard, (Numbers{1, 2}));
+  EXPECT_EQ(late.heard, Numbers{}) << "the record was there before it listened";
+  EXPECT_EQ(reads_wanted_, 3) << "nothing is left";
+  publish(3, 25'000);
+  for (int part = 0; part < 3; ++part) all_.read();
+  EXPECT_EQ(late.heard, Numbers{3});
+}
+
+TEST_F(SubscriptionsTest, a_record_that_nobody_waits_for_any_more_is_forgotten) {
+  {
+    const Listener first(all_, "0");
+    publish(1, 25'000);
+    all_.read();
+  }
+  Listener second(all_, "24999");
+  for (int part = 0; part < 3; ++part) all_.read();
+  EXPECT_EQ(second.heard, Numbers{});
+}
+
+}  // namespace
+}  // namespace baton::http
