@@ -225,6 +225,12 @@ Decision<Event> start(const Call& call, Time now) {
   return Started{now};
 }
 
+Decision<Event> lose_request(const Call& call, Time now) {
+  if (const auto started = start(call, now); !started) return started;
+  return Failed{now, error_meta(request_lost, "what was to be sent is not stored any more",
+                                "\"requestMayHaveLeft\":false")};
+}
+
 Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now) {
   if (call.status != Status::running && !MUTANT(call_ends_twice))
     return std::unexpected(Conflict::not_running);

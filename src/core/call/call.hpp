@@ -2,7 +2,7 @@
 // fold of its events; nothing here knows of clocks, stores or sockets.
 //
 //   submit ─▶ Scheduled ──start──▶ Running ──▶ Succeeded | Failed
-//                 └──cancel──▶ Failed
+//                 └──cancel, or its request is lost──▶ Failed
 //
 // Invariants: a single attempt; never started before its time; what has ended never changes; each event is
 // the version after the one before.
@@ -69,6 +69,8 @@ template <class T>
 using Decision = std::expected<T, Conflict>;
 
 [[nodiscard]] Decision<Event> start(const Call& call, Time now);
+// Instead of a start, when what was to be sent is gone.
+[[nodiscard]] Decision<Event> lose_request(const Call& call, Time now);
 [[nodiscard]] Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now);
 [[nodiscard]] Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason,
                                      Time now);
@@ -82,5 +84,6 @@ using Decision = std::expected<T, Conflict>;
 [[nodiscard]] Json error_meta(std::string_view kind, std::string_view message, std::string_view more = {});
 inline constexpr std::string_view outcome_unknown = "OutcomeUnknown";
 inline constexpr std::string_view cancelled = "Cancelled";
+inline constexpr std::string_view request_lost = "RequestLost";
 
 }  // namespace baton::call

@@ -195,16 +195,18 @@ StartedReply Calls::decide(const StartCalls& c) {
   for (const CallKey& key : c.keys) {
     Slot* slot = find(key);
     const auto request = requests_.find(key);
-    if (!slot || request == requests_.end()) continue;
+    if (!slot) continue;
+    const bool is_lost = request == requests_.end();  // we never delete one; somebody else may
     const bool was_started =
         slot->call.status == call::Status::running && slot->call.started_by == c.started_by;
-    if (!was_started) {
-      const auto event = call::start(slot->call, now_);
+    if (!was_started || is_lost) {
+      const auto event = is_lost ? call::lose_request(slot->call, now_) : call::start(slot->call, now_);
       if (!event && event.error() == call::Conflict::not_due)
         reply.not_due.push_back(waiting(slot->call, {}));
       if (!event && slot->call.status == call::Status::running) reply.running.push_back(key);
       if (!event) continue;
       if (!MUTANT(call_start_not_stored)) record(*slot, *event, c.started_by);
+      if (is_lost) continue;
     }
     reply.started.push_back({slot->call, request->second});
   }
