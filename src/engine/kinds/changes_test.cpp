@@ -68,6 +68,27 @@ TEST(ChangesOf, ACallHasItsStatusWithItsLastEvent) {
   EXPECT_EQ(told(writes), (Lines{"call t c ServiceCallSubmitted v1", "call t c ServiceCallScheduled Scheduled v2"}));
 }
 
+// A lease that is renewed, a line of log and a note of progress are written, and nothing of the queue has changed.
+TEST(ChangesOf, AQueueIsToldWhenATaskIsHandedOutAndNotWhileItIsWorkedOn) {
+  WriteSet writes;
+  writes.nodes_changed.push_back(
+      {.job_id = {"j"}, .node_id = "n", .status = workflow::NodeStatus::running, .task_id = "n", .tenant = {"t"}, .queue = "q"});
+  runbook::StepExecution step;
+  step.worker_id = "movers", step.job_id = "step-1", step.job_state = runbook::JobState::leased, step.delivery_count = 1;
+  runbook::StepExecution renewed = step;
+  renewed.lease_until = from_millis(5);
+  writes.runbooks.steps_changed = {{step, renewed}};
+  writes.events_new = {
+      {.job_id = {"j"}, .event_type = workflow::EventType::checkpoint, .node_id = "n", .tenant = {"t"}}};
+  EXPECT_EQ(told(writes), Lines{"job t j checkpoint n"});
+  writes.events_new = {
+      {.job_id = {"i"}, .event_type = workflow::EventType::node_started, .node_id = "n", .tenant = {"t"}},
+      {.job_id = {"j"}, .event_type = workflow::EventType::node_started, .node_id = "n", .tenant = {"t"}}};
+  writes.runbooks.steps_changed.front().before.delivery_count = 0;
+  EXPECT_EQ(told(writes), (Lines{"job t i node_started n", "job t j node_started n", "queue t q changed",
+                                 "queue default movers changed"}));
+}
+
 TEST(ChangesOf, QueuesRunbooksAndWorkflowsAreToldOnce) {
   WriteSet writes;
   for (const std::string node : {"n1", "n2"})

@@ -39,6 +39,12 @@ void add_runbooks(Changes& out, const runbook::Writes& writes) {
   for (const auto& update : writes.runbooks_changed) add(update.row, "changed");
 }
 
+// Not so a job whose lease is renewed or whose worker says something.
+bool is_moved(const runbook::Execution& before, const runbook::Execution& after) {
+  return before.job_state != after.job_state || before.job_id != after.job_id || before.status != after.status ||
+         before.delivery_count != after.delivery_count || before.worker_id != after.worker_id;
+}
+
 void add_queues(Changes& out, const runbook::Writes& writes) {
   ChangedQueues queues;
   const auto note_jobs = [&](const auto& added, const auto& updated) {
@@ -46,7 +52,8 @@ void add_queues(Changes& out, const runbook::Writes& writes) {
       if (row.job_id) queues.note(tenant_of_runbooks.value, row.worker_id);
     };
     for (const auto& row : added) note_job(row);
-    for (const auto& update : updated) note_job(update.row);
+    for (const auto& update : updated)
+      if (is_moved(update.before, update.row)) note_job(update.row);
   };
   note_jobs(writes.steps_new, writes.steps_changed);
   note_jobs(writes.inits_new, writes.inits_changed);

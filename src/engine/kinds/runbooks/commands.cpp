@@ -57,11 +57,17 @@ Reply RunbookTransaction::decide(const PublishRunbook& c) {
 
 Reply RunbookTransaction::decide(const ChangeRunbook& c) {
   using What = ChangeRunbook::What;
-  if (c.what == What::activate || c.what == What::deactivate) {
-    const auto outcome = runbook::set_active(c.name, c.version, c.what == What::activate, context());
+  if (c.what == What::deactivate) {
+    const auto* was = round_->ledger.runbook(c.name, 0);  // the one that is switched off, whichever is the latest
+    const auto outcome = runbook::set_active(c.name, c.version, false, context());
     if (is_wrong(outcome)) return refused(outcome);
-    const auto* latest = c.version > 0 ? round_->ledger.runbook(c.name, c.version) : round_->ledger.latest_version(c.name);
-    return RunbookReply{latest->row, outcome.changed};
+    return RunbookReply{was->row, outcome.changed};
+  }
+  if (c.what == What::activate) {
+    const auto outcome = runbook::set_active(c.name, c.version, true, context());
+    if (is_wrong(outcome)) return refused(outcome);
+    const auto* now = c.version > 0 ? round_->ledger.runbook(c.name, c.version) : round_->ledger.latest_version(c.name);
+    return RunbookReply{now->row, outcome.changed};
   }
   const auto outcome = runbook::set_automation(c.name, c.version, c.what == What::automation_on, context());
   if (is_wrong(outcome)) return refused(outcome);

@@ -237,6 +237,20 @@ TEST_F(RunbookCommands, a_person_may_still_open_a_batch_of_an_older_version) {
   EXPECT_EQ(said(OpenBatch{.runbook_name = "waves", .version = 1}), "done");
 }
 
+TEST_F(RunbookCommands, a_version_that_is_switched_off_or_on_is_the_one_that_is_told) {
+  (void)publish(yaml("waves", "description: another\n"));
+  const auto change = [&](ChangeRunbook::What what, std::int32_t version) {
+    return get<RunbookReply>(ChangeRunbook{.name = "waves", .version = version, .what = what});
+  };
+  using enum ChangeRunbook::What;
+  EXPECT_EQ(change(activate, 1).runbook.version, 1);
+  const RunbookReply off = change(deactivate, 0);
+  EXPECT_EQ(off.runbook.version, 1) << "the latest was not active";
+  EXPECT_FALSE(off.runbook.is_active);
+  EXPECT_TRUE(off.changed);
+  EXPECT_EQ(change(activate, 0).runbook.version, 2) << "without a version the latest";
+}
+
 // ---- turns
 
 // More walks than a turn takes timers, of which one has its turn: the timer of a job is found all the same.

@@ -224,7 +224,8 @@ void RunbookTransaction::decide(std::size_t place, const Item& item) {
 void RunbookTransaction::fire(const Timer& due) {
   const runbook::Timer timer = own(due);
   if (learnt_.unreadable_timers.contains(timer)) {
-    round_->put_off[timer] = turn_.now + put_off_for;
+    // There may be two of one row, which must not become one.
+    round_->put_off[timer] = turn_.now + put_off_for + Duration{round_->put_off.size()};
     return;
   }
   std::string unreadable;

@@ -1,6 +1,9 @@
 // What the feed is told of workflows.
 #include <algorithm>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutant.hpp"
@@ -53,15 +56,29 @@ void add_jobs(Changes& out, const WriteSet& writes) {
   }
 }
 
+// A task that runs is written also when its lease is renewed or its worker says something of it. What is handed out has
+// an event.
+void add_queues(Changes& out, const WriteSet& writes) {
+  std::set<std::pair<std::string_view, std::string_view>> handed_out;
+  for (const workflow::Event& event : writes.events_new)
+    if (event.event_type == workflow::EventType::node_started && event.node_id)
+      handed_out.emplace(event.job_id.value, *event.node_id);
+  ChangedQueues queues;
+  for (const auto* nodes : {&writes.nodes_new, &writes.nodes_changed})
+    for (const workflow::NodeState& node : *nodes) {
+      if (!node.queue || !node.task_id) continue;
+      const bool is_worked_on = node.status == workflow::NodeStatus::running;
+      if (!is_worked_on || handed_out.contains({node.job_id.value, node.node_id}))
+        queues.note(node.tenant.value, *node.queue);
+    }
+  queues.tell(out);
+}
+
 }  // namespace
 
 void Workflows::tell(const WriteSet& writes, Changes& out) const {
   add_jobs(out, writes);
-  ChangedQueues queues;
-  for (const auto* nodes : {&writes.nodes_new, &writes.nodes_changed})
-    for (const workflow::NodeState& node : *nodes)
-      if (node.queue && node.task_id) queues.note(node.tenant.value, *node.queue);
-  queues.tell(out);
+  add_queues(out, writes);
   for (const workflow::Workflow& row : writes.workflows_new)
     out.add({.subject = Subject::Type::workflow,
              .tenant = row.tenant.value,
