@@ -35,6 +35,13 @@ enum class Mutant {
   forget_checkpoint,           // the next attempt begins from nothing
   dead_not_listed,             // a task given up is not found again
   priority_ignored,            // the oldest first, whatever its priority
+  hot_run_keeps_old_timer,     // a job in memory does not know that its timer was stored
+  journal_not_replayed,        // what the tables did not show when the server died is lost
+  journal_follows_before,      // the tables say that they show a commit, and do not
+  backlog_not_asked,           // a row is loaded as it was before the last commits
+  backlog_keeps_new,           // a row that was added and changed is written as it was first
+  backlog_keeps_timer,         // a timer that came and went is written
+  backlog_hides_timer,         // a timer that the tables do not have yet is not seen
   // of runbooks
   runbook_counts_drift,           // polling steps are not counted
   runbook_retry_forgotten,        // a failed step is never tried again

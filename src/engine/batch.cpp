@@ -158,7 +158,8 @@ void Batch::decide_items() {
   const auto rest = std::stable_partition(
       items_.begin() + static_cast<std::ptrdiff_t>(decided), items_.end(),
       [](const Item& item) { return std::holds_alternative<Heartbeat>(item.command); });  // has been decided
-  std::move(rest, items_.end(), std::back_inserter(deferred_));
+  // Those of an earlier round came after them.
+  deferred_.insert(deferred_.begin(), std::make_move_iterator(rest), std::make_move_iterator(items_.end()));
   items_.erase(rest, items_.end());
 }
 
@@ -225,8 +226,8 @@ std::optional<Handout> Batch::hand_out(const WaitingTask& task, const Poll& poll
 
 // ---- write
 
-WriteSet Batch::write(std::int64_t commit_number) {
-  WriteSet out;
+const WriteSet& Batch::write(std::int64_t commit_number) {
+  WriteSet& out = writes_ = {};
   for (const auto& part : parts_) part->write(out, commit_number);
   if (handouts_) handouts_->take_effects(effects_);
   // The row of a timer that is put off keeps its time, which has passed.
@@ -244,7 +245,7 @@ WriteSet Batch::write(std::int64_t commit_number) {
 }
 
 void Batch::committed() {
-  for (const auto& part : parts_) part->committed();
+  for (const auto& part : parts_) part->committed(writes_);
 }
 
 }  // namespace baton::engine

@@ -50,7 +50,8 @@ class Batch final : public TaskSource {
 
   // Loads and decides, again until nothing is missing. Nothing is written yet.
   [[nodiscard]] Result<> decide();
-  [[nodiscard]] WriteSet write(std::int64_t commit_number);
+  // What the commit is to write, kept until it has happened.
+  [[nodiscard]] const WriteSet& write(std::int64_t commit_number);
   void committed();
   // Another program has changed a row meanwhile, or holds it: everything is loaded and decided once more. False:
   // it was tried often enough, or for too long; one that holds a row would make everybody wait once more.
@@ -113,6 +114,7 @@ class Batch final : public TaskSource {
   std::vector<Timer> timers_;
   std::vector<Timer> timers_unknown_;  // no kind owns them
   Effects effects_;
+  WriteSet writes_;
   std::vector<std::unique_ptr<Transaction>> parts_;  // by kind
   std::unique_ptr<Handouts> handouts_;
   std::size_t handouts_count_ = 0;

@@ -79,8 +79,8 @@ class Transaction {
   // Everything is decided: what answers need is loaded, then rows and effects are given away, each once.
   [[nodiscard]] virtual Result<> complete() { return {}; }
   virtual void write(WriteSet& out, std::int64_t commit_number) = 0;
-  // The commit is durable: what the kind remembers follows.
-  virtual void committed() {}
+  // The commit is durable: what the kind remembers follows. It may take back rows that it has written.
+  virtual void committed(WriteSet& /*written*/) {}
 };
 
 class Kind {

@@ -10,6 +10,7 @@
 #include "core/workflow/machine/machine.hpp"
 #include "ports/call_commands.hpp"
 #include "ports/feed.hpp"
+#include "ports/followed.hpp"
 #include "ports/subject.hpp"
 
 namespace baton::engine {
@@ -23,6 +24,7 @@ struct WriterOptions {
   int chunks_max = 4;                 // steps of large fan-outs in one batch: others are to get their turn
   std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
   std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks
+  std::size_t hot_bytes_max = 64 << 20;  // of jobs that are kept in memory between batches
   std::size_t events_max = 50'000;    // of one batch, about; a commit can number a million
   // What the expressions of one batch may cost, about 20 to 50 ns a step; one of them may exceed it. What a
   // tenant may spend in every batch before others go first.
@@ -31,6 +33,11 @@ struct WriterOptions {
   int walks_max = 1;                  // chunks of members of runbooks in one batch
   std::size_t ids_block = 10'000;     // ids of steps that are reserved at a time
   Feed* feed = nullptr;               // is told what each commit changed
+  Followed* followed = nullptr;       // is told how far the tables are
+  // The tables follow the commits when nothing was committed for a moment, and after this time or so many rows at
+  // the latest. So a burst is written once, and people who look see what was a moment ago.
+  Duration follow_when_quiet{5}, follow_after{100};
+  std::size_t follow_rows = 10'000;
   std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
   std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
   std::function<void(const std::string&)> unreadable;  // a row that cannot be worked with, once for each
@@ -50,6 +57,7 @@ struct WriterMetrics {
   metrics::Counter* steps_ended = nullptr;
   metrics::Counter* batches_ended = nullptr;
   metrics::Histogram* commit_seconds = nullptr;
+  metrics::Histogram* follow_seconds = nullptr;
 };
 
 }  // namespace baton::engine

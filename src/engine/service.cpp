@@ -30,13 +30,16 @@ WriterMetrics register_metrics(metrics::Registry& m) {
           &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
       .steps_ended = &m.counter("baton_runbook_steps_ended_total", "Steps of runbooks that have ended."),
       .batches_ended = &m.counter("baton_runbook_batches_ended_total", "Batches of runbooks that have ended."),
-      .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit.")};
+      .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit."),
+      .follow_seconds = &m.histogram("baton_store_follow_seconds",
+                                     "Time in which the tables followed the commits once; nothing is committed meanwhile.")};
 }
 
 WriterOptions writer_options(const Options& o, const Hooks& hooks) {
   WriterOptions options;
   options.partition = o.partition;
   options.feed = o.feed;
+  options.followed = o.followed;
   options.policy.builtin = o.builtin;
   options.policy.short_lease = o.short_lease;
   options.policy.environment = o.environment;
@@ -71,7 +74,7 @@ struct Service::State {
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
     std::unique_lock lock(mutex);
-    while (inbox.empty() && !stopping && !writer.has_own_items()) {
+    while (inbox.empty() && !stopping && !writer.has_own_items() && !writer.is_awaited_to_follow()) {
       const auto wake = writer.next_wake();
       if (wake && *wake <= clock.now()) break;
       // The wait is on the wall clock, so that a clock that is set wakes it at the right time.
@@ -103,10 +106,13 @@ struct Service::State {
       batch.clear();
       if (writer.away() && !come_back()) break;
     }
-    const std::scoped_lock lock(mutex);
-    stopping = true;
-    refuse_inbox(Refusal::stopping, "the server is stopping");
+    {
+      const std::scoped_lock lock(mutex);
+      stopping = true;
+      refuse_inbox(Refusal::stopping, "the server is stopping");
+    }
     writer.finish();
+    if (options.followed) options.followed->close();
   }
 
   // The next batch is as large as this one says that the time allows.
@@ -209,6 +215,11 @@ Service::~Service() { stop(); }
 Result<> Service::start() {
   TRY(state_->writer.open());
   state_->ready = true;
+  if (Followed* followed = state_->options.followed)
+    followed->on_wanted([state = state_.get()] {
+      { const std::scoped_lock lock(state->mutex); }  // it is not between its look and its wait
+      state->work.notify_one();
+    });
   state_->thread = std::thread([this] { state_->loop(); });
   return {};
 }

@@ -17,6 +17,7 @@
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 #include "ports/feed.hpp"
+#include "ports/followed.hpp"
 #include "ports/readiness.hpp"
 #include "ports/store.hpp"
 
@@ -25,6 +26,7 @@ namespace baton::engine {
 struct Options {
   Partition partition;
   Feed* feed = nullptr;  // is told what each commit changed; must outlive the service
+  Followed* followed = nullptr;  // is told how far the tables are; must outlive the service
   std::size_t inbox_max = 16'384;                        // commands waiting; one more is refused
   std::size_t inbox_bytes_max = std::size_t{256} << 20;  // and what they carry
   std::size_t batch_min = 128, batch_max = 4'096;        // commands in one transaction

@@ -51,6 +51,11 @@ Result<> Writer::open() {
   }
   TRY_ASSIGN(next_timer_, store_.next_timer());
   last_commit_ = state->last_commit;
+  behind_since_.reset();
+  if (options_.followed) {
+    options_.followed->committed(last_commit_);
+    options_.followed->followed(last_commit_);
+  }
   away_ = false;
   retry_at_.reset();
   matching_.match_all();
@@ -156,6 +161,7 @@ void Writer::run(std::vector<Item> items) {
     line.push_back({std::move(waits), {.which = TimerChoice::Which::these}, nullptr});
   line.push_back({std::move(rest), {}, nullptr});
   run_line(std::move(line));
+  follow_when_due();
   // A commit in doubt may have served polls whose time is up: they are answered when its outcome is known.
   if (!held_) matching_.time_out_polls(now);
 }
@@ -179,7 +185,10 @@ void Writer::run_line(Line line) {
       continue;
     }
     std::unique_ptr<Batch> batch = make_batch(std::move(work));
+    const Time before = clock_.now();
     const Result<> decided = batch->decide();
+    // What data sources said is written while a batch is decided.
+    if (!decided && decided.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
     std::ranges::move(batch->take_deferred(), std::back_inserter(own_items_));
     const Result<> done = decided ? commit(*batch) : decided;
     if (done) {
@@ -209,8 +218,10 @@ void Writer::run_line(Line line) {
 
 Result<> Writer::commit(Batch& batch) {
   const std::int64_t number = last_commit_ + 1;
-  const WriteSet writes = batch.write(number);
+  const WriteSet& writes = batch.write(number);
   if (writes.empty()) return {};
+  // Whatever keeps the tables from following keeps everybody from going far ahead of them.
+  if (store_.behind().rows > 2 * options_.follow_rows) TRY(follow());
 
   if (MUTANT(feed_before_commit)) tell_feed({number, changes_of(writes)});
   const Time before = clock_.now();
@@ -224,6 +235,9 @@ Result<> Writer::commit(Batch& batch) {
   if (metrics_.commit_seconds) metrics_.commit_seconds->observe(took);
   if (done) {
     last_commit_ = number;
+    last_commit_at_ = clock_.now();
+    if (!behind_since_) behind_since_ = last_commit_at_;
+    if (options_.followed) options_.followed->committed(number);
     pause_ = Duration::zero();
     return {};
   }
@@ -364,6 +378,36 @@ void Writer::give_back(const PollReply& reply) {
   if (!back.tasks.empty()) own_items_.push_back({std::move(back), std::make_shared<Nobody>()});
 }
 
+// ---- tables
+
+// After everybody has been answered.
+void Writer::follow_when_due() {
+  if (away_ || !behind_since_) return;
+  const Time now = clock_.now();
+  const bool is_due = now - last_commit_at_ >= options_.follow_when_quiet ||
+                      now - *behind_since_ >= options_.follow_after || store_.behind().rows >= options_.follow_rows ||
+                      (options_.followed && options_.followed->is_wanted());
+  if (!is_due) return;
+  const Result<> done = follow();
+  if (done) return;
+  trouble_ = done.error();
+  forget();
+  if (trouble_.code == Code::fenced) fatal_ = trouble_;
+  // Another program may hold a row, and let go of it. Rows that do not fit keep the store away for good, and it says why.
+  away_ = trouble_.code != Code::full;
+  pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
+  retry_at_ = clock_.now() + pause_;
+}
+
+Result<> Writer::follow() {
+  const auto started = std::chrono::steady_clock::now();
+  TRY(store_.follow());
+  if (metrics_.follow_seconds) metrics_.follow_seconds->observe(std::chrono::steady_clock::now() - started);
+  behind_since_.reset();
+  if (options_.followed) options_.followed->followed(last_commit_);
+  return {};
+}
+
 // ---- time
 
 // After a batch fired timers: when the next one is due.
@@ -382,7 +426,9 @@ std::optional<Time> Writer::next_wake() const {
   if (retry_at_) return retry_at_;
   if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
   std::optional<Time> wake;
-  for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_})
+  const std::optional<Time> follow_at =
+      behind_since_ ? std::optional{last_commit_at_ + options_.follow_when_quiet} : std::nullopt;
+  for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_, follow_at})
     if (one && (!wake || *one < *wake)) wake = one;
   return wake;
 }
@@ -408,6 +454,7 @@ void Writer::finish() {
     run_line(std::move(line));
   }
   refuse(std::exchange(own_items_, {}), Refusal::stopping, "the server is stopping");
+  if (!away_) (void)follow();  // if it cannot, the next start does
 }
 
 }  // namespace baton::engine

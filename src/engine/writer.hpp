@@ -44,6 +44,10 @@ class Writer {
 
   // Commands of the writer itself wait for the next run().
   [[nodiscard]] bool has_own_items() const { return !own_items_.empty() && !retry_at_; }
+  // Somebody who reads waits until the tables show the last commits: the next run() sees to it.
+  [[nodiscard]] bool is_awaited_to_follow() const {
+    return options_.followed && behind_since_ && !retry_at_ && options_.followed->is_wanted();
+  }
   // Refuses everybody who is held by a commit of unknown outcome.
   void abandon_held();
   // While away: answers polls and waits whose time is up.
@@ -77,6 +81,8 @@ class Writer {
   void forget();
   void give_back(const PollReply& reply);
   void timers_were_taken(bool more);
+  void follow_when_due();
+  [[nodiscard]] Result<> follow();
   [[nodiscard]] Result<> start();
   [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);
   [[nodiscard]] std::unique_ptr<Batch> make_batch(Work work);
@@ -102,9 +108,11 @@ class Writer {
   std::optional<Time> give_back_at_;
   std::optional<Time> next_timer_;     // may be early, never late
   std::optional<Time> match_all_at_;   // for work that could not be given: somebody may repair its rows
+  std::optional<Time> behind_since_;   // the tables do not show what was committed then
+  Time last_commit_at_{};
   Duration pause_{};                   // after a failure
   std::optional<Time> retry_at_;       // after a failure: not before this time without a command
-  Duration lost_to_others_{};          // all the time that commits took which collided with other programs
+  Duration lost_to_others_{};          // all the time that went into what collided with other programs
 };
 
 }  // namespace baton::engine

@@ -34,20 +34,26 @@ workflow::JobId job_id(int n) {
 class HeldStore final : public store::MemoryStore {
  public:
   HeldStore(store::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
-  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+  Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
     ++commits;
     const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
     if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
-      return MemoryStore::commit(writes, number);
+      return MemoryStore::commit(writes, number, journaling);
     clock_.time += lock_time;
     ++collisions;
     return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
   }
   using MemoryStore::load;
   Result<Loaded> load(const LoadRequest& request) override {
+    ++job_loads;
     if (!std::ranges::none_of(request.jobs, [&](const auto& id) { return unreadable.contains(id); }))
       return fail(Code::invalid, "table dag_jobs holds a row that this version cannot read");
     return MemoryStore::load(request);
+  }
+  Result<> write_data(const runbook::DataRows& rows) override {
+    if (!is_data_held) return MemoryStore::write_data(rows);
+    clock_.time += lock_time;
+    return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
   }
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
     ++loads;
@@ -59,7 +65,9 @@ class HeldStore final : public store::MemoryStore {
   std::set<workflow::JobId> held;
   std::set<workflow::JobId> unreadable;
   bool is_unreadable = false;  // every step of a runbook
+  bool is_data_held = false;   // the tables of what data sources said
   int loads = 0;               // of runbooks
+  int job_loads = 0;           // of workflows
   Duration lock_time{2'000};
   int collisions = 0;
   int commits = 0;  // that were tried
@@ -82,6 +90,7 @@ struct Answer final : Waiter {
 
 class WriterTest : public testing::Test {
  protected:
+  explicit WriterTest(const WriterOptions& options = {}) : writer_(store_, clock_, options, {.redecided = &redecided_}) {}
   void SetUp() override {
     ASSERT_TRUE(writer_.open());
     run({PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)}});
@@ -108,8 +117,46 @@ class WriterTest : public testing::Test {
   store::MemoryDatabase database_;
   HeldStore store_{database_, clock_};
   metrics::Counter redecided_;
-  Writer writer_{store_, clock_, {}, {.redecided = &redecided_}};
+  Writer writer_;
 };
+
+// Keeps no job in memory, and so sees what became of its rows.
+class ColdWriterTest : public WriterTest {
+ protected:
+  ColdWriterTest() : WriterTest({.hot_bytes_max = 0}) {}
+};
+
+TEST_F(WriterTest, AJobThatWasDecidedAboutIsNotLoadedAgain) {
+  run({job(1)});
+  store_.job_loads = 0;
+  const auto polled = std::make_shared<Answer>();
+  std::vector<Item> items;
+  items.push_back({poll(), polled});
+  writer_.run(std::move(items));
+  const auto& task = std::get<PollReply>(*polled->reply).jobs.at(0);
+  const auto answers = run({ReportResult{.tenant = {}, .task_id = task.task_id, .completed = true, .lease = task.lease}});
+  EXPECT_FALSE(std::get<ResultReply>(*answers[0]->reply).duplicate);
+  EXPECT_EQ(store_.job_loads, 0);
+  EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::completed);
+}
+
+// What a commit that failed would have made of a job is not remembered.
+TEST_F(WriterTest, AJobIsLoadedAgainAfterACommitThatFailed) {
+  run({job(1)});
+  store_.held = {job_id(1)};
+  const auto polled = std::make_shared<Answer>();
+  std::vector<Item> items;
+  items.push_back({poll(), polled});
+  writer_.run(std::move(items));
+  EXPECT_FALSE(polled->reply);
+  store_.held.clear();
+  store_.job_loads = 0;
+  clock_.time += 1min;
+  writer_.run({});
+  ASSERT_TRUE(polled->reply);
+  EXPECT_EQ(std::get<PollReply>(*polled->reply).jobs.at(0).delivery_count, 1);
+  EXPECT_GT(store_.job_loads, 0);
+}
 
 TEST_F(WriterTest, WhoNeedsARowThatAnotherProgramHoldsIsToldToComeAgainAndTheOthersGoOn) {
   store_.held = {job_id(3)};
@@ -142,7 +189,7 @@ TEST_F(WriterTest, WhoHasWaitedLongEnoughIsNotRefusedBecauseOfAnothersCommit) {
   EXPECT_TRUE(answer->created);
 }
 
-TEST_F(WriterTest, WhoNeedsARowThatCannotBeReadIsNotToBlameAndTheOthersGoOn) {
+TEST_F(ColdWriterTest, WhoNeedsARowThatCannotBeReadIsNotToBlameAndTheOthersGoOn) {
   EXPECT_FALSE(run({job(1)}).front()->refusal());
   store_.unreadable = {job_id(1)};
   const ChangeJob cancel{.tenant = {"default"}, .job_id = job_id(1), .what = ChangeJob::What::cancel};
@@ -150,6 +197,17 @@ TEST_F(WriterTest, WhoNeedsARowThatCannotBeReadIsNotToBlameAndTheOthersGoOn) {
   EXPECT_EQ(answers[0]->refusal(), Refusal::row_unreadable);
   ASSERT_TRUE(answers[1]->reply);
   EXPECT_FALSE(answers[1]->refusal());
+}
+
+// We never delete a job; somebody else may.
+TEST_F(ColdWriterTest, AnIdempotencyKeyWhoseJobIsGoneIsRefused) {
+  SubmitJob keyed = job(1);
+  keyed.idempotency_key = "k";
+  EXPECT_FALSE(run({keyed}).front()->refusal());
+  database_.jobs.erase(job_id(1));
+  keyed.job_id = job_id(2);
+  EXPECT_EQ(run({keyed}).front()->refusal(), Refusal::job_not_found);
+  EXPECT_FALSE(run({job(3)}).front()->refusal());
 }
 
 TEST_F(WriterTest, TheFeedIsToldBeforeAnybodyIsAnswered) {
@@ -242,7 +300,7 @@ TEST_F(WriterTest, AJobWhoseDefinitionIsGoneSpoilsNothingButItself) {
   EXPECT_FALSE(tell(job(3))->refusal());
 }
 
-TEST_F(WriterTest, ATimerOfAJobThatCannotBeReadIsPutOffAndTheOthersShareTheirCommits) {
+TEST_F(ColdWriterTest, ATimerOfAJobThatCannotBeReadIsPutOffAndTheOthersShareTheirCommits) {
   run({job(1)});
   ASSERT_TRUE(run({poll()}).front()->reply);
   clock_.time += 2h;  // the timeout of the task
@@ -355,6 +413,26 @@ TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
   ASSERT_TRUE(served->reply) << "the queue that comes first is served first, again and again";
 }
 
+// Whoever waits for it would wait for ever.
+TEST_F(WriterTest, ACallWhoseRequestIsGoneFailsWhenItIsDueAndNotBefore) {
+  const call::CallKey key{{"default"}, {"c"}};
+  NewCall wanted{.key = key, .name = "n", .due_at = clock_.time + 1h, .request_spec = Json{"{}"}, .origin = "http://a:80"};
+  wanted.request.method = "GET";
+  run({SubmitCalls{{wanted}}});
+  database_.call_requests.erase(key);
+  const StartCalls start{.started_by = "s-1", .keys = {key}};
+  const auto early = run({start}).front();
+  EXPECT_EQ(std::get<StartedReply>(early->reply.value()).not_due.size(), 1u);
+  EXPECT_EQ(database_.calls.at(key).status, call::Status::scheduled);
+  clock_.time += 1h;
+  for (int n = 0; n < 2; ++n) EXPECT_TRUE(std::get<StartedReply>(run({start}).front()->reply.value()).started.empty());
+  const call::Call& row = database_.calls.at(key);
+  EXPECT_EQ(row.status, call::Status::failed);
+  EXPECT_EQ(row.version, 3);
+  ASSERT_TRUE(row.error_meta);
+  EXPECT_TRUE(row.error_meta->text.contains("RequestLost")) << row.error_meta->text;
+}
+
 constexpr std::string_view book = R"(
 name: move
 data_source: {type: csv, connection: WAVES, primary_key: Upn, batch_time: immediate}
@@ -443,6 +521,28 @@ TEST_F(JobLogTest, AJobWhoseRowCannotBeReadIsToldOnceAndSpoilsNothing) {
            ReturnTasks{.tasks = {{job.task_id, job.lease}}}});
   for (const auto& answer : answers) EXPECT_TRUE(answer->reply && !answer->refusal());
   EXPECT_LE(redecided_.value() - before, 3u);
+}
+
+TEST_F(JobLogTest, ManyWhoNeedAHeldDataTableDoNotStopTheWriterForLong) {
+  store_.is_data_held = true;
+  const std::int64_t id = database_.runbooks.runbooks.begin()->first;
+  std::vector<Command> commands;
+  for (int n = 0; n < 100; ++n) commands.emplace_back(SyncData{.runbook_id = id, .seen_at = clock_.time});
+  const Time before = clock_.time;
+  for (const auto& answer : run(std::move(commands))) EXPECT_EQ(answer->refusal(), Refusal::store_unavailable);
+  EXPECT_LE(clock_.time - before, 14s);
+}
+
+// It comes from another program, or from a table that somebody has repaired by hand.
+TEST_F(JobLogTest, TwoTimersOfARowThatCannotBeReadAreBothPutOff) {
+  const Subject subject = subject_of(runbook::parse_job_id(take().task_id)->ref);
+  database_.timers.insert({clock_.time + 1s, subject, ""});
+  database_.timers.insert({clock_.time + 2s, subject, ""});
+  store_.is_unreadable = true;
+  clock_.time += 3h;
+  run({});
+  EXPECT_FALSE(run({job(1)}).front()->refusal());
+  for (const Timer& timer : database_.timers) EXPECT_GE(timer.due, clock_.time) << "it is not put off";
 }
 
 TEST_F(JobLogTest, ALineOfLogDoesNotMakeTheBatchBeDecidedTwice) {

@@ -31,6 +31,14 @@ namespace baton {
 struct WriterState {
   std::int64_t term = 0;         // of this writer, larger than any before it
   std::int64_t last_commit = 0;  // the last commit number that is durable
+  std::int64_t followed = 0;     // the commit whose state the tables show
+};
+
+// A commit whose rows are not in the tables yet: what it changed, as store/journal/codec.hpp writes it.
+struct JournalRow {
+  std::int64_t commit_number = 0;
+  std::int32_t format = 0;
+  std::string data;
 };
 
 struct NodeKey {
@@ -67,7 +75,7 @@ struct QueueKey {
 };
 
 // Something must be looked at again at its time. `what` says which part of the subject, in the words of its kind:
-// of a job, the node. Each is there once.
+// of a job, the node. Each is there once: one that is set again changes nothing.
 struct Timer {
   Time due{};
   Subject subject;
@@ -115,6 +123,21 @@ struct WriteSet {
   [[nodiscard]] std::optional<Time> earliest_timer() const;  // of the new ones
 };
 
+// What the tables do not show yet.
+struct Behind {
+  std::int64_t commits = 0;
+  std::size_t rows = 0;  // of all those commits
+};
+
+// How a commit goes to the tables of a store that has a journal.
+struct Journaling {
+  // It is this row: of the write set only what is about runbooks and calls is written beside it.
+  const JournalRow* append = nullptr;
+  // From now on the tables show the state after this commit, and the journal is done with up to there.
+  std::optional<std::int64_t> followed;
+  bool only_follows = false;  // that commit is durable already: this need not be when it answers
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -160,8 +183,19 @@ class Store {
   [[nodiscard]] virtual Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<Time>> next_timer() = 0;
 
-  // commit_number is that of the commit before plus one.
-  [[nodiscard]] virtual Result<> commit(const WriteSet& writes, std::int64_t commit_number) = 0;
+  // commit_number is that of the commit before plus one; if tables only follow, that of the commit before.
+  [[nodiscard]] virtual Result<> commit(const WriteSet& writes, std::int64_t commit_number,
+                                        const Journaling& journaling = {}) = 0;
+
+  // The rows of the journal that the tables do not show, in order.
+  [[nodiscard]] virtual Result<std::vector<JournalRow>> journal() = 0;
+
+  // Tables that people and other programs read may be behind the commits. follow() brings them to the state after
+  // the last one. Code::conflict: another program holds a row, or journal and tables do not fit together.
+  [[nodiscard]] virtual Behind behind() const { return {}; }
+  // Bytes that are free where the data lies; none: it cannot tell.
+  [[nodiscard]] virtual std::optional<std::uint64_t> room() { return std::nullopt; }
+  [[nodiscard]] virtual Result<> follow() { return {}; }
 };
 
 }  // namespace baton

@@ -100,6 +100,7 @@ struct Server::State {
   std::function<void(const Error&)> on_fatal;
   SystemClock clock;
   metrics::Registry metrics;
+  Followed followed;
   Feed feed{fmt::format("{:x}", std::uint64_t{std::random_device{}()} << 32 | std::random_device{}())};
   // In the order of their dependencies; destroyed in the reverse one.
   std::unique_ptr<engine::Service> engine;
@@ -123,6 +124,7 @@ Result<> Server::State::start_engine() {
   engine::Options options;
   options.partition = only_partition;
   options.feed = &feed;
+  options.followed = &followed;
   options.inbox_max = config.inbox_max;
   options.builtin = config.builtin;
   options.scheduler = config.scheduler;
@@ -253,7 +255,7 @@ Result<> Server::State::end_imports() {
 
 Result<> Server::State::start_http(http::Access access) {
   const unsigned readers = std::clamp(std::thread::hardware_concurrency(), 2U, 8U);
-  reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers);
+  reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers, &followed);
   http::Options options;
   options.access = access;
   options.data_sources = sources.get();

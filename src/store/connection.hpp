@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@
 namespace baton::store {
 
 enum class Dialect { sqlite, postgres };
-enum class Type { text, json, integer, time };  // a flag is an integer, 0 or 1
+enum class Type { text, json, integer, time, bytes };  // a flag is an integer, 0 or 1
 
 // A parameter. Text is borrowed until the run is over.
 using Value = std::variant<std::monostate, std::int64_t, Time, std::string_view>;
@@ -40,6 +41,7 @@ class RowView {
   [[nodiscard]] virtual bool is_null(int column) const = 0;
   [[nodiscard]] virtual std::int64_t integer(int column) const = 0;
   [[nodiscard]] virtual std::string_view text(int column) const = 0;
+  [[nodiscard]] virtual std::string bytes(int column) const = 0;
 };
 
 // A statement with all its parameter sets.
@@ -54,6 +56,7 @@ struct Call {
 enum class Mode {
   read,   // all calls see one snapshot
   write,  // one transaction: all or nothing, durable when it answers
+  write_lazily,  // the same, but durable only with the next one that is
 };
 
 class Connection {
@@ -65,6 +68,9 @@ class Connection {
 
   // Runs statements without parameters and without answers.
   [[nodiscard]] virtual Result<> script(const std::string& sql) = 0;
+
+  // Bytes that are free where the data lies; none: it cannot tell.
+  [[nodiscard]] virtual std::optional<std::uint64_t> room() const { return std::nullopt; }
 
   // Nothing will succeed on this connection any more.
   [[nodiscard]] virtual bool broken() const = 0;

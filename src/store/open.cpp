@@ -1,5 +1,6 @@
 #include "store/open.hpp"
 
+#include "store/journal/journal_store.hpp"
 #include "store/postgres/connection.hpp"
 #include "store/sql_reads.hpp"
 #include "store/sql_store.hpp"
@@ -51,9 +52,14 @@ Connect locked_connector(const Target& target) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> make_store(std::string_view url) {
+Result<std::unique_ptr<Store>> make_tables(std::string_view url) {
   TRY_ASSIGN(const auto target, parse(url));
   return make_sql_store(target.dialect, locked_connector(target));
+}
+
+Result<std::unique_ptr<Store>> make_store(std::string_view url) {
+  TRY_ASSIGN(auto tables, make_tables(url));
+  return std::make_unique<JournalStore>(std::move(tables));
 }
 
 Result<std::unique_ptr<Reads>> make_reads(std::string_view url) {

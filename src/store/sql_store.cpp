@@ -52,12 +52,26 @@ struct Statements {
         {Type::integer}};
     take_term = {
         "UPDATE writer_state SET term=term+1,owner=?2 WHERE partition=?1 AND (owner=?2 OR ?3=1) RETURNING "
-        "term,last_commit",
+        "term,last_commit,followed",
         {Type::integer, Type::text, Type::integer}};
-    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2 WHERE partition=?1 AND term=?3", "1"),
-                    {Type::integer, Type::integer, Type::integer},
+    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2,followed=?4 WHERE partition=?1 AND term=?3", "1"),
+                    {Type::integer, Type::integer, Type::integer, Type::integer},
                     false,
                     true};
+    // The row of the term is held until the commit is over: whoever takes the term sees this commit or prevents it.
+    journal_append = {exactly(d,
+                              "INSERT INTO baton_journal(id,format,data) SELECT ?2,?3,?4 FROM writer_state WHERE "
+                              "partition=?1 AND term=?5" +
+                                  std::string(d == Dialect::postgres ? " FOR UPDATE" : ""),
+                              "1"),
+                      {Type::integer, Type::integer, Type::integer, Type::bytes, Type::integer},
+                      false,
+                      true};
+    journal_select = {"SELECT id,format,data FROM baton_journal WHERE id>?1 AND id<?2 ORDER BY id",
+                      {Type::integer, Type::integer}};
+    journal_last = {"SELECT id FROM baton_journal WHERE id>?1 AND id<?2 ORDER BY id DESC LIMIT 1",
+                    {Type::integer, Type::integer}};
+    journal_remove = {"DELETE FROM baton_journal WHERE id>?1 AND id<=?2", {Type::integer, Type::integer}};
   }
   Statement job_insert, job_update, job_select, job_select_whole;
   Statement node_insert, node_update, node_select;
@@ -67,6 +81,7 @@ struct Statements {
   Statement key_insert, key_select;
   Statement tag_insert, log_insert;
   Statement latest_workflow, waiting, running_builtin, make_partition, take_term, count_commit;
+  Statement journal_append, journal_select, journal_last, journal_remove;
 };
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
@@ -165,7 +180,7 @@ class SqlStore final : public Store {
     WriterState state;
     const bool first = term_ == 0;
     const auto take = [&](const RowView& row) -> Result<> {
-      state = {row.integer(0), row.integer(1)};
+      state = {row.integer(0), row.integer(1), row.integer(2)};
       return {};
     };
     std::vector<Call> calls;
@@ -181,6 +196,11 @@ class SqlStore final : public Store {
     // A writer that has written before and finds the name of another must not go on with what it believed: the
     // other may have changed it.
     if (state.term == 0) return fail(Code::fenced, "another writer has taken over");
+    const auto take_last = [&](const RowView& row) -> Result<> {
+      return state.last_commit = std::max(state.last_commit, row.integer(0) - journal_id(0)), Result<>{};
+    };
+    const Call last{&sql_.journal_last, 1, constant({journal_id(0), journal_end()}), take_last, {}};
+    TRY(connection->run({&last, 1}, Mode::read));
     // While a commit waits for a row that another program has locked, nothing else is committed.
     if (dialect_ == Dialect::postgres) TRY(connection->script("SET lock_timeout = '2s'"));
     term_ = state.term;
@@ -302,8 +322,7 @@ class SqlStore final : public Store {
     std::vector<WaitingTask> found;
     const auto take = [&](const RowView& row) -> Result<> {
       WaitingTask task{.rank = -static_cast<std::int32_t>(row.integer(3)), .key = node_key(row)};
-      if (!decode(row, 4, task.dispatched_at))
-        return fail(Code::invalid, "table dag_node_states holds a row that this version cannot read");
+      (void)decode(row, 4, task.dispatched_at);  // what is unreadable is found out when it is given
       found.push_back(std::move(task));
       return {};
     };
@@ -354,13 +373,42 @@ class SqlStore final : public Store {
     return next;
   }
 
-  Result<> commit(const WriteSet& writes, std::int64_t commit_number) override {
+  Result<> commit(const WriteSet& writes, std::int64_t commit_number, const Journaling& journaling) override {
     std::vector<Call> calls;
-    calls.push_back({&sql_.count_commit,
-                     1,
-                     constant({partition_, commit_number, term_}),
-                     {},
-                     {Code::fenced, "another writer has taken over"}});
+    const Error fenced{Code::fenced, "another writer has taken over"};
+    if (const JournalRow* row = journaling.append) {
+      calls.push_back({&sql_.journal_append, 1,
+                       constant({partition_, journal_id(commit_number), std::int64_t{row->format},
+                                 std::string_view(row->data), term_}),
+                       {}, fenced});
+      add_beside_journal(calls, writes);
+      return run(calls, Mode::write);
+    }
+    const std::int64_t followed = journaling.followed.value_or(commit_number);
+    calls.push_back({&sql_.count_commit, 1, constant({partition_, commit_number, term_, followed}), {}, fenced});
+    if (journaling.followed)
+      calls.push_back({&sql_.journal_remove, 1, constant({journal_id(0), journal_id(followed)}), {}, {}});
+    add_journaled(calls, writes);
+    add_beside_journal(calls, writes);
+    return run(calls, journaling.only_follows ? Mode::write_lazily : Mode::write);
+  }
+
+  std::optional<std::uint64_t> room() override { return connection_ ? connection_->room() : std::nullopt; }
+
+  Result<std::vector<JournalRow>> journal() override {
+    std::vector<JournalRow> rows;
+    const auto take = [&](const RowView& row) -> Result<> {
+      rows.push_back({row.integer(0) - journal_id(0), static_cast<std::int32_t>(row.integer(1)), row.bytes(2)});
+      return {};
+    };
+    const Call call{&sql_.journal_select, 1, constant({journal_id(0), journal_end()}), take, {}};
+    TRY(run({&call, 1}, Mode::read));
+    return rows;
+  }
+
+ private:
+  // What a journal holds until the tables follow.
+  void add_journaled(std::vector<Call>& calls, const WriteSet& writes) {
     add_write(calls, sql_.job_insert, writes.jobs_new, Columns::all);
     add_update(calls, sql_.job_update, writes.jobs_changed);
     add_write(calls, sql_.node_insert, writes.nodes_new, Columns::all);
@@ -372,12 +420,18 @@ class SqlStore final : public Store {
     add_write(calls, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
     add_write(calls, sql_.tag_insert, writes.tags_new, Columns::all);
     add_write(calls, sql_.log_insert, writes.logs_new, Columns::all);
+  }
+  void add_beside_journal(std::vector<Call>& calls, const WriteSet& writes) {
     runbooks_.add_writes(calls, writes.runbooks);
     calls_.add_writes(calls, writes.calls);
-    return run(calls, Mode::write);
   }
 
- private:
+  // A row of the journal goes by its partition and its commit number, in one number that grows with each commit.
+  [[nodiscard]] std::int64_t journal_id(std::int64_t commit_number) const {
+    return (partition_ << 48) + commit_number;
+  }
+  [[nodiscard]] std::int64_t journal_end() const { return (partition_ + 1) << 48; }
+
   // PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
   // time between the death of a connection and its owner's noticing.
   Result<> lock(Connection& connection) {

@@ -46,7 +46,7 @@ SqlTimers::SqlTimers(Dialect dialect) {
   const std::vector<Type> columns{Type::integer, Type::text, Type::text};
   const std::string into = "INSERT INTO baton_timers(due,subject,what) ",
                     from = "DELETE FROM baton_timers AS t ";
-  insert = {into + (arrays ? "SELECT * FROM unnest(?1,?2,?3)" : "VALUES(?1,?2,?3)"), columns, true};
+  insert = {into + (arrays ? "SELECT * FROM unnest(?1,?2,?3)" : "VALUES(?1,?2,?3)") + " ON CONFLICT DO NOTHING", columns, true};
   remove = {from + (arrays ? "USING unnest(?1,?2,?3) AS k(due,subject,what)"
                              " WHERE t.due=k.due AND t.subject=k.subject AND t.what=k.what"
                            : "WHERE t.due=?1 AND t.subject=?2 AND t.what=?3"),

@@ -56,6 +56,13 @@ struct NamedMutant {
 };
 constexpr std::array mutants{
     NamedMutant{Mutant::accept_stale_lease, "accept_stale_lease"},
+    NamedMutant{Mutant::hot_run_keeps_old_timer, "hot_run_keeps_old_timer"},
+    NamedMutant{Mutant::journal_not_replayed, "journal_not_replayed"},
+    NamedMutant{Mutant::journal_follows_before, "journal_follows_before"},
+    NamedMutant{Mutant::backlog_not_asked, "backlog_not_asked"},
+    NamedMutant{Mutant::backlog_keeps_new, "backlog_keeps_new"},
+    NamedMutant{Mutant::backlog_keeps_timer, "backlog_keeps_timer"},
+    NamedMutant{Mutant::backlog_hides_timer, "backlog_hides_timer"},
     NamedMutant{Mutant::accept_old_attempt, "accept_old_attempt"},
     NamedMutant{Mutant::skip_duplicate_guard, "skip_duplicate_guard"},
     NamedMutant{Mutant::reply_before_commit, "reply_before_commit"},

@@ -58,7 +58,7 @@ void Outsider::publish() {
     if (is_terminal(batch.status) || batch.created_by != "outsider") continue;
     for (const auto& [phase_id, phase] : db.phases)
       if (phase.batch_id == id && phase.status == PhaseStatus::pending) {
-        if (phase.timer_due) side_.timers().erase({*phase.timer_due, subject_of(Ref{Kind::phase, phase_id}), ""});
+        if (phase.timer_due) side_.erase_timer({*phase.timer_due, subject_of(Ref{Kind::phase, phase_id}), ""});
         db.phases.change(phase_id, [](PhaseExecution& old) {
           old.status = PhaseStatus::superseded;
           old.timer_due.reset();

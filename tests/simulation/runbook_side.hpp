@@ -40,7 +40,7 @@ class RunbookSide final : public Workload {
   [[nodiscard]] bool calm() const { return world_.calm_; }
   [[nodiscard]] const Faults& faults() const { return world_.faults_; }
   [[nodiscard]] store::memory::RunbookTables& rows() { return world_.database_.runbooks; }
-  [[nodiscard]] std::set<Timer>& timers() { return world_.database_.timers; }
+  void erase_timer(const Timer& timer) { world_.erase_timer(timer); }
   void at(Duration after, std::function<void()> what) { world_.at(after, std::move(what)); }
   void send(Command command, std::function<void(Reply)> on_reply = [](const Reply&) {}) {
     world_.send(std::move(command), std::move(on_reply));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "store/journal/journal_store.hpp"
+#include "store/tables.hpp"
 #include "tests/simulation/call_load.hpp"
 #include "tests/simulation/runbook_side.hpp"
 #include "tests/simulation/trace.hpp"
@@ -13,17 +15,21 @@ namespace baton::simulation {
 using namespace workflow;
 using namespace std::chrono_literals;
 
-// Between the engine and its store: fails, loses the answer, dies before or after; and notes which jobs a
-// commit touched.
+// Under the journal of the engine: fails, loses the answer, dies before or after; and notes which jobs a commit
+// touched. What the journal holds back until the tables follow is in `tables_`; the world's own database has every commit
+// at once, with the tables that others write, and each following must bring the tables to what it says.
 class World::FaultyStore final : public Store {
  public:
-  explicit FaultyStore(World& world) : world_(world), store_(world.database_) {}
+  explicit FaultyStore(World& world) : world_(world), store_(world.database_), tables_(world.tables_) {}
 
-  Result<WriterState> open(Partition partition) override { return store_.open(partition); }
+  Result<WriterState> open(Partition partition) override {
+    TRY(store_.open(partition));
+    return tables_.open(partition);
+  }
   Result<Loaded> load(const LoadRequest& request) override {
     if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
       return fail(Code::unavailable, "the store is away");
-    return store_.load(request);
+    return tables_.load(request);
   }
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
     if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
@@ -48,26 +54,39 @@ class World::FaultyStore final : public Store {
     return store_.left_by_others(after, limit);
   }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
-    return store_.waiting(queue, limit);
+    TRY_ASSIGN(auto found, tables_.waiting(queue, limit));
+    if (queue.tenant.value == "default")
+      std::ranges::copy(world_.database_.runbooks.waiting(queue.queue, limit), std::back_inserter(found));
+    std::ranges::sort(found);
+    if (found.size() > limit) found.resize(limit);
+    return found;
   }
-  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
-    return store_.running_builtin(limit);
-  }
+  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override { return tables_.running_builtin(limit); }
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
-    return store_.timers_due(until, limit);
+    return tables_.timers_due(until, limit);
   }
-  Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }
+  Result<std::optional<Time>> next_timer() override { return tables_.next_timer(); }
+  Result<std::vector<JournalRow>> journal() override { return tables_.journal(); }
 
-  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+  Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
     const bool faults = !world_.calm_;
     Random& random = world_.random_;
     world_.maybe_die();
     if (faults && random.chance(world_.faults_.commit_fails))
       return fail(Code::unavailable, "the store is away");
-    if (faults && refuses(writes)) return fail(Code::invalid, "a row that the store refuses");
+    if (faults && !journaling.only_follows && refuses(writes)) return fail(Code::invalid, "a row that the store refuses");
     if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
+    const Result<> done = journaling.only_follows ? Result<>{} : commit_all(writes, number);
+    if (done) write_tables(writes, number, journaling);
+    world_.maybe_die();
+    if (unknown) return fail(Code::unknown, "lost on the way back from the store");
+    return done;
+  }
+
+ private:
+  Result<> commit_all(const WriteSet& writes, std::int64_t number) {
     for (const auto& load : world_.loads_) load->before_commit(writes);
     if (world_.has_.workflows) world_.check_overtaken(writes);
     if (world_.trace_)
@@ -77,15 +96,21 @@ class World::FaultyStore final : public Store {
         std::ranges::any_of(world_.loads_, [](const auto& load) { return load->may_collide(); });
     world_.expect(done || done.error().code != Code::conflict || may_collide,
                   "a commit never collides with what is stored", done ? "" : done.error().message);
-    if (done) world_.feed_->durable(writes, number);
-    if (done)
-      for (const auto& load : world_.loads_) load->committed(writes);
-    world_.maybe_die();
-    if (unknown) return fail(Code::unknown, "lost on the way back from the store");
-    return done;
+    if (!done) return done;
+    world_.feed_->durable(writes, number);
+    for (const auto& load : world_.loads_) load->committed(writes);
+    return {};
   }
 
- private:
+  void write_tables(const WriteSet& writes, std::int64_t number, const Journaling& journaling) {
+    WriteSet journaled = journaling.append ? WriteSet{} : writes;
+    journaled.runbooks = {};
+    journaled.calls = {};
+    const auto done = tables_.commit(journaled, number, journaling);
+    world_.expect(done.has_value(), "the tables take what the journal says", done ? "" : done.error().message);
+    if (!journaling.append) world_.check_followed();
+  }
+
   // Some jobs bring what this store does not take, as long as the storm lasts; the others must not suffer.
   [[nodiscard]] bool refuses(const WriteSet& writes) const {
     if (!world_.faults_.refuses_rows) return false;
@@ -95,7 +120,7 @@ class World::FaultyStore final : public Store {
   }
 
   World& world_;
-  store::MemoryStore store_;
+  store::MemoryStore store_, tables_;
 };
 
 namespace {
@@ -109,6 +134,7 @@ engine::WriterOptions small_options() {
   options.chunks_max = 2;
   options.queue_window = 3;
   options.expansions_max = 1;
+  options.hot_bytes_max = 100'000;  // the smaller half of the jobs, a few at a time
   options.events_max = 40;
   options.steps_max = 20;
   options.steps_share = 10;
@@ -118,8 +144,9 @@ engine::WriterOptions small_options() {
 }  // namespace
 
 struct World::Engine {
-  explicit Engine(World& world) : store(world), writer(store, world.clock_, world.engine_options()) {}
-  FaultyStore store;
+  explicit Engine(World& world)
+      : store(std::make_unique<FaultyStore>(world)), writer(store, world.clock_, world.engine_options()) {}
+  store::JournalStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
 };
@@ -197,6 +224,33 @@ void World::check_overtaken(const WriteSet& writes) const {
              "no timer overtakes a message that was there before it", said.task_id);
     }
   }
+}
+
+// The tables show the state after the last commit: all rows, and nothing else.
+void World::check_followed() const {
+  const auto same = [](const auto& shown, const auto& committed, const char* table) {
+    expect(shown.size() == committed.size(), "the tables have the rows that were committed", table);
+    for (auto a = shown.begin(), b = committed.begin(); a != shown.end(); ++a, ++b)
+      expect(a->first == b->first && store::differing_columns(a->second, b->second) == 0,
+             "the tables show what was committed", table);
+  };
+  same(tables_.jobs, database_.jobs, "dag_jobs");
+  same(tables_.nodes, database_.nodes, "dag_node_states");
+  same(tables_.task_results, database_.task_results, "dag_task_results");
+  same(tables_.events, database_.events, "dag_job_events");
+  same(tables_.workflows, database_.workflows, "dag_workflows");
+  same(tables_.idempotency_keys, database_.idempotency_keys, "dag_idempotency_keys");
+  same(tables_.tags, database_.tags, "dag_job_tags");
+  same(tables_.logs, database_.logs, "dag_task_logs");
+  std::set<Timer> timers = tables_.timers;
+  for (const Timer& gone : timers_erased_) timers.erase(gone);
+  expect(timers == database_.timers, "the tables have the timers that were committed", "baton_timers");
+}
+
+void World::erase_timer(const Timer& timer) {
+  if (database_.timers.erase(timer) == 0) return;
+  tables_.timers.erase(timer);
+  timers_erased_.insert(timer);  // the journal may bring it back
 }
 
 Loads loads_of(std::uint64_t seed) {

@@ -101,6 +101,8 @@ class World {
   [[nodiscard]] bool at_rest() const;
 
   void check_overtaken(const WriteSet& writes) const;
+  void check_followed() const;
+  void erase_timer(const Timer& timer);  // as another program would
   void check_touched();
   void check_all();
   static void expect(bool truth, const std::string& what, const std::string& about);
@@ -117,7 +119,9 @@ class World {
   bool calm_ = false;  // the faults are over: everything must come to its end
   Time storm_ends_{};  // when that is
 
-  store::MemoryDatabase database_;
+  store::MemoryDatabase database_;  // every commit, at once
+  store::MemoryDatabase tables_;    // of what goes through the journal: as far as they have followed
+  std::set<Timer> timers_erased_;
   std::unique_ptr<FeedWatch> feed_;  // of this life of the engine
   std::unique_ptr<Engine> engine_;
   std::uint64_t generation_ = 0;  // of the engine

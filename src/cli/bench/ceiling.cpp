@@ -103,6 +103,8 @@ class Writer {
     std::ranges::stable_sort(writes.events_new, {}, &Event::job_id);
     const auto began = Steady::now();
     TRY(store_->commit(writes, commit_));
+    constexpr std::size_t follow_rows = 10'000;  // as the engine does it
+    if (store_->behind().rows >= follow_rows) TRY(store_->follow());
     spent_ += Steady::now() - began;
     return {};
   }

@@ -24,7 +24,9 @@ struct Queue {
   explicit Queue(std::size_t w) : window(w) {}
 
   const std::size_t window;                    // how many are known at most
-  std::set<WaitingTask> ready;                 // the first of those that wait, all of them committed
+  // The first of those that wait. While a batch is handing out, its own may be among them: if it is not committed, all
+  // are forgotten.
+  std::set<WaitingTask> ready;
   bool complete = false;                       // ready holds all that the store has
   std::map<std::uint64_t, WaitingPoll> polls;  // by id, which grows: first come, first served
 

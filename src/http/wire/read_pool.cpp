@@ -5,8 +5,8 @@
 
 namespace baton::http {
 
-ReadPool::ReadPool(ReadsFactory open, unsigned threads, std::size_t waiting_max)
-    : open_(std::move(open)), waiting_max_(waiting_max) {
+ReadPool::ReadPool(ReadsFactory open, unsigned threads, Followed* followed, std::size_t waiting_max)
+    : open_(std::move(open)), followed_(followed), waiting_max_(waiting_max) {
   for (unsigned i = 0; i < (threads == 0 ? 1 : threads); ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -55,6 +55,10 @@ void ReadPool::work() {
 }
 
 void ReadPool::perform(Job& job, std::unique_ptr<Reads>& connection) {
+  if (const Result<> shown = followed_ ? followed_->wait() : Result<>{}; !shown) {
+    job(std::unexpected(shown.error()), true);
+    return;
+  }
   const bool was_open = connection != nullptr;
   for (const bool last : {!was_open, true}) {
     if (!connection) {

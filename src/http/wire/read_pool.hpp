@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "ports/followed.hpp"
 #include "ports/reads.hpp"
 
 namespace baton::http {
@@ -24,7 +25,8 @@ using ReadsFactory = std::function<Result<std::unique_ptr<Reads>>()>;
 
 class ReadPool {
  public:
-  ReadPool(ReadsFactory open, unsigned threads, std::size_t waiting_max = 4096);
+  // With `followed`, a read sees all that was committed before its turn.
+  ReadPool(ReadsFactory open, unsigned threads, Followed* followed = nullptr, std::size_t waiting_max = 4096);
   ~ReadPool();  // finishes what waits
   ReadPool(const ReadPool&) = delete;
   ReadPool& operator=(const ReadPool&) = delete;
@@ -60,6 +62,7 @@ class ReadPool {
   void perform(Job& job, std::unique_ptr<Reads>& connection);
 
   ReadsFactory open_;
+  Followed* const followed_;
   const std::size_t waiting_max_;
   std::mutex mutex_;
   std::condition_variable wake_;

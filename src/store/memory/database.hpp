@@ -23,6 +23,8 @@ struct Database : WorkflowTables, CallTables {
   struct WriterRow {
     std::int64_t term = 0;
     std::int64_t last_commit = 0;
+    std::int64_t followed = 0;
+    std::map<std::int64_t, JournalRow> journal;  // by commit number; those that the tables do not show
     int owner = 0;   // the store that took the term
     int holder = 0;  // the store that has the writer's lock, as long as it lives; 0: none
   };
@@ -34,6 +36,8 @@ struct Database : WorkflowTables, CallTables {
 
 // All of it or nothing: Code::conflict says which row was in the way.
 [[nodiscard]] Result<> write(Database& database, const WriteSet& writes);
+// The same, of runbooks and service calls only.
+[[nodiscard]] Result<> write_beside_journal(Database& database, const WriteSet& writes);
 
 }  // namespace baton::store::memory
 

@@ -44,13 +44,16 @@ Result<WriterState> MemoryStore::open(Partition partition) {
   row_ = &database_.writers[partition];
   if (row_->holder != 0 && row_->holder != name_)
     return fail(Code::conflict, "another baton server is writing to this database");
+  // A writer that was open before and finds another's name must not go on with what it believed, nor keep others out.
+  if (term_ != 0 && row_->owner != name_) {
+    if (row_->holder == name_) row_->holder = 0;
+    return fail(Code::fenced, "another writer has taken over");
+  }
   row_->holder = name_;
-  // A writer that was open before and finds another's name must not go on with what it believed.
-  if (term_ != 0 && row_->owner != name_) return fail(Code::fenced, "another writer has taken over");
   row_->owner = name_;
   term_ = ++row_->term;
   open_ = true;
-  return WriterState{term_, row_->last_commit};
+  return WriterState{term_, row_->last_commit, row_->followed};
 }
 
 Result<Loaded> MemoryStore::load(const LoadRequest& request) {
@@ -162,14 +165,29 @@ Result<std::optional<Time>> MemoryStore::next_timer() {
   return database_.timers.begin()->due;
 }
 
-Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number) {
+Result<std::vector<JournalRow>> MemoryStore::journal() {
+  if (!open_) return not_open();
+  const Reading lock(database_.mutex);
+  std::vector<JournalRow> rows;
+  for (const auto& [number, row] : row_->journal) rows.push_back(row);
+  return rows;
+}
+
+Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number, const Journaling& journaling) {
   if (!open_) return not_open();
   const Writing lock(database_.mutex);
   if (term_ != row_->term) {
     open_ = false;
     return fail(Code::fenced, "another writer has taken over");
   }
-  TRY(memory::write(database_, writes));
+  if (journaling.append != nullptr) {
+    TRY(memory::write_beside_journal(database_, writes));
+    row_->journal[commit_number] = *journaling.append;
+  } else {
+    TRY(memory::write(database_, writes));
+    row_->followed = journaling.followed.value_or(commit_number);
+    row_->journal.erase(row_->journal.begin(), row_->journal.upper_bound(row_->followed));
+  }
   row_->last_commit = commit_number;
   return {};
 }

@@ -25,7 +25,8 @@ class MemoryStore : public Store {
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;
-  Result<> commit(const WriteSet& writes, std::int64_t commit_number) override;
+  Result<> commit(const WriteSet& writes, std::int64_t commit_number, const Journaling& journaling = {}) override;
+  Result<std::vector<JournalRow>> journal() override;
 
  private:
   MemoryDatabase& database_;

@@ -35,7 +35,7 @@ Code code_of(std::string_view sqlstate, Mode mode) {
   if (kind == "23") return Code::conflict;
   // A deadlock, a lock that was not to be had in time: another program is at the same rows. The server itself
   // is there, and everything else can go on.
-  if (mode == Mode::write && (sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03")) return Code::conflict;
+  if (mode != Mode::read && (sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03")) return Code::conflict;
   // Connection, read-only server, rollback, resources, locks, operator intervention, system error: may work
   // later.
   for (const std::string_view passing : {"08", "25", "40", "53", "55", "57", "58"}) {
@@ -62,6 +62,17 @@ class Row final : public RowView {
   std::string_view text(int column) const override {
     return {PQgetvalue(result_, row_, column), static_cast<std::size_t>(PQgetlength(result_, row_, column))};
   }
+  std::string bytes(int column) const override {  // told as text: \\x and two digits for each
+    std::string decoded;
+    const std::string_view digits = text(column).substr(std::min<std::size_t>(2, text(column).size()));
+    decoded.reserve(digits.size() / 2);
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+      unsigned char byte = 0;
+      std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
+      decoded += static_cast<char>(byte);
+    }
+    return decoded;
+  }
 
  private:
   const PGresult* result_;
@@ -79,12 +90,13 @@ class PostgresConnection final : public Connection {
   Result<> run(std::span<const Call> calls, Mode mode) override {
     if (broken()) return fail(Code::unavailable, "PostgreSQL: the connection is lost");
     const bool own = PQtransactionStatus(session_.get()) == PQTRANS_IDLE &&
-                     (mode == Mode::write || calls.size() > 1 || calls[0].sets > 1);
+                     (mode != Mode::read || calls.size() > 1 || calls[0].sets > 1);
     sent_.clear();
     bool alive = PQenterPipelineMode(session_.get()) == 1;
     if (own) {
       alive = alive &&
-              send_plain(mode == Mode::write ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+              send_plain(mode == Mode::read ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
+      if (mode == Mode::write_lazily) alive = alive && send_plain("SET LOCAL synchronous_commit = off");
     }
     for (const Call& call : calls) alive = alive && send_call(call);
     if (own) alive = alive && send_plain("COMMIT");
@@ -211,7 +223,7 @@ class PostgresConnection final : public Connection {
   // All of a transaction is on its way at once, so nobody can say whether the server has seen its end.
   std::unexpected<Error> lost(Mode mode) {
     broken_ = true;
-    return fail(mode == Mode::write ? Code::unknown : Code::unavailable,
+    return fail(mode == Mode::read ? Code::unavailable : Code::unknown,
                 "PostgreSQL: the connection was lost: " + message_of(session_.get()));
   }
 

@@ -24,6 +24,7 @@ constexpr TypeOids oids(Type type) {
     case Type::json: return {114, 199};
     case Type::integer: return {20, 1016};
     case Type::time: return {1184, 1185};
+    case Type::bytes: return {17, 1001};
   }
   return {};
 }

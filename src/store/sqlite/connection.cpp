@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,10 @@ class Row final : public RowView {
     return {reinterpret_cast<const char*>(data),
             static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
   }
+  std::string bytes(int column) const override {
+    const void* data = sqlite3_column_blob(statement_, column);
+    return {static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  }
 
  private:
   sqlite3_stmt* statement_;
@@ -83,8 +88,17 @@ class SqliteConnection final : public Connection {
   explicit SqliteConnection(Database db) : db_(std::move(db)) {}
 
   Result<> run(std::span<const Call> calls, Mode mode) override {
+    if (mode != Mode::write_lazily) return run_synced(calls, mode);
+    // The WAL is not synced now. The next commit syncs all of it, and a crash before that undoes this one whole.
+    TRY(script("PRAGMA synchronous=NORMAL"));
+    Result<> done = run_synced(calls, mode);
+    if (!script("PRAGMA synchronous=FULL")) broken_ = true;
+    return done;
+  }
+
+  Result<> run_synced(std::span<const Call> calls, Mode mode) {
     const bool own = sqlite3_get_autocommit(db_.get()) != 0;
-    if (own) TRY(script(mode == Mode::write ? "BEGIN IMMEDIATE" : "BEGIN"));
+    if (own) TRY(script(mode == Mode::read ? "BEGIN" : "BEGIN IMMEDIATE"));
     for (const Call& call : calls) {
       if (auto done = run_call(call); !done) return own ? roll_back(std::move(done).error()) : done;
     }
@@ -98,6 +112,12 @@ class SqliteConnection final : public Connection {
   }
 
   bool broken() const override { return broken_; }
+
+  std::optional<std::uint64_t> room() const override {
+    struct statvfs disk{};
+    if (::statvfs(sqlite3_db_filename(db_.get(), "main"), &disk) != 0) return std::nullopt;
+    return std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  }
 
  private:
   std::unexpected<Error> error(int result) const {
@@ -115,7 +135,7 @@ class SqliteConnection final : public Connection {
     const int result = sqlite3_exec(db_.get(), "COMMIT", nullptr, nullptr, nullptr);
     if (result == SQLITE_OK) return {};
     Error failure = error(result).error();
-    if (mode == Mode::write && (result & 0xff) != SQLITE_FULL && (result & 0xff) != SQLITE_BUSY) {
+    if (mode != Mode::read && (result & 0xff) != SQLITE_FULL && (result & 0xff) != SQLITE_BUSY) {
       failure.code = Code::unknown;
       broken_ = true;
     }
@@ -130,7 +150,7 @@ class SqliteConnection final : public Connection {
     for (std::size_t set = 0; set < call.sets; ++set) {
       const ResetOnExit guard(statement);
       if (call.fill) call.fill(set, values_);
-      TRY(bind(statement));
+      TRY(bind(statement, call.statement->parameters));
       int result = sqlite3_step(statement);
       for (; result == SQLITE_ROW; result = sqlite3_step(statement)) {
         if (call.row) TRY(call.row(view));
@@ -153,7 +173,7 @@ class SqliteConnection final : public Connection {
     return prepared.get();
   }
 
-  Result<> bind(sqlite3_stmt* statement) {
+  Result<> bind(sqlite3_stmt* statement, const std::vector<Type>& types) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const int at = static_cast<int>(i) + 1;
       const int result =
@@ -161,7 +181,9 @@ class SqliteConnection final : public Connection {
                          [&](std::monostate) { return sqlite3_bind_null(statement, at); },
                          [&](std::int64_t number) { return sqlite3_bind_int64(statement, at, number); },
                          [&](Time time) { return bind_text(statement, at, times_[i].text(time)); },
-                         [&](std::string_view text) { return bind_text(statement, at, text); },
+                         [&](std::string_view text) {
+                           return types[i] == Type::bytes ? bind_bytes(statement, at, text) : bind_text(statement, at, text);
+                         },
                      },
                      values_[i]);
       if (result != SQLITE_OK) return error(result);
@@ -174,6 +196,9 @@ class SqliteConnection final : public Connection {
   static int bind_text(sqlite3_stmt* statement, int at, std::string_view text) {
     return sqlite3_bind_text64(statement, at, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC,
                                SQLITE_UTF8);
+  }
+  static int bind_bytes(sqlite3_stmt* statement, int at, std::string_view bytes) {
+    return sqlite3_bind_blob64(statement, at, bytes.empty() ? "" : bytes.data(), bytes.size(), SQLITE_STATIC);
   }
 
   Database db_;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include "store/memory/store.hpp"
 #include "store/open.hpp"
 #include "store/postgres/connection.hpp"
 #include "store/sql_reads.hpp"
@@ -99,6 +100,38 @@ TEST(Sqlite, ReadersCannotWrite) {
   ASSERT_TRUE(database.store()->open(partition));
   auto reader = store::sqlite::connect(database.path(), store::sqlite::Access::reader).value();
   EXPECT_FALSE(reader->script("UPDATE writer_state SET term=0"));
+}
+
+// One row that another program has spoilt must not keep the others of all queues from being handed out.
+TEST(Sqlite, ATaskThatWaitsSinceATimeThatCannotBeReadHidesNoOther) {
+  Database database(Kind::sqlite);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  WriteSet w;
+  for (const char* id : {"a", "b"}) {
+    w.nodes_new.push_back(node(1, id));
+    w.nodes_new.back().status = NodeStatus::dispatched;
+    w.nodes_new.back().tenant = {"default"};
+    w.nodes_new.back().queue = "q";
+    w.nodes_new.back().dispatched_at = at(1'000);
+  }
+  ASSERT_TRUE(store->commit(w, 1));
+  database.execute("UPDATE dag_node_states SET dispatched_at='yesterday' WHERE node_id='a'");
+  const auto waiting = store->waiting({{"default"}, "q"}, 10);
+  ASSERT_TRUE(waiting) << waiting.error().message;
+  EXPECT_EQ(waiting->size(), 2u);
+  EXPECT_FALSE(store->load({.nodes = {waiting->at(0).key, waiting->at(1).key}})) << "who hands it out finds out";
+}
+
+// Its connection to a real database would be gone with the term.
+TEST(Memory, AWriterThatIsFencedKeepsNobodyOut) {
+  store::MemoryDatabase database;
+  store::MemoryStore fenced(database), next(database);
+  ASSERT_TRUE(fenced.open(partition));
+  database.writers[partition].holder = 0;
+  { ASSERT_TRUE(store::MemoryStore(database).open(partition)); }
+  EXPECT_EQ(fenced.open(partition).error().code, Code::fenced);
+  EXPECT_TRUE(next.open(partition));
 }
 
 // The plan of a statement, one line per step.

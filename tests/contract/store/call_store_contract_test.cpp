@@ -47,8 +47,7 @@ class CallStoreContract : public testing::TestWithParam<Kind> {
   std::unique_ptr<Store> store = database.store();
   std::int64_t last_commit_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(On, CallStoreContract, testing::Values(Kind::memory, Kind::sqlite, Kind::postgres),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(On, CallStoreContract, every_store(), name_of);
 
 TEST_P(CallStoreContract, WhatIsWrittenIsLoaded) {
   Writes w = submitted(1, at(5));

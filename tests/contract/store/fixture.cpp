@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "store/journal/journal_store.hpp"
 #include "store/open.hpp"
 #include "store/postgres/connection.hpp"
 #include "store/sqlite/connection.hpp"
@@ -25,14 +26,15 @@ std::filesystem::path make_directory() {
 }  // namespace
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
-  constexpr const char* names[] = {"Memory", "Sqlite", "Postgres"};
+  constexpr const char* names[] = {"Memory", "Sqlite", "Postgres", "MemoryJournal", "SqliteJournal", "PostgresJournal"};
   return names[static_cast<int>(info.param)];
 }
 
-Database::Database(Kind kind) : kind_(kind), directory_(make_directory()) {
+Database::Database(Kind kind)
+    : kind_(static_cast<Kind>(static_cast<int>(kind) % 3)), has_journal_(kind >= Kind::memory_journal), directory_(make_directory()) {
   static int count = 0;
-  if (kind == Kind::sqlite) url_ = "sqlite:" + path();
-  if (kind == Kind::postgres) url_ = server().create_database("contract_" + std::to_string(++count));
+  if (kind_ == Kind::sqlite) url_ = "sqlite:" + path();
+  if (kind_ == Kind::postgres) url_ = server().create_database("contract_" + std::to_string(++count));
 }
 
 Database::~Database() {
@@ -41,8 +43,13 @@ Database::~Database() {
 }
 
 std::unique_ptr<Store> Database::store() {
-  if (kind_ == Kind::memory) return std::make_unique<store::MemoryStore>(memory_);
-  return store::make_store(url_).value();
+  std::unique_ptr<Store> tables;
+  if (kind_ == Kind::memory)
+    tables = std::make_unique<store::MemoryStore>(memory_);
+  else
+    tables = store::make_tables(url_).value();
+  if (has_journal_) return std::make_unique<store::JournalStore>(std::move(tables));
+  return tables;
 }
 
 Result<std::unique_ptr<Reads>> Database::reads() {

@@ -14,7 +14,13 @@
 
 namespace baton::contract {
 
-enum class Kind { memory, sqlite, postgres };
+// The last three have a journal, whose tables follow only when a question needs them.
+enum class Kind { memory, sqlite, postgres, memory_journal, sqlite_journal, postgres_journal };
+
+inline auto every_store() {
+  return ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres, Kind::memory_journal, Kind::sqlite_journal,
+                           Kind::postgres_journal);
+}
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info);
 
@@ -35,11 +41,14 @@ class Database {
   [[nodiscard]] std::string path() const { return directory_ / "store.db"; }  // of the SQLite file
   void execute(const std::string& sql) const;  // beside all adapters, of which this one has SQL
   [[nodiscard]] store::MemoryDatabase& memory() { return memory_; }
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] bool has_journal() const { return has_journal_; }
   void take_term();           // as another writer would
   void lose_rows_of_calls();  // their events stay
 
  private:
-  Kind kind_;
+  Kind kind_;  // of the tables
+  bool has_journal_;
   std::filesystem::path directory_;
   std::string url_;
   store::MemoryDatabase memory_;

@@ -1,5 +1,6 @@
 #include "core/workflow/machine/run.hpp"
 
+#include "base/mutant.hpp"
 #include "base/result.hpp"
 
 namespace baton::workflow {
@@ -48,6 +49,44 @@ const Json& Run::input() const {
 
 bool Run::row_changed() const {
   return changed || job.nodes_active != stored_active || job.nodes_failed != stored_failed;
+}
+
+void Run::stored() {
+  is_new = changed = false;
+  stored_active = job.nodes_active;
+  stored_failed = job.nodes_failed;
+  const auto settle = [](Slot& slot) {
+    slot.is_new = slot.changed = false;
+    if (!MUTANT(hot_run_keeps_old_timer)) slot.stored_timer = slot.state.timer_due;
+  };
+  for (auto& slot : nodes)
+    if (slot) settle(*slot);
+  std::erase_if(items, [](const auto& item) { return is_terminal(item.second.state.status); });
+  for (auto& [ref, slot] : items) settle(slot);
+  results.clear();
+  logs.clear();
+  item_ranges.clear();
+  expansions.clear();
+  gatherings.clear();
+  values.reset();
+}
+
+std::size_t Run::bytes() const {
+  const auto size = [](const auto& text) {
+    if constexpr (requires { text->text; })
+      return text ? text->text.size() : 0;
+    else
+      return text ? text->size() : 0;
+  };
+  const auto of = [&](const Slot& slot) {
+    const NodeState& s = slot.state;
+    return sizeof(Slot) + size(s.error) + size(s.progress) + size(s.checkpoint) + size(s.params) + size(s.output);
+  };
+  std::size_t sum = sizeof(Run) + job.input_data.text.size() + size(job.result_data) + nodes.size() * sizeof(nodes[0]);
+  for (const auto& slot : nodes)
+    if (slot) sum += of(*slot);
+  for (const auto& [ref, slot] : items) sum += of(slot);
+  return sum;
 }
 
 }  // namespace baton::workflow

@@ -76,6 +76,10 @@ struct Run {
   [[nodiscard]] bool has_input() const { return !job.input_data.text.empty(); }
   [[nodiscard]] const Json& input() const;  // throws NotLoaded
   [[nodiscard]] bool row_changed() const;
+  // Everything that was decided is durable: the rows are what is stored, and what went with them is done. Children
+  // that have ended and rows that were loaded for a walk are let go.
+  void stored();
+  [[nodiscard]] std::size_t bytes() const;  // about what it takes in memory
 };
 
 struct Dispatched {

@@ -97,7 +97,10 @@ void WorkflowTransaction::decide(const SubmitJob& c, const std::shared_ptr<Waite
         return answer(waiter, Refused{Refusal::idempotency_key_reused,
                                       "this idempotency key was used before, for a different request",
                                       {}});
-      return answer_job(waiter, run(it->second.job_id)->job, false, c.wait_until);
+      const Run* first = run(it->second.job_id);  // we never delete one; somebody else may
+      if (!first)
+        return answer(waiter, Refused{Refusal::job_not_found, "the job of this idempotency key is gone", {}});
+      return answer_job(waiter, first->job, false, c.wait_until);
     }
   }
   if (auto refused = create_job(c)) return answer(waiter, *std::move(refused));

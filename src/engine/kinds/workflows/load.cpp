@@ -298,7 +298,19 @@ Result<> WorkflowTransaction::complete() {
   return load_runs(std::move(request));
 }
 
+// Whatever of the jobs is in memory need not be loaded.
+void WorkflowTransaction::take_hot(const LoadRequest& request) {
+  const auto take = [&](const JobId& id) {
+    if (rows_.runs.contains(id)) return;
+    if (auto hot = kind_.hot_runs_.take(id)) rows_.runs.try_emplace(id, *std::move(hot));
+  };
+  for (const JobId& id : request.jobs) take(id);
+  for (const JobId& id : request.jobs_whole) take(id);
+  for (const NodeKey& key : request.nodes) take(key.job_id);
+}
+
 Result<> WorkflowTransaction::load_runs(LoadRequest request) {
+  take_hot(request);
   std::erase_if(request.jobs, [&](const JobId& id) { return rows_.runs.contains(id); });
   std::erase_if(request.jobs_whole, [&](const JobId& id) { return run(id) && run(id)->has_input(); });
   std::erase_if(request.nodes, [&](const NodeKey& key) {

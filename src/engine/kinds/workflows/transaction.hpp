@@ -39,7 +39,7 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] Result<> restart() override;
   [[nodiscard]] Result<> complete() override;
   void write(WriteSet& out, std::int64_t commit_number) override;
-  void committed() override;
+  void committed(WriteSet& written) override;
 
  private:
   [[nodiscard]] Result<> load_all_tasks(std::span<const WaitingTask> tasks);
@@ -61,6 +61,7 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] Result<> load_neighbours(std::span<const Item> items, std::span<const Timer> timers);
   [[nodiscard]] Result<> load_explained(std::span<const Item> items);
   [[nodiscard]] Result<> load_runs(LoadRequest request);
+  void take_hot(const LoadRequest& request);
   [[nodiscard]] Result<> load_definitions(const std::vector<workflow::Job>& jobs);
   void want(LoadRequest& request, const Command& command) const;
   void want_task(LoadRequest& request, const std::string& task_id) const;
@@ -138,6 +139,8 @@ class WorkflowTransaction final : public Transaction {
 
   // ---- write
   void write_answers();
+  void take_back(std::vector<workflow::Job>& rows);
+  void take_back(std::vector<workflow::NodeState>& rows);
 
   // What one round of deciding works on; a restart begins with nothing of it.
   struct Rows {

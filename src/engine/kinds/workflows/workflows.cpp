@@ -15,6 +15,7 @@ Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
       jobs_created_(metrics.jobs_created),
       jobs_ended_(metrics.jobs_ended),
       progressions_(options.expansions_max),
+      hot_runs_(options.hot_bytes_max),
       shares_(options.steps_share),
       unreadable_(options.unreadable) {}
 

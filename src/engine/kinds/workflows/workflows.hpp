@@ -4,6 +4,7 @@
 
 #include "engine/kind.hpp"
 #include "engine/kinds/workflows/definitions.hpp"
+#include "engine/kinds/workflows/hot_runs.hpp"
 #include "engine/kinds/workflows/progressions.hpp"
 #include "engine/kinds/workflows/shares.hpp"
 #include "engine/options.hpp"
@@ -30,7 +31,10 @@ class Workflows final : public Kind {
   void opened(Time now) override;
   // Takes back what the built-in worker of an earlier process was running.
   [[nodiscard]] Result<std::vector<Command>> at_start(Store& store) override;
-  void forget() override { progressions_.forget(); }
+  void forget() override {
+    progressions_.forget();
+    hot_runs_.forget();
+  }
 
  private:
   friend class WorkflowTransaction;
@@ -45,6 +49,7 @@ class Workflows final : public Kind {
   metrics::Counter* const jobs_ended_;
   Definitions definitions_;
   Progressions progressions_;
+  HotRuns hot_runs_;
   Shares shares_;
   const std::function<void(const std::string&)> unreadable_;
   std::set<workflow::JobId> told_unreadable_;

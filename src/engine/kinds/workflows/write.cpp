@@ -80,7 +80,26 @@ void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
   out.idempotency_keys_new = std::move(rows_.keys_new);
 }
 
-void WorkflowTransaction::committed() {
+// A row that was written is moved back to where it came from.
+void WorkflowTransaction::take_back(std::vector<Job>& rows) {
+  for (Job& row : rows) {
+    Job& job = run(row.job_id)->job;
+    job = std::move(row);
+  }
+}
+
+void WorkflowTransaction::take_back(std::vector<NodeState>& rows) {
+  for (NodeState& row : rows) {
+    Run& r = *run(row.job_id);
+    r.at(*r.definition->locate(row.node_id)).state = std::move(row);
+  }
+}
+
+void WorkflowTransaction::committed(WriteSet& written) {
+  take_back(written.jobs_new);
+  take_back(written.jobs_changed);
+  take_back(written.nodes_new);
+  take_back(written.nodes_changed);
   for (const auto& [tenant, steps] : rows_.spent) kind_.shares_.charge(tenant, steps);
   for (const Workflow& row : rows_.workflows_new) {
     const auto latest = rows_.published.find({row.tenant, row.workflow_id, 0});
@@ -90,6 +109,11 @@ void WorkflowTransaction::committed() {
   for (auto& [id, r] : rows_.runs)
     if (!r.expansions.empty() || !r.gatherings.empty()) kind_.progressions_.keep(id, r);
   for (const JobId& id : rows_.journal.ended) kind_.progressions_.drop(id);
+  for (auto& [id, r] : rows_.runs) {
+    if (is_terminal(r.job.status)) continue;
+    r.stored();
+    kind_.hot_runs_.keep(std::move(r));
+  }
 }
 
 }  // namespace baton::engine

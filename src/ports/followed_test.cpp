@@ -1,0 +1,45 @@
+#include "ports/followed.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace baton {
+namespace {
+
+TEST(FollowedTest, NobodyWaitsForWhatIsShown) {
+  Followed followed;
+  followed.committed(3);
+  followed.followed(3);
+  bool woken = false;
+  followed.on_wanted([&] { woken = true; });
+  EXPECT_TRUE(followed.wait());
+  EXPECT_FALSE(woken);
+}
+
+TEST(FollowedTest, AReaderWakesTheEngineAndReadsWhenTheTablesShowWhatWasCommittedBefore) {
+  Followed followed;
+  followed.committed(7);
+  std::thread engine;
+  followed.on_wanted([&] {
+    engine = std::thread([&] {
+      EXPECT_TRUE(followed.is_wanted());
+      followed.followed(7);
+    });
+  });
+  EXPECT_TRUE(followed.wait());
+  engine.join();
+  EXPECT_FALSE(followed.is_wanted());
+}
+
+TEST(FollowedTest, NobodyWaitsForAnEngineThatHasStopped) {
+  Followed followed;
+  followed.committed(7);
+  followed.close();
+  const auto outcome = followed.wait();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Code::unavailable);
+}
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,135 @@
+#include "store/journal/backlog.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/mutant.hpp"
+#include "store/tables.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+template <class Row>
+void append(std::vector<Row>& to, const std::vector<Row>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+// A row that was changed replaces the one that is here; columns that no update writes stay.
+template <class Row, class Key>
+void add_rows(auto& places, std::vector<Row>& news, std::vector<Row>& changes, const std::vector<Row>& added_new,
+              const std::vector<Row>& added_changed, Key&& key_of) {
+  for (const Row& row : added_new) {
+    places[key_of(row)] = {true, news.size()};
+    news.push_back(row);
+  }
+  for (const Row& row : added_changed) {
+    const auto [place, is_first] = places.try_emplace(key_of(row), false, changes.size());
+    if (is_first)
+      changes.push_back(row);
+    else if (!MUTANT(backlog_keeps_new) || !place->second.is_new)
+      copy_live(row, (place->second.is_new ? news : changes)[place->second.at]);
+  }
+}
+
+Job without_documents(Job job) {
+  job.input_data = {};
+  job.result_data.reset();
+  return job;
+}
+
+}  // namespace
+
+void Backlog::add(const WriteSet& w) {
+  add_rows(jobs_, writes_.jobs_new, writes_.jobs_changed, w.jobs_new, w.jobs_changed,
+           [](const Job& row) { return row.job_id; });
+  add_rows(nodes_, writes_.nodes_new, writes_.nodes_changed, w.nodes_new, w.nodes_changed,
+           [](const NodeState& row) { return key_of(row); });
+  for (const TaskResult& row : w.task_results_new) {
+    results_.emplace(row.task_id, writes_.task_results_new.size());
+    writes_.task_results_new.push_back(row);
+  }
+  append(writes_.events_new, w.events_new);
+  append(writes_.tags_new, w.tags_new);
+  append(writes_.logs_new, w.logs_new);
+  for (const IdempotencyKey& row : w.idempotency_keys_new) {
+    keys_.emplace(std::pair{row.tenant, row.idempotency_key}, writes_.idempotency_keys_new.size());
+    writes_.idempotency_keys_new.push_back(row);
+  }
+  for (const Timer& timer : w.timers_gone)
+    if (MUTANT(backlog_keeps_timer) || timers_new_.erase(timer) == 0) timers_gone_.insert(timer);
+  for (const Timer& timer : w.timers_new)
+    if (timers_gone_.erase(timer) == 0) timers_new_.insert(timer);
+  rows_ += w.jobs_new.size() + w.jobs_changed.size() + w.nodes_new.size() + w.nodes_changed.size() +
+           w.task_results_new.size() + w.events_new.size() + w.timers_new.size() + w.timers_gone.size() +
+           w.tags_new.size() + w.logs_new.size() + w.idempotency_keys_new.size();
+}
+
+void Backlog::clear() { *this = {}; }
+
+const WriteSet& Backlog::writes() {
+  writes_.timers_new.assign(timers_new_.begin(), timers_new_.end());
+  writes_.timers_gone.assign(timers_gone_.begin(), timers_gone_.end());
+  return writes_;
+}
+
+const Job* Backlog::job(const JobId& id) const {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return nullptr;
+  return &(found->second.is_new ? writes_.jobs_new : writes_.jobs_changed)[found->second.at];
+}
+
+const NodeState* Backlog::node(const NodeKey& key) const {
+  const auto found = nodes_.find(key);
+  if (found == nodes_.end()) return nullptr;
+  return &(found->second.is_new ? writes_.nodes_new : writes_.nodes_changed)[found->second.at];
+}
+
+Loaded Backlog::load(LoadRequest& request) const {
+  Loaded loaded;
+  if (rows_ == 0) return loaded;
+  std::set<JobId> whole;
+  std::erase_if(request.jobs_whole, [&](const JobId& id) {
+    const Job* found = job(id);
+    if (!found || !jobs_.at(id).is_new) return false;
+    if (whole.insert(id).second) loaded.jobs.push_back(*found);
+    return true;
+  });
+  const std::set<JobId> asked_whole(request.jobs_whole.begin(), request.jobs_whole.end());
+  std::set<JobId> seen;
+  std::erase_if(request.jobs, [&](const JobId& id) {
+    if (whole.contains(id) || asked_whole.contains(id)) return true;
+    const Job* found = job(id);
+    if (found && seen.insert(id).second) loaded.jobs.push_back(without_documents(*found));
+    return found != nullptr;
+  });
+  std::set<NodeKey> nodes;
+  std::erase_if(request.nodes, [&](const NodeKey& key) {
+    const NodeState* found = node(key);
+    if (found && nodes.insert(key).second) loaded.nodes.push_back(*found);
+    return found != nullptr;
+  });
+  std::set<std::string> results;
+  std::erase_if(request.task_results, [&](const std::string& id) {
+    const auto found = results_.find(id);
+    if (found == results_.end()) return false;
+    if (results.insert(id).second) loaded.task_results.push_back(writes_.task_results_new[found->second]);
+    return true;
+  });
+  std::set<std::size_t> keys;
+  std::erase_if(request.idempotency_keys, [&](const IdempotencyKey& asked) {
+    const auto found = keys_.find({asked.tenant, asked.idempotency_key});
+    if (found == keys_.end()) return false;
+    if (keys.insert(found->second).second) loaded.idempotency_keys.push_back(writes_.idempotency_keys_new[found->second]);
+    return true;
+  });
+  return loaded;
+}
+
+void Backlog::settle(Loaded& loaded) const {
+  for (Job& row : loaded.jobs)
+    if (const Job* newer = job(row.job_id)) copy_live(*newer, row);
+}
+
+}  // namespace baton::store

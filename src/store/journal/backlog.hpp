@@ -1,0 +1,55 @@
+// What is committed and not in the tables yet: the rows of all those commits, each once, in the state that it has
+// after the last of them. A job that began and ended meanwhile costs its final rows only. Versions of workflows are not
+// in it (journal_store.hpp).
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "ports/store.hpp"
+
+namespace baton::store {
+
+class Backlog {
+ public:
+  void add(const WriteSet& writes);
+  void clear();
+
+  // What brings the tables to the state after the last commit that was added.
+  [[nodiscard]] const WriteSet& writes();
+
+  // Answers what it can, and takes out of the request what need not be asked of the tables any more. A changed job
+  // whose documents are asked for stays in it: the tables have them, see settle().
+  [[nodiscard]] Loaded load(LoadRequest& request) const;
+  // What the tables answered, in the state that it has by now.
+  void settle(Loaded& loaded) const;
+
+  [[nodiscard]] const std::set<Timer>& timers_new() const { return timers_new_; }
+  [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables have them still
+
+  [[nodiscard]] std::size_t rows() const { return rows_; }
+
+ private:
+  struct Place {
+    bool is_new = false;
+    std::size_t at = 0;
+  };
+  struct HashNode {
+    std::size_t operator()(const NodeKey& key) const noexcept {
+      return std::hash<std::string>{}(key.job_id.value) ^ std::hash<std::string>{}(key.node_id) * 31;
+    }
+  };
+  [[nodiscard]] const workflow::Job* job(const workflow::JobId& id) const;
+  [[nodiscard]] const workflow::NodeState* node(const NodeKey& key) const;
+
+  WriteSet writes_;  // without timers, which are below
+  std::unordered_map<workflow::JobId, Place> jobs_;
+  std::unordered_map<NodeKey, Place, HashNode> nodes_;
+  std::unordered_map<std::string, std::size_t> results_;
+  std::map<std::pair<workflow::Tenant, std::string>, std::size_t> keys_;
+  std::set<Timer> timers_new_, timers_gone_;
+  std::size_t rows_ = 0;  // of all commits, not each once
+};
+
+}  // namespace baton::store

@@ -1,0 +1,241 @@
+#include "store/journal/codec.hpp"
+
+#include <unordered_map>
+
+#include "store/statements.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+constexpr bool is_remembered(std::string_view text) { return text.size() >= 4 && text.size() <= 64; }
+
+// --- writing
+
+class Encoder {
+ public:
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
+    out_ += static_cast<char>(value);
+  }
+  void integer(std::int64_t value) {
+    number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  }
+  void time(Time value) {
+    // As the reader adds them: whatever the times are, nothing overflows.
+    integer(static_cast<std::int64_t>(static_cast<std::uint64_t>(to_millis(value)) - static_cast<std::uint64_t>(last_time_)));
+    last_time_ = to_millis(value);
+  }
+  void text(std::string_view value) {
+    if (is_remembered(value)) {
+      const auto [known, is_new] = texts_.try_emplace(value, texts_.size());
+      if (!is_new) return number(known->second << 1 | 1);
+    }
+    acceptable_ = acceptable_ && value.find('\0') == std::string_view::npos && is_utf8(value);
+    number(value.size() << 1);
+    out_ += value;
+  }
+  template <class T>
+  void value(const T& from) {
+    if constexpr (is_optional<T>::value)
+      value(*from);  // its bit says that there is one
+    else if constexpr (is_id<T>::value)
+      text(from.value);
+    else if constexpr (std::is_same_v<T, Json>)
+      text(from.text);
+    else if constexpr (std::is_same_v<T, std::string>)
+      text(from);
+    else if constexpr (std::is_same_v<T, Time>)
+      time(from);
+    else if constexpr (std::is_enum_v<T>)
+      text(name(from));
+    else
+      integer(from);
+  }
+
+  // `keeps`: a column -> whether it is told.
+  template <class Row, class Keeps>
+  void rows(const std::vector<Row>& list, Keeps&& keeps) {
+    static const Row empty{};
+    number(list.size());
+    for (const Row& row : list) {
+      ColumnSet set = 0, bit = 1;
+      for_each_column<Row>([&](const auto& column) {
+        if (keeps(column) && row.*column.member != empty.*column.member) set |= bit;
+        bit <<= 1;
+      });
+      number(set);
+      for_each_column<Row>([&](const auto& column) {
+        if ((set & 1) != 0) value(row.*column.member);
+        set >>= 1;
+      });
+    }
+  }
+  template <class Row>
+  void whole(const std::vector<Row>& list) {
+    rows(list, [](const auto&) { return true; });
+  }
+  template <class Row>
+  void changed(const std::vector<Row>& list) {
+    rows(list, [](const auto& column) { return column.kind == Kind::key || column.kind == Kind::live; });
+  }
+  void timers(const std::vector<Timer>& list) {
+    number(list.size());
+    for (const Timer& timer : list) {
+      time(timer.due);
+      text(name(timer.subject.type));
+      text(timer.subject.id);
+      text(timer.what);
+    }
+  }
+
+  [[nodiscard]] Result<std::string> finish() {
+    if (!acceptable_) return fail(Code::invalid, "a text holds NUL or bytes that are not UTF-8");
+    return std::move(out_);
+  }
+
+ private:
+  std::string out_;
+  std::unordered_map<std::string_view, std::uint64_t> texts_;  // they live as long as the write set
+  std::int64_t last_time_ = 0;
+  bool acceptable_ = true;
+};
+
+// --- reading
+
+// Whatever the bytes are, it reads them within their bounds; what makes no sense is noticed in ok().
+class Decoder {
+ public:
+  explicit Decoder(std::string_view data) : rest_(data) {}
+  // All of it was read, and everything made sense.
+  [[nodiscard]] bool ok() const { return ok_ && rest_.empty(); }
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty()) break;
+      const auto byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    ok_ = false;
+    return 0;
+  }
+  std::int64_t integer() {
+    const std::uint64_t value = number();
+    return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
+  }
+  Time time() {
+    last_time_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(last_time_) + static_cast<std::uint64_t>(integer()));
+    return from_millis(last_time_);
+  }
+  std::string_view text() {
+    const std::uint64_t header = number();
+    const std::uint64_t n = header >> 1;
+    if ((header & 1) != 0) return n < texts_.size() ? texts_[n] : (ok_ = false, std::string_view{});
+    if (n > rest_.size()) return ok_ = false, std::string_view{};
+    const std::string_view value = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    if (is_remembered(value)) texts_.push_back(value);
+    return value;
+  }
+  template <class T>
+  void value(T& to) {
+    if constexpr (is_optional<T>::value)
+      value(to.emplace());
+    else if constexpr (is_id<T>::value)
+      to.value = text();
+    else if constexpr (std::is_same_v<T, Json>)
+      to.text = text();
+    else if constexpr (std::is_same_v<T, std::string>)
+      to = text();
+    else if constexpr (std::is_same_v<T, Time>)
+      to = time();
+    else if constexpr (std::is_enum_v<T>)
+      word(to);
+    else
+      to = static_cast<T>(integer());
+  }
+
+  template <class Row>
+  void rows(std::vector<Row>& list) {
+    for (std::uint64_t left = number(); left > 0 && ok_; --left) {
+      ColumnSet set = number();
+      Row& row = list.emplace_back();
+      for_each_column<Row>([&](const auto& column) {
+        if ((set & 1) != 0 && ok_) value(row.*column.member);
+        set >>= 1;
+      });
+      if (set != 0) ok_ = false;  // a column that this version does not know
+    }
+  }
+  void timers(std::vector<Timer>& list) {
+    for (std::uint64_t left = number(); left > 0 && ok_; --left) {
+      Timer& timer = list.emplace_back();
+      timer.due = time();
+      const auto type = subject_type(text());
+      if (type) timer.subject.type = *type;
+      ok_ = ok_ && type.has_value();
+      timer.subject.id = text();
+      timer.what = text();
+    }
+  }
+
+ private:
+  template <class Enum>
+  void word(Enum& to) {
+    const auto known = parse(text(), Enum{});
+    if (known) to = *known;
+    ok_ = ok_ && known.has_value();
+  }
+
+  std::string_view rest_;
+  std::vector<std::string_view> texts_;
+  std::int64_t last_time_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+Result<std::string> encode_journal(const WriteSet& writes) {
+  Encoder to;
+  to.whole(writes.jobs_new);
+  to.changed(writes.jobs_changed);
+  to.whole(writes.nodes_new);
+  to.changed(writes.nodes_changed);
+  to.whole(writes.task_results_new);
+  to.whole(writes.events_new);
+  to.timers(writes.timers_new);
+  to.timers(writes.timers_gone);
+  to.whole(writes.tags_new);
+  to.whole(writes.logs_new);
+  to.whole(writes.workflows_new);
+  to.whole(writes.idempotency_keys_new);
+  return to.finish();
+}
+
+Result<WriteSet> decode_journal(const JournalRow& row) {
+  Decoder from(row.data);
+  WriteSet writes;
+  if (row.format == journal_format) {
+    from.rows(writes.jobs_new);
+    from.rows(writes.jobs_changed);
+    from.rows(writes.nodes_new);
+    from.rows(writes.nodes_changed);
+    from.rows(writes.task_results_new);
+    from.rows(writes.events_new);
+    from.timers(writes.timers_new);
+    from.timers(writes.timers_gone);
+    from.rows(writes.tags_new);
+    from.rows(writes.logs_new);
+    from.rows(writes.workflows_new);
+    from.rows(writes.idempotency_keys_new);
+    if (from.ok()) return writes;
+  }
+  return fail(Code::invalid, "commit " + std::to_string(row.commit_number) + " of the journal, of format " +
+                                 std::to_string(row.format) + ", cannot be read by this version");
+}
+
+}  // namespace baton::store

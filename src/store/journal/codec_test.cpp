@@ -1,0 +1,109 @@
+#include "store/journal/codec.hpp"
+
+#include <gtest/gtest.h>
+
+#include "store/tables.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+const Time noon = from_millis(1'800'000'000'000);
+
+template <class Row>
+void expect_same(const std::vector<Row>& expected, const std::vector<Row>& actual) {
+  ASSERT_EQ(expected.size(), actual.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    for_each_column<Row>([&](const auto& column) {
+      EXPECT_TRUE(expected[i].*column.member == actual[i].*column.member) << column.name << " of row " << i;
+    });
+}
+
+// With something in each list, and a value of each type.
+WriteSet everything() {
+  WriteSet w;
+  w.jobs_new = {{.job_id = {"0190a0b0-1111-7111-8111-111111111111"},
+                 .tenant = {"default"},
+                 .workflow_id = "w",
+                 .workflow_version = 7,
+                 .status = JobStatus::running,
+                 .priority = -3,
+                 .tags = "[\"a\"]",
+                 .input_data = {"{\"x\": 1}"},
+                 .nodes_active = 2,
+                 .created_at = noon,
+                 .due_at = noon + std::chrono::hours{1},
+                 .paused_at = noon - std::chrono::hours{1}}};
+  w.jobs_changed = {{.job_id = {"0190a0b0-1111-7111-8111-111111111112"}, .status = JobStatus::failed, .error = ""}};
+  w.nodes_new = {{.job_id = w.jobs_new[0].job_id, .item_index = 12, .node_id = "split_12", .lease_until = noon}};
+  w.nodes_changed = {{.job_id = w.jobs_new[0].job_id,
+                      .node_id = "a",
+                      .status = NodeStatus::completed,
+                      .items_total = 0,
+                      .output = Json{std::string(100'000, '7')}}};
+  w.task_results_new = {{.task_id = "t", .job_id = w.jobs_new[0].job_id, .status = "completed",
+                         .execution_duration_ms = std::numeric_limits<std::int64_t>::min(), .processed = false}};
+  w.events_new = {{.job_id = w.jobs_new[0].job_id, .event_id = std::int64_t{9} << 40,
+                   .event_type = EventType::node_lease_expired, .node_id = "a", .created_at = noon}};
+  w.timers_new = {{noon, {Subject::Type::job, w.jobs_new[0].job_id.value}, "a"}, {Time{}, {Subject::Type::phase, "3"}, ""}};
+  w.timers_gone = {{noon + Duration{1}, {Subject::Type::none, "of a later version"}, "b"}};
+  w.tags_new = {{{"default"}, "blue", w.jobs_new[0].job_id}};
+  w.logs_new = {{w.jobs_new[0].job_id, "a", 5, 1, "stderr", noon, "a line\n"}};
+  w.idempotency_keys_new = {{{"default"}, "once", w.jobs_new[0].job_id, "hash"}};
+  return w;
+}
+
+JournalRow row(const WriteSet& writes) { return {4, journal_format, encode_journal(writes).value()}; }
+
+TEST(JournalCodecTest, WhatIsWrittenIsRead) {
+  const WriteSet written = everything();
+  const WriteSet read = decode_journal(row(written)).value();
+  expect_same(written.jobs_new, read.jobs_new);
+  expect_same(written.jobs_changed, read.jobs_changed);
+  expect_same(written.nodes_new, read.nodes_new);
+  expect_same(written.nodes_changed, read.nodes_changed);
+  expect_same(written.task_results_new, read.task_results_new);
+  expect_same(written.events_new, read.events_new);
+  EXPECT_EQ(written.timers_new, read.timers_new);
+  EXPECT_EQ(written.timers_gone, read.timers_gone);
+  expect_same(written.tags_new, read.tags_new);
+  expect_same(written.logs_new, read.logs_new);
+  expect_same(written.idempotency_keys_new, read.idempotency_keys_new);
+}
+
+// What a server of this version has written must be read by later ones: who changes these bytes makes a new format.
+TEST(JournalCodecTest, TheFormatStaysAsItIs) {
+  WriteSet w;
+  w.nodes_changed = {{.job_id = {"job1"}, .node_id = "n", .status = NodeStatus::running, .lease_until = noon}};
+  w.timers_gone = {{noon, {Subject::Type::job, "job1"}, "n"}};
+  const std::string expected(
+      "\0\0\0"                  // jobs_new, jobs_changed, nodes_new
+      "\x01\x8d\x80\x01"        // one node: columns 0, 2, 3 and 14
+      "\x08job1\x02n\x0eRUNNING"
+      "\x80\xc0\xe2\x85\xe3\x68"  // its lease
+      "\0\0\0"                  // task_results_new, events_new, timers_new
+      "\x01\0\x06job\x01\x02n"  // one timer, at the time before; its subject was told
+      "\0\0\0\0",
+      3 + 4 + 5 + 2 + 8 + 6 + 3 + 2 + 4 + 1 + 2 + 4);
+  EXPECT_EQ(encode_journal(w).value(), expected);
+}
+
+TEST(JournalCodecTest, ATextThatADatabaseRefusesIsRefusedBeforeItIsDurable) {
+  for (const std::string& bad : {std::string("a\0b", 3), std::string("\xff\xfe")}) {
+    WriteSet w;
+    w.jobs_changed = {{.job_id = {"j"}, .error = bad}};
+    EXPECT_EQ(encode_journal(w).error().code, Code::invalid);
+  }
+}
+
+TEST(JournalCodecTest, BytesThatAreCutOffOrOfAnotherFormatAreNoticed) {
+  const JournalRow whole = row(everything());
+  for (std::size_t size = 0; size < whole.data.size(); size += size < 2'000 ? 1 : 997)
+    EXPECT_FALSE(decode_journal({4, whole.format, whole.data.substr(0, size)})) << size;
+  EXPECT_FALSE(decode_journal({4, whole.format, whole.data + '\0'}));
+  EXPECT_FALSE(decode_journal({4, journal_format + 1, whole.data}));
+}
+
+}  // namespace
+}  // namespace baton::store

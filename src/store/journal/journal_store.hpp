@@ -1,0 +1,56 @@
+// A store whose commit is one append. What a commit changes of workflows and timers goes to the journal, a table of
+// the same database, as one row; the tables follow later, many commits in one transaction that need not be durable
+// at once. Tables that others write (runbooks), or that are a journal themselves (service calls), are written in the
+// commit itself.
+//
+// Invariants:
+//  * the tables show the state after one commit, `followed`; what came after it is in the journal and in the backlog;
+//  * every question is answered from the backlog and the tables together, or after following;
+//  * open() follows what an earlier writer, or this one, has left behind: then the backlog is empty;
+//  * there is room on the disk for the tables to follow: as it gets scarce they follow before each commit, and then
+//    commits are refused;
+//  * a commit that carries large documents, or versions of workflows, is not in the journal: it follows with all
+//    that was before it. So a document is written once. Nor is one that has nothing of workflows while the tables are
+//    up to date: what it writes is written in the commit anyway.
+#pragma once
+
+#include <memory>
+
+#include "store/journal/backlog.hpp"
+
+namespace baton::store {
+
+class JournalStore final : public Store {
+ public:
+  explicit JournalStore(std::unique_ptr<Store> tables) : tables_(std::move(tables)) {}
+
+  Result<WriterState> open(Partition partition) override;
+  Result<Loaded> load(const LoadRequest& request) override;
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return tables_->load(needs); }
+  Result<call::Loaded> load(const call::LoadRequest& request) override { return tables_->load(request); }
+  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
+    return tables_->reserve_ids(table, count);
+  }
+  Result<> write_data(const runbook::DataRows& rows) override { return tables_->write_data(rows); }
+  Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override;
+  Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override;
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override;
+  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
+  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override;
+  Result<std::optional<Time>> next_timer() override;
+  Result<> commit(const WriteSet& writes, std::int64_t commit_number, const Journaling&) override;
+  Result<std::vector<JournalRow>> journal() override { return tables_->journal(); }
+  Behind behind() const override { return {last_commit_ - followed_, backlog_.rows()}; }
+  Result<> follow() override;
+  std::optional<std::uint64_t> room() override { return tables_->room(); }
+
+ private:
+  [[nodiscard]] Result<> leave_room();
+  [[nodiscard]] Result<> commit_directly(const WriteSet& writes, std::int64_t commit_number);
+
+  const std::unique_ptr<Store> tables_;
+  Backlog backlog_;
+  std::int64_t last_commit_ = 0, followed_ = 0;
+};
+
+}  // namespace baton::store
