@@ -74,9 +74,14 @@ struct Service::State {
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
     std::unique_lock lock(mutex);
-    while (inbox.empty() && !stopping && !writer.has_own_items() && !writer.is_awaited_to_follow()) {
+    while (inbox.empty() && !stopping && !writer.has_own_items()) {
       const auto wake = writer.next_wake();
       if (wake && *wake <= clock.now()) break;
+      // Tables that follow must not wait for a clock that was set back.
+      if (writer.is_behind()) {
+        work.wait_for(lock, std::clamp(*wake - clock.now(), Duration{1}, Duration{100}));
+        continue;
+      }
       // The wait is on the wall clock, so that a clock that is set wakes it at the right time.
       // A time after the year 2262 does not fit the nanoseconds of the wait, which would end at once.
       if (wake)
@@ -140,6 +145,7 @@ struct Service::State {
   // Reopens the store, refusing whoever comes meanwhile. False: it is over.
   bool come_back() {
     ready = false;
+    if (options.followed) options.followed->set_away(true);
     if (hooks.store_lost) hooks.store_lost(writer.trouble());
     const auto lost_at = std::chrono::steady_clock::now();
     Duration pause{50};
@@ -151,6 +157,7 @@ struct Service::State {
       }
       if (!writer.away()) {
         ready = true;
+        if (options.followed) options.followed->set_away(false);
         if (hooks.store_back) hooks.store_back();
         return true;
       }

@@ -51,11 +51,8 @@ Result<> Writer::open() {
   }
   TRY_ASSIGN(next_timer_, store_.next_timer());
   last_commit_ = state->last_commit;
-  behind_since_.reset();
-  if (options_.followed) {
-    options_.followed->committed(last_commit_);
-    options_.followed->followed(last_commit_);
-  }
+  if (options_.followed) options_.followed->committed(last_commit_);
+  tables_are_there();
   away_ = false;
   retry_at_.reset();
   matching_.match_all();
@@ -221,7 +218,7 @@ Result<> Writer::commit(Batch& batch) {
   const WriteSet& writes = batch.write(number);
   if (writes.empty()) return {};
   // Whatever keeps the tables from following keeps everybody from going far ahead of them.
-  if (store_.behind().rows > 2 * options_.follow_rows) TRY(follow());
+  if (is_far_behind(2)) TRY(follow());
 
   if (MUTANT(feed_before_commit)) tell_feed({number, changes_of(writes)});
   const Time before = clock_.now();
@@ -236,8 +233,11 @@ Result<> Writer::commit(Batch& batch) {
   if (done) {
     last_commit_ = number;
     last_commit_at_ = clock_.now();
-    if (!behind_since_) behind_since_ = last_commit_at_;
     if (options_.followed) options_.followed->committed(number);
+    if (store_.behind().commits == 0)
+      tables_are_there();  // it was written to them
+    else if (!behind_since_)
+      behind_since_ = last_commit_at_;
     pause_ = Duration::zero();
     return {};
   }
@@ -380,32 +380,48 @@ void Writer::give_back(const PollReply& reply) {
 
 // ---- tables
 
+bool Writer::is_far_behind(std::size_t times) const {
+  const Behind behind = store_.behind();
+  return behind.rows >= times * options_.follow_rows || behind.bytes >= times * options_.follow_bytes;
+}
+
+// When the tables are to follow; a clock that was set back must not make them wait for that time to come again.
+std::optional<Time> Writer::follow_at() const {
+  if (!behind_since_) return std::nullopt;
+  if (follow_retry_at_) return follow_retry_at_;
+  const bool is_wanted = options_.followed && options_.followed->is_wanted();
+  if (is_wanted || is_far_behind(1) || clock_.now() < last_commit_at_) return Time{};
+  return std::min(last_commit_at_ + options_.follow_when_quiet, *behind_since_ + options_.follow_after);
+}
+
 // After everybody has been answered.
 void Writer::follow_when_due() {
-  if (away_ || !behind_since_) return;
-  const Time now = clock_.now();
-  const bool is_due = now - last_commit_at_ >= options_.follow_when_quiet ||
-                      now - *behind_since_ >= options_.follow_after || store_.behind().rows >= options_.follow_rows ||
-                      (options_.followed && options_.followed->is_wanted());
-  if (!is_due) return;
+  const auto due = follow_at();
+  if (away_ || !due || clock_.now() < *due) return;
   const Result<> done = follow();
   if (done) return;
   trouble_ = done.error();
   forget();
   if (trouble_.code == Code::fenced) fatal_ = trouble_;
-  // Another program may hold a row, and let go of it. Rows that do not fit keep the store away for good, and it says why.
+  // Another program may hold a row, and let go of it: open() waits for that. On a full disk others go on, as far as there
+  // is room.
   away_ = trouble_.code != Code::full;
-  pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
-  retry_at_ = clock_.now() + pause_;
+  follow_retry_at_ = clock_.now() + Duration{1'000};
 }
 
 Result<> Writer::follow() {
   const auto started = std::chrono::steady_clock::now();
+  const bool is_behind = store_.behind().commits > 0;  // it may have followed by itself, to answer a question
   TRY(store_.follow());
-  if (metrics_.follow_seconds) metrics_.follow_seconds->observe(std::chrono::steady_clock::now() - started);
-  behind_since_.reset();
-  if (options_.followed) options_.followed->followed(last_commit_);
+  if (is_behind && metrics_.follow_seconds) metrics_.follow_seconds->observe(std::chrono::steady_clock::now() - started);
+  tables_are_there();
   return {};
+}
+
+void Writer::tables_are_there() {
+  behind_since_.reset();
+  follow_retry_at_.reset();
+  if (options_.followed) options_.followed->followed(last_commit_);
 }
 
 // ---- time
@@ -423,13 +439,14 @@ void Writer::timers_were_taken(bool more) {
 }
 
 std::optional<Time> Writer::next_wake() const {
-  if (retry_at_) return retry_at_;
-  if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
-  std::optional<Time> wake;
-  const std::optional<Time> follow_at =
-      behind_since_ ? std::optional{last_commit_at_ + options_.follow_when_quiet} : std::nullopt;
-  for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_, follow_at})
+  std::optional<Time> wake = follow_at();
+  const auto also_at = [&](const std::optional<Time>& one) {
     if (one && (!wake || *one < *wake)) wake = one;
+  };
+  also_at(retry_at_);
+  if (retry_at_) return wake;
+  if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
+  for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_}) also_at(one);
   return wake;
 }
 

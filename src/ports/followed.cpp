@@ -18,13 +18,17 @@ void Followed::followed(std::int64_t commit_number) {
   moved_.notify_all();
 }
 
-void Followed::close() {
+void Followed::set_away(bool away) {
   {
     const std::scoped_lock lock(mutex_);
-    closed_ = true;
-    wake_ = nullptr;
+    away_ = away;
   }
   moved_.notify_all();
+}
+
+void Followed::close() {
+  on_wanted(nullptr);
+  set_away(true);
 }
 
 Result<> Followed::wait() {
@@ -33,8 +37,8 @@ Result<> Followed::wait() {
   if (followed_ >= all) return {};
   std::unique_lock lock(mutex_);
   wanted_ = std::max<std::int64_t>(wanted_, all);
-  if (wake_) wake_();
-  if (moved_.wait_for(lock, patience, [&] { return followed_ >= all || closed_; }) && followed_ >= all) return {};
+  if (wake_ && !away_) wake_();
+  if (moved_.wait_for(lock, patience, [&] { return followed_ >= all || away_; }) && followed_ >= all) return {};
   return fail(Code::unavailable, "the store is behind with its tables; try again");
 }
 

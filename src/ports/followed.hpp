@@ -24,11 +24,13 @@ class Followed {
   // The tables show it.
   void followed(std::int64_t commit_number);
   [[nodiscard]] bool is_wanted() const { return wanted_ > followed_; }
+  // The store is away, and nothing follows until it is back: nobody waits for that.
+  void set_away(bool away);
   // Nothing will follow any more.
   void close();
 
   // ---- readers
-  // Returns when the tables show all that was committed before the call. Code::unavailable: they did not in time.
+  // Returns when the tables show all that was committed before the call. Code::unavailable: they do not in time.
   [[nodiscard]] Result<> wait();
 
  private:
@@ -36,7 +38,7 @@ class Followed {
   std::mutex mutex_;
   std::condition_variable moved_;
   std::function<void()> wake_;  // under the mutex
-  bool closed_ = false;         // under the mutex
+  bool away_ = false;           // under the mutex
 };
 
 }  // namespace baton

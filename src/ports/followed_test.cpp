@@ -32,6 +32,19 @@ TEST(FollowedTest, AReaderWakesTheEngineAndReadsWhenTheTablesShowWhatWasCommitte
   EXPECT_FALSE(followed.is_wanted());
 }
 
+// Otherwise two readers, five seconds each, would be all that a server can do while one row is held.
+TEST(FollowedTest, NobodyWaitsForAStoreThatIsAway) {
+  Followed followed;
+  followed.committed(7);
+  followed.set_away(true);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE(followed.wait());
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{4});
+  followed.set_away(false);
+  followed.followed(7);
+  EXPECT_TRUE(followed.wait());
+}
+
 TEST(FollowedTest, NobodyWaitsForAnEngineThatHasStopped) {
   Followed followed;
   followed.committed(7);

@@ -126,15 +126,17 @@ struct WriteSet {
 // What the tables do not show yet.
 struct Behind {
   std::int64_t commits = 0;
-  std::size_t rows = 0;  // of all those commits
+  std::size_t rows = 0, bytes = 0;  // of all those commits
 };
 
 // How a commit goes to the tables of a store that has a journal.
 struct Journaling {
   // It is this row: of the write set only what is about runbooks and calls is written beside it.
   const JournalRow* append = nullptr;
-  // From now on the tables show the state after this commit, and the journal is done with up to there.
+  // From now on the tables show the state after this commit.
   std::optional<std::int64_t> followed;
+  // The journal is done with from here to `followed`; none: it has nothing of that.
+  std::optional<std::int64_t> journaled_from;
   bool only_follows = false;  // that commit is durable already: this need not be when it answers
 };
 
@@ -191,7 +193,8 @@ class Store {
   [[nodiscard]] virtual Result<std::vector<JournalRow>> journal() = 0;
 
   // Tables that people and other programs read may be behind the commits. follow() brings them to the state after
-  // the last one. Code::conflict: another program holds a row, or journal and tables do not fit together.
+  // the last one. Code::unavailable: they cannot at the moment, because another program holds a row, say; the store is
+  // as it was. Any other call may have to follow first, and answers the same then.
   [[nodiscard]] virtual Behind behind() const { return {}; }
   // Bytes that are free where the data lies; none: it cannot tell.
   [[nodiscard]] virtual std::optional<std::uint64_t> room() { return std::nullopt; }

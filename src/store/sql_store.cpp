@@ -71,7 +71,7 @@ struct Statements {
                       {Type::integer, Type::integer}};
     journal_last = {"SELECT id FROM baton_journal WHERE id>?1 AND id<?2 ORDER BY id DESC LIMIT 1",
                     {Type::integer, Type::integer}};
-    journal_remove = {"DELETE FROM baton_journal WHERE id>?1 AND id<=?2", {Type::integer, Type::integer}};
+    journal_remove = {"DELETE FROM baton_journal WHERE id>=?1 AND id<=?2", {Type::integer, Type::integer}};
   }
   Statement job_insert, job_update, job_select, job_select_whole;
   Statement node_insert, node_update, node_select;
@@ -386,8 +386,10 @@ class SqlStore final : public Store {
     }
     const std::int64_t followed = journaling.followed.value_or(commit_number);
     calls.push_back({&sql_.count_commit, 1, constant({partition_, commit_number, term_, followed}), {}, fenced});
-    if (journaling.followed)
-      calls.push_back({&sql_.journal_remove, 1, constant({journal_id(0), journal_id(followed)}), {}, {}});
+    // From where it begins: before it there may be many that were deleted and are still in the index.
+    if (journaling.journaled_from)
+      calls.push_back(
+          {&sql_.journal_remove, 1, constant({journal_id(*journaling.journaled_from), journal_id(followed)}), {}, {}});
     add_journaled(calls, writes);
     add_beside_journal(calls, writes);
     return run(calls, journaling.only_follows ? Mode::write_lazily : Mode::write);

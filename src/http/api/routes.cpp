@@ -247,7 +247,7 @@ Task<Checked> authorize(Context& context, Permission permission) {
   auto known = context.services.tokens.find(hash, std::chrono::steady_clock::now());
   if (!known) {
     auto query = [hash](Reads& reads) { return reads.token_by_hash(hash); };
-    auto found = co_await context.read(std::move(query));
+    auto found = co_await context.read(std::move(query), ReadPool::Of::others);
     if (!found) co_return problem(found.error());
     const auto until = context.services.tokens.remember(hash, *found, std::chrono::steady_clock::now());
     known = TokenCache::Known{*std::move(found), until};

@@ -154,13 +154,13 @@ struct Context {
 
   // fn: Reads& -> Result<T>, on a thread of the pool.
   template <class Fn, class R = std::invoke_result_t<Fn&, Reads&>>
-  Task<R> read(Fn&& fn) {
+  Task<R> read(Fn&& fn, ReadPool::Of of = ReadPool::Of::commits) {
     auto awaited = std::make_shared<AwaitedRead<R>>();
     auto done = [awaited, mailbox = services.mailbox](R result) {
       awaited->value.emplace(std::move(result));
       mailbox->put(awaited);
     };
-    services.reads.run(std::forward<Fn>(fn), std::move(done));
+    services.reads.run(std::forward<Fn>(fn), std::move(done), of);
     return collect(std::move(awaited));
   }
 

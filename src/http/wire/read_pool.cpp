@@ -19,11 +19,11 @@ ReadPool::~ReadPool() {
   for (auto& thread : threads_) thread.join();
 }
 
-void ReadPool::push(Job job) {
+void ReadPool::push(Job job, Of of) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < waiting_max_) {
-      waiting_.push_back({std::move(job), {}});
+      waiting_.push_back({std::move(job), {}, of});
       wake_.notify_one();
       return;
     }
@@ -33,7 +33,7 @@ void ReadPool::push(Job job) {
 
 void ReadPool::compute(std::move_only_function<void()> work) {
   const std::lock_guard lock(mutex_);
-  waiting_.push_back({{}, std::move(work)});
+  waiting_.push_back({{}, std::move(work), {}});
   wake_.notify_one();
 }
 
@@ -47,15 +47,17 @@ void ReadPool::work() {
     waiting_.pop_front();
     lock.unlock();
     if (item.read) {
-      perform(item.read, connection);
+      perform(item, connection);
     } else {
       item.work();
     }
   }
 }
 
-void ReadPool::perform(Job& job, std::unique_ptr<Reads>& connection) {
-  if (const Result<> shown = followed_ ? followed_->wait() : Result<>{}; !shown) {
+void ReadPool::perform(Item& item, std::unique_ptr<Reads>& connection) {
+  Job& job = item.read;
+  const bool waits = followed_ && item.of == Of::commits;
+  if (const Result<> shown = waits ? followed_->wait() : Result<>{}; !shown) {
     job(std::unexpected(shown.error()), true);
     return;
   }

@@ -25,16 +25,19 @@ using ReadsFactory = std::function<Result<std::unique_ptr<Reads>>()>;
 
 class ReadPool {
  public:
-  // With `followed`, a read sees all that was committed before its turn.
+  // With `followed`, a read of what was committed sees all of it that was there before its turn.
   ReadPool(ReadsFactory open, unsigned threads, Followed* followed = nullptr, std::size_t waiting_max = 4096);
   ~ReadPool();  // finishes what waits
   ReadPool(const ReadPool&) = delete;
   ReadPool& operator=(const ReadPool&) = delete;
 
+  // What is read: what the engine commits, or rows that somebody else writes, for which nobody waits.
+  enum class Of { commits, others };
+
   // fn: Reads& -> Result<T>; on_done: Result<T> -> void, on a thread of the pool (or on the caller's, when
   // too many wait).
   template <class Fn, class Done>
-  void run(Fn fn, Done on_done) {
+  void run(Fn fn, Done on_done, Of of = Of::commits) {
     using R = std::invoke_result_t<Fn&, Reads&>;
     push([fn = std::move(fn), on_done = std::move(on_done)](Result<Reads*> reads, bool last) mutable {
       R result = reads ? fn(**reads) : R(std::unexpected(reads.error()));
@@ -43,7 +46,7 @@ class ReadPool {
       if (broken && !last) return false;
       on_done(std::move(result));
       return !broken;
-    });
+    }, of);
   }
 
   // Work that needs a thread but no connection.
@@ -56,10 +59,11 @@ class ReadPool {
   struct Item {
     Job read;  // one of the two
     std::move_only_function<void()> work;
+    Of of{};
   };
-  void push(Job job);
+  void push(Job job, Of of);
   void work();
-  void perform(Job& job, std::unique_ptr<Reads>& connection);
+  void perform(Item& item, std::unique_ptr<Reads>& connection);
 
   ReadsFactory open_;
   Followed* const followed_;

@@ -41,7 +41,8 @@ Job without_documents(Job job) {
 
 }  // namespace
 
-void Backlog::add(const WriteSet& w) {
+void Backlog::add(const WriteSet& w, std::size_t bytes) {
+  bytes_ += bytes;
   add_rows(jobs_, writes_.jobs_new, writes_.jobs_changed, w.jobs_new, w.jobs_changed,
            [](const Job& row) { return row.job_id; });
   add_rows(nodes_, writes_.nodes_new, writes_.nodes_changed, w.nodes_new, w.nodes_changed,
@@ -57,10 +58,13 @@ void Backlog::add(const WriteSet& w) {
     keys_.emplace(std::pair{row.tenant, row.idempotency_key}, writes_.idempotency_keys_new.size());
     writes_.idempotency_keys_new.push_back(row);
   }
-  for (const Timer& timer : w.timers_gone)
-    if (MUTANT(backlog_keeps_timer) || timers_new_.erase(timer) == 0) timers_gone_.insert(timer);
-  for (const Timer& timer : w.timers_new)
-    if (timers_gone_.erase(timer) == 0) timers_new_.insert(timer);
+  // Whether the tables have a timer is not known here: one may be set again, and one that is not there may go. So the
+  // last word counts, and tables take out before they put in.
+  for (const Timer& timer : w.timers_gone) {
+    if (!MUTANT(backlog_keeps_timer)) timers_new_.erase(timer);
+    timers_gone_.insert(timer);
+  }
+  timers_new_.insert(w.timers_new.begin(), w.timers_new.end());
   rows_ += w.jobs_new.size() + w.jobs_changed.size() + w.nodes_new.size() + w.nodes_changed.size() +
            w.task_results_new.size() + w.events_new.size() + w.timers_new.size() + w.timers_gone.size() +
            w.tags_new.size() + w.logs_new.size() + w.idempotency_keys_new.size();

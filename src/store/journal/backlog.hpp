@@ -13,7 +13,7 @@ namespace baton::store {
 
 class Backlog {
  public:
-  void add(const WriteSet& writes);
+  void add(const WriteSet& writes, std::size_t bytes);  // as many as they have in the journal
   void clear();
 
   // What brings the tables to the state after the last commit that was added.
@@ -26,9 +26,10 @@ class Backlog {
   void settle(Loaded& loaded) const;
 
   [[nodiscard]] const std::set<Timer>& timers_new() const { return timers_new_; }
-  [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables have them still
+  [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables may have them still
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
   struct Place {
@@ -49,7 +50,7 @@ class Backlog {
   std::unordered_map<std::string, std::size_t> results_;
   std::map<std::pair<workflow::Tenant, std::string>, std::size_t> keys_;
   std::set<Timer> timers_new_, timers_gone_;
-  std::size_t rows_ = 0;  // of all commits, not each once
+  std::size_t rows_ = 0, bytes_ = 0;  // of all commits, not each once
 };
 
 }  // namespace baton::store

@@ -1,5 +1,7 @@
 #include "store/journal/journal_store.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/mutant.hpp"
@@ -10,20 +12,8 @@ namespace {
 
 using namespace workflow;
 
-// Beyond this the journal would write twice what is better written once.
-constexpr std::size_t journal_bytes_max = 256 << 10;
-
-std::size_t document_bytes(const WriteSet& w) {
-  const auto size = [](const OptionalJson& json) { return json ? json->text.size() : 0; };
-  std::size_t sum = 0;
-  for (const auto* jobs : {&w.jobs_new, &w.jobs_changed})
-    for (const Job& job : *jobs) sum += job.input_data.text.size() + size(job.result_data);
-  for (const auto* nodes : {&w.nodes_new, &w.nodes_changed})
-    for (const NodeState& n : *nodes) sum += size(n.params) + size(n.output) + size(n.checkpoint) + size(n.progress);
-  for (const TaskResult& result : w.task_results_new) sum += size(result.output);
-  for (const LogLine& line : w.logs_new) sum += line.text.size();
-  return sum;
-}
+// A row beyond this, large because of its documents, would write twice what is better written once.
+constexpr std::size_t row_bytes_max = 512 << 10;
 
 // Rows that change again soon, so that a journal pays.
 bool has_workflows(const WriteSet& w) {
@@ -33,23 +23,32 @@ bool has_workflows(const WriteSet& w) {
 
 }  // namespace
 
-// Rows that cannot be read end the start: without them nobody knows what was acknowledged.
+// Rows that cannot be read, or are not there, end the start: without them nobody knows what was acknowledged.
 Result<WriterState> JournalStore::open(Partition partition) {
   backlog_.clear();
+  last_commit_ = followed_ = 0;  // with what is half read nothing follows
   TRY_ASSIGN(WriterState state, tables_->open(partition));
+  TRY_ASSIGN(const auto rows, tables_->journal());
+  Backlog backlog;
+  std::int64_t expected = state.followed;
+  for (const JournalRow& row : rows) {
+    if (row.commit_number != ++expected)
+      return fail(Code::invalid, fmt::format("the journal lacks commit {}; it has {}", expected, row.commit_number));
+    TRY_ASSIGN(const WriteSet writes, decode_journal(row));
+    if (!MUTANT(journal_not_replayed)) backlog.add(writes, row.data.size());
+  }
+  if (expected != state.last_commit)
+    return fail(Code::invalid, fmt::format("the journal ends with commit {}, and {} was the last", expected, state.last_commit));
+  backlog_ = std::move(backlog);
   last_commit_ = state.last_commit;
   followed_ = state.followed;
-  TRY_ASSIGN(const auto rows, tables_->journal());
-  for (const JournalRow& row : rows) {
-    TRY_ASSIGN(const WriteSet writes, decode_journal(row));
-    if (!MUTANT(journal_not_replayed)) backlog_.add(writes);
-  }
   TRY(follow());
   state.followed = last_commit_;
   return state;
 }
 
 Result<Loaded> JournalStore::load(const LoadRequest& asked) {
+  if (backlog_.rows() == 0) return tables_->load(asked);
   LoadRequest request = asked;
   Loaded loaded;
   if (!MUTANT(backlog_not_asked)) loaded = backlog_.load(request);
@@ -93,6 +92,8 @@ Result<std::vector<Timer>> JournalStore::timers_due(Time until, std::size_t limi
     due.push_back(timer);
   }
   std::ranges::sort(due);
+  const auto again = std::ranges::unique(due);  // one that was set again while the tables have it
+  due.erase(again.begin(), again.end());
   if (due.size() > limit) due.resize(limit);
   return due;
 }
@@ -112,9 +113,10 @@ Result<std::optional<Time>> JournalStore::next_timer() {
 
 // What is acknowledged and cannot be shown, because its row does not fit on the disk any more, helps nobody.
 Result<> JournalStore::leave_room() {
-  constexpr std::uint64_t reserve = 256 << 10, for_a_row = 8 << 10;  // it may touch a page of its table and of an index
+  // A row may touch a page of its table and of an index; texts are written to the log of the database and to the table.
+  constexpr std::uint64_t reserve = 512 << 10, for_a_row = 8 << 10;
   const auto room = tables_->room();
-  if (!room || *room >= reserve + backlog_.rows() * for_a_row) return {};
+  if (!room || *room >= reserve + backlog_.rows() * for_a_row + 2 * backlog_.bytes()) return {};
   TRY(follow());
   if (tables_->room().value_or(reserve) < reserve) return fail(Code::full, "there is no room left on the disk");
   return {};
@@ -122,15 +124,15 @@ Result<> JournalStore::leave_room() {
 
 Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number, const Journaling&) {
   const bool is_behind = followed_ < last_commit_;
-  if ((!is_behind && !has_workflows(writes)) || !writes.workflows_new.empty() ||
-      document_bytes(writes) > journal_bytes_max)
+  if ((!is_behind && !has_workflows(writes)) || !writes.workflows_new.empty())
     return commit_directly(writes, commit_number);
-  TRY(leave_room());
   TRY_ASSIGN(std::string data, encode_journal(writes));
+  if (data.size() > row_bytes_max) return commit_directly(writes, commit_number);
+  TRY(leave_room());
   const JournalRow row{commit_number, journal_format, std::move(data)};
   TRY(tables_->commit(writes, commit_number, {.append = &row}));
   last_commit_ = commit_number;
-  backlog_.add(writes);
+  backlog_.add(writes, row.data.size());
   return {};
 }
 
@@ -141,10 +143,15 @@ Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t comm
   return {};
 }
 
+// What keeps the tables from following is nobody's fault who asks for something now: whatever it is, the store is away
+// until they can.
 Result<> JournalStore::follow() {
   if (followed_ == last_commit_) return {};
   if (MUTANT(journal_follows_before)) backlog_.clear();
-  TRY(tables_->commit(backlog_.writes(), last_commit_, {.followed = last_commit_, .only_follows = true}));
+  const Result<> done = tables_->commit(backlog_.writes(), last_commit_,
+                                        {.followed = last_commit_, .journaled_from = followed_ + 1, .only_follows = true});
+  if (!done && (done.error().code == Code::full || done.error().code == Code::fenced)) return done;
+  if (!done) return fail(Code::unavailable, "the tables cannot follow the journal: " + done.error().message);
   backlog_.clear();
   followed_ = last_commit_;
   return {};

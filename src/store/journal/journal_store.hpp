@@ -40,7 +40,7 @@ class JournalStore final : public Store {
   Result<std::optional<Time>> next_timer() override;
   Result<> commit(const WriteSet& writes, std::int64_t commit_number, const Journaling&) override;
   Result<std::vector<JournalRow>> journal() override { return tables_->journal(); }
-  Behind behind() const override { return {last_commit_ - followed_, backlog_.rows()}; }
+  Behind behind() const override { return {last_commit_ - followed_, backlog_.rows(), backlog_.bytes()}; }
   Result<> follow() override;
   std::optional<std::uint64_t> room() override { return tables_->room(); }
 

@@ -186,7 +186,8 @@ Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number,
   } else {
     TRY(memory::write(database_, writes));
     row_->followed = journaling.followed.value_or(commit_number);
-    row_->journal.erase(row_->journal.begin(), row_->journal.upper_bound(row_->followed));
+    if (journaling.journaled_from)
+      row_->journal.erase(row_->journal.lower_bound(*journaling.journaled_from), row_->journal.upper_bound(row_->followed));
   }
   row_->last_commit = commit_number;
   return {};

@@ -240,7 +240,7 @@ class PostgresConnection final : public Connection {
 // server whose commits wait for a standby shall keep doing so. The timeouts make a writer that hangs let go
 // of the row that its successor waits for.
 constexpr const char* session_settings = R"sql(
-SET timezone = 'UTC'; SET datestyle = 'ISO'; SET jit = off; SET plan_cache_mode = force_generic_plan;
+SET timezone = 'UTC'; SET datestyle = 'ISO'; SET bytea_output = 'hex'; SET jit = off; SET plan_cache_mode = force_generic_plan;
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
 SET lock_timeout = '10s'; SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '30s';
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';

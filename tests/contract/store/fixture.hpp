@@ -54,6 +54,33 @@ class Database {
   store::MemoryDatabase memory_;
 };
 
+// A store that is open, with its commits in order.
+class StoreContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    store = database.store();
+    const auto state = store->open(partition);
+    ASSERT_TRUE(state) << state.error().message;
+    first = *state;
+  }
+
+  void commit(const WriteSet& writes) {
+    const auto done = store->commit(writes, ++number);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+
+  Loaded load(const LoadRequest& request) {
+    auto loaded = store->load(request);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return loaded ? std::move(*loaded) : Loaded{};
+  }
+
+  Database database{GetParam()};
+  std::unique_ptr<Store> store;
+  WriterState first;
+  std::int64_t number = 0;
+};
+
 // With rows that differ by `n`; ids grow with it.
 workflow::JobId job_id(int n);
 workflow::Job job(int n);

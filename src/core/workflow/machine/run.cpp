@@ -80,7 +80,8 @@ std::size_t Run::bytes() const {
   };
   const auto of = [&](const Slot& slot) {
     const NodeState& s = slot.state;
-    return sizeof(Slot) + size(s.error) + size(s.progress) + size(s.checkpoint) + size(s.params) + size(s.output);
+    constexpr std::size_t names = 256;  // ids, queue, worker: about
+    return sizeof(Slot) + names + size(s.error) + size(s.progress) + size(s.checkpoint) + size(s.params) + size(s.output);
   };
   std::size_t sum = sizeof(Run) + job.input_data.text.size() + size(job.result_data) + nodes.size() * sizeof(nodes[0]);
   for (const auto& slot : nodes)

@@ -1,0 +1,184 @@
+// What a commit has done, and the tables do not show before they follow.
+#include "tests/contract/store/fixture.hpp"
+
+namespace baton::contract {
+namespace {
+
+using namespace workflow;
+
+class JournalContract : public StoreContract {
+ protected:
+  // A job that has begun, in three commits.
+  void begin(int n, const std::string& key = "key") {
+    WriteSet created;
+    created.jobs_new = {job(n)};
+    created.nodes_new = {node(n, "a")};
+    created.events_new = {event(n, 1)};
+    created.timers_new = {node_timer(at(5), n, "a")};
+    created.idempotency_keys_new = {{{"t"}, key, job_id(n), "h"}};
+    commit(created);
+    WriteSet changed;
+    changed.jobs_changed = {job(n)};
+    changed.jobs_changed[0].status = JobStatus::failed;
+    changed.jobs_changed[0].input_data = {};  // was not loaded
+    changed.nodes_changed = {node(n, "a")};
+    changed.nodes_changed[0].status = NodeStatus::failed;
+    changed.timers_gone = created.timers_new;
+    changed.timers_new = {node_timer(at(7), n, "a")};
+    commit(changed);
+    WriteSet results;
+    results.task_results_new = {task_result(n)};
+    commit(results);
+  }
+  void expect_begun(int n) {
+    const Loaded loaded = load({.jobs_whole = {job_id(n)},
+                                .nodes = {key_of(node(n, "a"))},
+                                .task_results = {task_result(n).task_id},
+                                .idempotency_keys = {{{"t"}, "key", {}, {}}}});
+    Job expected = job(n);
+    expected.status = JobStatus::failed;
+    ASSERT_EQ(loaded.jobs.size(), 1u);
+    EXPECT_TRUE(same(expected, loaded.jobs[0]));
+    ASSERT_EQ(loaded.nodes.size(), 1u);
+    EXPECT_EQ(loaded.nodes[0].status, NodeStatus::failed);
+    EXPECT_EQ(loaded.task_results.size(), 1u);
+    EXPECT_EQ(loaded.idempotency_keys.size(), 1u);
+    EXPECT_EQ(store->next_timer().value(), at(7));
+    EXPECT_EQ(store->timers_due(at(100), 10).value(), std::vector{node_timer(at(7), n, "a")});
+  }
+  std::optional<Job> shown(int n) { return database.reads().value()->job(job(n).tenant, job_id(n)).value(); }
+};
+INSTANTIATE_TEST_SUITE_P(All, JournalContract,
+                         ::testing::Values(Kind::memory_journal, Kind::sqlite_journal, Kind::postgres_journal), name_of);
+
+TEST_P(JournalContract, QuestionsSeeEveryCommitAndTablesTheOneThatTheyFollowed) {
+  begin(1);
+  expect_begun(1);
+  EXPECT_EQ(store->behind().commits, 3);
+  EXPECT_FALSE(shown(1));
+  ASSERT_TRUE(store->follow());
+  EXPECT_EQ(store->behind().commits, 0);
+  EXPECT_EQ(shown(1)->status, JobStatus::failed);
+  expect_begun(1);
+  WriteSet changed;
+  changed.jobs_changed = {job(1)};
+  commit(changed);
+  EXPECT_EQ(shown(1)->status, JobStatus::failed);
+  EXPECT_EQ(load(for_jobs({job_id(1)})).jobs.at(0).status, job(1).status);
+}
+
+TEST_P(JournalContract, AStartFindsWhatTheTablesDidNotShow) {
+  begin(1);
+  store.reset();
+  store = database.store();
+  const auto state = store->open(partition);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->last_commit, 3);
+  EXPECT_TRUE(store->journal()->empty());
+  EXPECT_EQ(shown(1)->status, JobStatus::failed);
+  expect_begun(1);
+  commit({});
+  store.reset();
+  store = database.store();
+  EXPECT_EQ(store->open(partition)->last_commit, 4);
+}
+
+TEST_P(JournalContract, AWriterThatWasReplacedAppendsNothing) {
+  database.take_term();
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  EXPECT_EQ(store->commit(w, 1).error().code, Code::fenced);
+  EXPECT_EQ(store->open(partition).error().code, Code::fenced);
+}
+
+TEST_P(JournalContract, ALargeDocumentIsWrittenOnceAndWithItAllThatWasBefore) {
+  begin(1);
+  WriteSet large;
+  large.jobs_new = {job(2)};
+  large.jobs_new[0].input_data = {'"' + std::string(600'000, 'x') + '"'};
+  commit(large);
+  EXPECT_TRUE(store->journal()->empty());
+  EXPECT_EQ(store->behind().commits, 0);
+  EXPECT_TRUE(shown(1) && shown(2));
+  expect_begun(1);
+}
+
+TEST_P(JournalContract, RowsThatDoNotFitAreToldWhenTheTablesFollow) {
+  begin(1);
+  ASSERT_TRUE(store->follow());
+  WriteSet twice;
+  twice.jobs_new = {job(1)};
+  commit(twice);
+  EXPECT_EQ(store->follow().error().code, Code::unavailable);
+}
+
+TEST_P(JournalContract, ATextThatNoTableTakesIsRefusedAtOnce) {
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.jobs_new[0].error = std::string("a\0b", 3);
+  EXPECT_EQ(store->commit(w, 1).error().code, Code::invalid);
+  EXPECT_TRUE(load(for_jobs({job_id(1)})).jobs.empty());
+}
+
+// As a put-off leaves them: a row may name a timer that is not there, and one that is there is set again.
+TEST_P(JournalContract, OfTimersTheLastWordCounts) {
+  const Timer timer = node_timer(at(5), 1, "a");
+  const WriteSet set{.timers_new = {timer}}, unset{.timers_gone = {timer}};
+  begin(2);  // so that there is a backlog
+  commit(unset);
+  commit(set);
+  EXPECT_EQ(store->timers_due(at(6), 10).value(), std::vector{timer});
+  ASSERT_TRUE(store->follow());
+  EXPECT_EQ(store->timers_due(at(6), 10).value(), std::vector{timer});
+  begin(3, "another key");
+  commit(set);
+  EXPECT_EQ(store->timers_due(at(6), 10).value(), std::vector{timer}) << "once, though it was set twice";
+  commit(unset);
+  EXPECT_TRUE(store->timers_due(at(6), 10)->empty());
+  ASSERT_TRUE(store->follow());
+  EXPECT_TRUE(store->timers_due(at(6), 10)->empty());
+}
+
+TEST_P(JournalContract, AWriterThatWasReplacedLeavesTheJournalToTheNextOne) {
+  begin(1);
+  database.take_term();
+  EXPECT_EQ(store->follow().error().code, Code::fenced);
+  EXPECT_FALSE(shown(1));
+  store.reset();
+  store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  expect_begun(1);
+}
+
+TEST_P(JournalContract, AJournalThatLacksACommitIsNotFollowed) {
+  begin(1);
+  store.reset();
+  if (database.kind() == Kind::memory)
+    database.memory().writers.at(partition).journal.erase(2);
+  else
+    database.execute("DELETE FROM baton_journal WHERE id=2");
+  store = database.store();
+  EXPECT_EQ(store->open(partition).error().code, Code::invalid);
+  EXPECT_FALSE(shown(1));
+}
+
+// Some databases are set to tell bytes in the way of old.
+TEST(PostgresJournal, IsReadHoweverTheDatabaseTellsBytes) {
+  Database database(Kind::postgres_journal);
+  ASSERT_TRUE(database.store()->open(partition));
+  database.execute("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET bytea_output = escape', current_database()); END $$");
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  w.jobs_new[0].input_data = {"\"\\\\x é\""};
+  ASSERT_TRUE(store->commit(w, 1));
+  store.reset();
+  store = database.store();
+  const auto state = store->open(partition);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(store->load(for_jobs({job_id(1)}))->jobs.at(0).input_data.text, w.jobs_new[0].input_data.text);
+}
+
+}  // namespace
+}  // namespace baton::contract
