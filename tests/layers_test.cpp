@@ -64,4 +64,15 @@ TEST(Layers, CoreHasNoClocksNoChanceNoThreadsAndNoFiles) {
   });
 }
 
+TEST(Layers, WhatBecomesOfABatchIsATransitionAndNoAssignment) {
+  const std::regex assignment("(\\.|->)(status|job_state|walk) *=[^=]");
+  each_source("src/core/runbook/machine", [&](const fs::path& path, const std::string& text) {
+    const std::string name = path.stem();
+    if (name.ends_with("_test") || name.ends_with("_fixture")) return;
+    std::smatch found;
+    EXPECT_FALSE(std::regex_search(text, found, assignment))
+        << path << " says " << found.str() << " where Decision::change() is meant";
+  });
+}
+
 }  // namespace

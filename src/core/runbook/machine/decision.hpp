@@ -15,13 +15,19 @@ class Decision {
   explicit Decision(Context context)
       : ledger(context.ledger), policy(context.policy), now(context.now), journal(context.journal) {}
 
-  // --- jobs (job.cpp)
-  // The only ways to another status. What comes with it is recorded: counts, times, what is to be settled.
+  // --- transitions (transitions.cpp)
+  // The only ways to another status, state of a job or walk. What comes with it is recorded: counts, times,
+  // what is to be settled.
   void change(Slot<Batch>& batch, const Transition<BatchStatus>& transition);
   void change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& transition);
   void change(Slot<Member>& member, const Transition<MemberStatus>& transition);
   void change(const Job& job, const Transition<StepStatus>& transition);
+  void change(const Job& job, const Transition<JobState>& transition);
+  void change(Slot<PhaseExecution>& phase, const Transition<Walk>& transition);
+  void change(Slot<Batch>& batch, const Transition<Walk>& transition);
   void created(const Job& job);  // a new row is counted
+
+  // --- jobs (job.cpp)
   // The first touch of a row that somebody else has written or changed: it is counted, and what another
   // orchestrator has given out is taken over.
   void adopt(const Job& job);
@@ -32,7 +38,7 @@ class Decision {
   void attempt_failed(const Job& job, const std::string& error);
   void fail(const Job& job, const Transition<StepStatus>& how, const std::string& error);  // for good
   void cancel(const Job& job, const std::string& reason);
-  void enqueue(const Job& job);
+  void enqueue(const Job& job, const Transition<JobState>& how);
   void still_polling(const Job& job, OptionalJson result);
   void job_over(const Job& job);  // no worker has it any more
   void clear_dead(const Job& job);  // it is no dead letter any more: nobody can replay it
@@ -61,7 +67,6 @@ class Decision {
 
   // --- phases and batches (phase.cpp)
   void phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
-  void start_walk(Slot<PhaseExecution>& phase, Walk walk);
   void walk(Slot<PhaseExecution>& phase);
   void run_again(Slot<PhaseExecution>& phase,
                  const std::string& by);  // lockstep: from the step that stopped it

@@ -109,7 +109,7 @@ void Decision::take_over(const Job& job) {
   }
   job.state->changed = true;
   if (row.status == StepStatus::dispatched) {
-    row.job_state = JobState::leased;
+    change(job, job_transition::take_over);
     row.leased_at = std::min(row.dispatched_at.value_or(now), now);
     row.lease_until = std::max(deadline(row), now + policy.short_lease);  // its worker may be about to report
     row.timer_due = row.lease_until;
@@ -220,16 +220,15 @@ void Decision::resolve(const Job& job) {
   row.params_json = *std::move(params);
 }
 
-void Decision::enqueue(const Job& job) {
+void Decision::enqueue(const Job& job, const Transition<JobState>& how) {
   Execution& row = *job.row;
   row.job_id = runbook::job_id(prefix(job), job.ref.id, row.retry_count,
                                row.status == StepStatus::polling ? row.poll_count : 0);
-  row.job_state = JobState::queued;
+  change(job, how);
   row.queued_at = now;
   row.lease_until.reset();
   row.leased_at.reset();
   row.timer_due = poll_deadline(row);
-  job.state->changed = true;
   journal.queued.push_back({job.ref, row.worker_id, now});
 }
 
@@ -246,7 +245,7 @@ void Decision::dispatch(const Job& job) {
   }
   row.dispatched_at = now;
   change(job, step_transition::dispatch);
-  enqueue(job);
+  enqueue(job, job_transition::queue);
 }
 
 // Of a phase that another orchestrator began, or that waits for the init steps, the walk gives it out.
@@ -295,17 +294,16 @@ void Decision::poll(const Job& job) {
   ++row.poll_count;
   row.last_polled_at = now;
   row.delivery_count = 0;
-  enqueue(job);
+  enqueue(job, job_transition::poll);
 }
 
 // --- ends
 
 void Decision::job_over(const Job& job) {
-  job.row->job_state = JobState::none;
+  change(job, job_transition::end);
   job.row->lease_until.reset();
   job.row->queued_at.reset();
   job.row->timer_due.reset();
-  job.state->changed = true;
 }
 
 void Decision::succeed(const Job& job, OptionalJson result) {

@@ -25,12 +25,11 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
     return false;
   }
   if (batch.paused_at && !is_terminal(batch.status) && !MUTANT(runbook_pause_ignored)) {
-    row.job_state = JobState::parked;
-    job->state->changed = true;
+    decision.change(*job, job_transition::park);
     return false;
   }
   if (++row.delivery_count == 1) row.log_bytes = 0;
-  row.job_state = JobState::leased;
+  decision.change(*job, job_transition::hand_out);
   row.leased_by = worker;
   row.leased_at = context.now;
   row.queued_at.reset();
@@ -38,7 +37,6 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   const auto poll_until = decision.poll_deadline(row);
   if (!MUTANT(runbook_lease_timer_forgotten))
     row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
-  job->state->changed = true;
   return true;
 }
 
@@ -168,7 +166,7 @@ bool renew(std::string_view job_id, std::string_view lease, Context context) {
 bool give_back(std::string_view job_id, std::string_view lease, Context context) {
   const auto job = leased_job(job_id, lease, context);
   if (!job) return false;
-  Decision(context).enqueue(*job);
+  Decision(context).enqueue(*job, job_transition::redeliver);
   return true;
 }
 
@@ -191,7 +189,7 @@ void lease_ran_out(const Job& job, Decision& decision) {
                    decision.attempt_failed(
                        job, "timed out after " + std::to_string(row.timeout_sec.value_or(3600)) + " s");
                  },
-                 [&](delivery::Redeliver) { decision.enqueue(job); },
+                 [&](delivery::Redeliver) { decision.enqueue(job, job_transition::redeliver); },
                  [&](delivery::GivenUp) {
                    row.dead_at = decision.now;
                    decision.fail(job, step_transition::fail,

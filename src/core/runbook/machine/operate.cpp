@@ -219,11 +219,9 @@ Outcome resume(std::int64_t batch_id, const std::string& by, Context context) {
   if (!batch->row.paused_at) return unchanged();
   batch->row.paused_at.reset();
   batch->row.paused_by.reset();
-  batch->row.walk = Walk::resume;
-  batch->row.walk_after = 0;
-  batch->row.timer_due = context.now;
-  batch->changed = true;
-  Decision(context).event(batch_id, "batch_resumed", "resumed" + by_whom(by));
+  Decision decision(context);
+  decision.change(*batch, walk_transition::resume);
+  decision.event(batch_id, "batch_resumed", "resumed" + by_whom(by));
   return changed();
 }
 
@@ -239,9 +237,7 @@ Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& 
   batch->row.importing = false;
   batch->row.paused_at.reset();
   batch->row.paused_by.reset();
-  batch->row.walk = Walk::cancel;
-  batch->row.walk_after = 0;
-  batch->row.timer_due = context.now;
+  decision.change(*batch, walk_transition::cancel);
   return changed();
 }
 

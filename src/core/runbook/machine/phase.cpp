@@ -98,7 +98,7 @@ void Decision::activate(Slot<Batch>& batch) {
   }
   if (batch.row.status != BatchStatus::active || MUTANT(held_phases_forgotten)) return;
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id))
-    if (phase->row.walk == Walk::held) start_walk(*phase, Walk::start);
+    if (phase->row.walk == Walk::held) change(*phase, walk_transition::start);
   batch_touched(batch.row.id);
 }
 
@@ -133,28 +133,14 @@ void Decision::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
     else
       begin_init(batch, row.runbook_version);
   }
-  if (gate_is_open(batch) || MUTANT(phase_before_init))
-    start_walk(phase, Walk::start);
-  else
-    row.walk = Walk::held;
-}
-
-void Decision::start_walk(Slot<PhaseExecution>& phase, Walk walk) {
-  phase.row.walk = walk;
-  phase.row.walk_after = 0;
-  phase.row.timer_due = now;
-  phase.changed = true;
+  const bool may_start = gate_is_open(batch) || MUTANT(phase_before_init);
+  change(phase, may_start ? walk_transition::start : walk_transition::hold);
 }
 
 void Decision::walk(Slot<PhaseExecution>& phase) {
   PhaseExecution& row = phase.row;
   auto& batch = ledger.existing_batch(row.batch_id);
-  if (is_terminal(batch.row.status)) {  // its own walk does the rest
-    row.walk = Walk::none;
-    row.timer_due.reset();
-    phase.changed = true;
-    return;
-  }
+  if (is_terminal(batch.row.status)) return change(phase, walk_transition::end);  // its own walk does the rest
   const Definition& definition = ledger.definition(batch.row, row.runbook_version);
   const std::int32_t chunk = phase_chunk(row, definition, policy);
   const auto members = ledger.members_of(row.batch_id, row.walk_after, chunk);
@@ -165,11 +151,10 @@ void Decision::walk(Slot<PhaseExecution>& phase) {
   if (members.size() == static_cast<std::size_t>(chunk) && !MUTANT(walk_ends_early)) {
     row.timer_due = now;
   } else if (row.walk == Walk::again) {  // everything waits again: the others are as far as this
-    start_walk(phase, Walk::advance);
+    change(phase, walk_transition::advance);
   } else {
-    row.walk = Walk::none;
     row.walk_after = std::max<std::int64_t>(row.walk_after, 1);
-    row.timer_due.reset();
+    change(phase, walk_transition::end);
   }
 }
 
@@ -201,7 +186,7 @@ void Decision::walk_member(Slot<Member>& member, Slot<PhaseExecution>& phase, co
 // In lockstep a phase fails as a whole, and so it is retried: from the step that stopped it, with everybody.
 void Decision::run_again(Slot<PhaseExecution>& phase, const std::string& by) {
   change(phase, phase_transition::retry);
-  start_walk(phase, Walk::again);
+  change(phase, walk_transition::again);
   event(phase.row.batch_id, "phase_retried",
         "phase '" + phase.row.phase_name + "' goes on from where it failed" +
             (by.empty() ? "" : ": a retry by " + by));
@@ -353,14 +338,16 @@ void Decision::walk(Slot<Batch>& batch) {
     if (done) cancel_phases(row);
   } else if (row.walk == Walk::resume) {
     const auto parked = ledger.parked_steps(row.id, policy.chunk_members);
-    if (!row.paused_at) for_all(parked, [&](Slot<StepExecution>* step) { enqueue(job_of(*step)); });
+    if (!row.paused_at) for_all(parked, [&](Slot<StepExecution>* step) { enqueue(job_of(*step), job_transition::unpark); });
     done = row.paused_at || parked.size() < static_cast<std::size_t>(policy.chunk_members);
     if (done && !row.paused_at) resume_rest(row);
   } else {
     done = true;
   }
-  row.timer_due = done ? std::nullopt : std::optional{now};
-  if (done) row.walk = Walk::none;
+  if (done)
+    change(batch, walk_transition::end);
+  else
+    row.timer_due = now;
   batch_touched(row.id);
 }
 
@@ -392,9 +379,9 @@ void Decision::cancel_phases(Batch& batch) {
 
 void Decision::resume_rest(Batch& batch) {
   for (Slot<InitExecution>* init : ledger.inits_of(batch.id))
-    if (init->row.job_state == JobState::parked) enqueue(job_of(*init));
+    if (init->row.job_state == JobState::parked) enqueue(job_of(*init), job_transition::unpark);
   for (Slot<CleanupExecution>* cleanup : ledger.open_cleanups_of(batch.id))
-    if (cleanup->row.job_state == JobState::parked) enqueue(job_of(*cleanup));
+    if (cleanup->row.job_state == JobState::parked) enqueue(job_of(*cleanup), job_transition::unpark);
 }
 
 // --- versions

@@ -286,9 +286,9 @@ void Decision::settle_phase(Slot<PhaseExecution>& phase) {
     completed = failures(ledger, row.batch_id, row.id, "step", row.current_index) == 0;
     if (completed && row.current_index < last) {
       ++row.current_index;
-      return start_walk(phase, Walk::advance);
+      return change(phase, walk_transition::advance);
     }
-    if (open > 0) return start_walk(phase, Walk::stop);
+    if (open > 0) return change(phase, walk_transition::stop);
   } else {
     if (open > 0 && !MUTANT(phase_ends_early)) return;
     const auto through = [&](std::string_view lane) {
@@ -326,10 +326,7 @@ void Decision::settle_batch(Slot<Batch>& batch) {
     const bool has_steps = std::ranges::any_of(
         phases, [&](const auto* phase) { return ledger.open_count(row.id, phase->row.id, "step") > 0; });
     end(batch, batch_transition::fail, "init failed");
-    if (!has_steps) return;
-    row.walk = Walk::cancel;
-    row.walk_after = 0;
-    row.timer_due = now;
+    if (has_steps) change(batch, walk_transition::cancel);
     return;
   }
   const auto has = [&](PhaseStatus status) {

@@ -139,7 +139,7 @@ void reopen_init(Slot<Batch>& batch, const std::string& by, Decision& decision) 
       continue;
     if (status == PhaseStatus::failed) {  // it was due, and is held again
       decision.change(*phase, phase_transition::retry);
-      phase->row.walk = Walk::held;
+      decision.change(*phase, walk_transition::hold_again);
     } else {
       decision.change(*phase, phase_transition::wait_again);
       if (decision.policy.scheduler) phase->row.timer_due = phase->row.due_at;

@@ -8,11 +8,29 @@ namespace baton::runbook {
 namespace {
 
 // A planted bug may want what is illegal: it is to be found by what is stored then.
+template <class Status>
+void become(Status& status, const Transition<Status>& transition) {
+  ENSURE(transition.allows(status) || ANY_MUTANT);
+  status = transition.to;
+}
+
 template <class Row, class Status>
 void set(Slot<Row>& slot, const Transition<Status>& transition) {
-  ENSURE(transition.allows(slot.row.status) || ANY_MUTANT);
-  slot.row.status = transition.to;
+  become(slot.row.status, transition);
   slot.changed = true;
+}
+
+// A walk begins before the first member, and each of its chunks is a timer.
+template <class Row>
+void set_walk(Slot<Row>& slot, const Transition<Walk>& transition, Time now) {
+  become(slot.row.walk, transition);
+  slot.changed = true;
+  if (transition.to == Walk::none) {
+    slot.row.timer_due.reset();
+  } else if (transition.to != Walk::held) {
+    slot.row.walk_after = 0;
+    slot.row.timer_due = now;
+  }
 }
 
 }  // namespace
@@ -31,8 +49,7 @@ void Decision::change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>
   set(phase, transition);
   if (is_terminal(transition.to)) {
     phase.row.completed_at = now;
-    phase.row.walk = Walk::none;
-    phase.row.timer_due.reset();
+    change(phase, walk_transition::end);
   } else {
     phase.row.completed_at.reset();
   }
@@ -50,9 +67,8 @@ void Decision::change(Slot<Member>& member, const Transition<MemberStatus>& tran
 
 void Decision::change(const Job& job, const Transition<StepStatus>& transition) {
   Execution& row = *job.row;
-  ENSURE(transition.allows(row.status) || ANY_MUTANT);
   const bool ends = is_terminal(transition.to) && !is_terminal(row.status);
-  row.status = transition.to;
+  become(row.status, transition);
   job.state->changed = true;
   if (ends) {
     row.completed_at = now;
@@ -62,6 +78,19 @@ void Decision::change(const Job& job, const Transition<StepStatus>& transition) 
   }
   recount(job);
   if (!MUTANT(transition_settles_nothing)) touched(job);
+}
+
+void Decision::change(const Job& job, const Transition<JobState>& transition) {
+  become(job.row->job_state, transition);
+  job.state->changed = true;
+}
+
+void Decision::change(Slot<PhaseExecution>& phase, const Transition<Walk>& transition) {
+  set_walk(phase, transition, now);
+}
+
+void Decision::change(Slot<Batch>& batch, const Transition<Walk>& transition) {
+  set_walk(batch, transition, now);
 }
 
 void Decision::created(const Job& job) {

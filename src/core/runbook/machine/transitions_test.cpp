@@ -32,5 +32,31 @@ TEST(Transitions, of_a_member_that_left_are_none) {
     EXPECT_FALSE(each.allows(MemberStatus::removed)) << each.name;
 }
 
+TEST(Transitions, give_a_worker_only_what_is_queued) {
+  using namespace job_transition;
+  for (const JobState elsewhere : {none, leased, parked}) {
+    EXPECT_FALSE(hand_out.allows(elsewhere)) << name(elsewhere);
+    EXPECT_FALSE(park.allows(elsewhere)) << name(elsewhere);
+  }
+  EXPECT_FALSE(take_over.allows(queued));
+  EXPECT_FALSE(poll.allows(leased));
+}
+
+TEST(Transitions, end_a_job_and_a_walk_wherever_another_program_has_left_them) {
+  using enum JobState;
+  for (const JobState state : {none, queued, leased, parked})
+    EXPECT_TRUE(job_transition::end.allows(state)) << name(state);
+  for (auto walk = Walk::none; walk <= Walk::resume; walk = static_cast<Walk>(static_cast<int>(walk) + 1))
+    EXPECT_TRUE(walk_transition::end.allows(walk)) << name(walk);
+}
+
+TEST(Transitions, of_a_phase_replace_no_other_walk_but_at_its_end) {
+  using namespace walk_transition;
+  for (const Walk under_way : {Walk::start, Walk::advance, Walk::stop}) {
+    EXPECT_FALSE(advance.allows(under_way)) << name(under_way);
+    EXPECT_FALSE(walk_transition::stop.allows(under_way)) << name(under_way);
+  }
+}
+
 }  // namespace
 }  // namespace baton::runbook
