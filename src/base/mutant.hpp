@@ -1,6 +1,7 @@
 // Deliberate bugs for the simulator to find, each switched on at run time. Only the simulation's own build of
 // core and engine is compiled with BATON_MUTANTS; everywhere else MUTANT(x) is the constant false and leaves
-// no trace.
+// no trace. Each is read in one place of core, or in none: those that are seen only in what is stored are in
+// tests/simulation/planted_store.cpp.
 #pragma once
 
 namespace baton {

@@ -6,6 +6,7 @@
 #include "store/journal/journal_store.hpp"
 #include "store/tables.hpp"
 #include "tests/simulation/call_load.hpp"
+#include "tests/simulation/planted_store.hpp"
 #include "tests/simulation/runbook_side.hpp"
 #include "tests/simulation/trace.hpp"
 #include "tests/simulation/workflow_load.hpp"
@@ -145,8 +146,11 @@ engine::WriterOptions small_options() {
 
 struct World::Engine {
   explicit Engine(World& world)
-      : store(std::make_unique<FaultyStore>(world)), writer(store, world.clock_, world.engine_options()) {}
-  store::JournalStore store;
+      : journal(std::make_unique<FaultyStore>(world)),
+        store(journal),
+        writer(store, world.clock_, world.engine_options()) {}
+  store::JournalStore journal;
+  PlantedStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
 };

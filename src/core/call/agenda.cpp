@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/mutant.hpp"
+#include "core/call/call.hpp"
 
 namespace baton::call {
 
@@ -118,7 +119,7 @@ void Agenda::make_ready(Time now) {
   ready_.merge(held_);
   for (auto& [tenant, lanes] : std::exchange(held_, {}))
     std::ranges::move(lanes, std::back_inserter(ready_[tenant]));
-  while (!filed_.empty() && ((*filed_.begin())->second.next <= now || MUTANT(call_started_early))) {
+  while (!filed_.empty() && has_come((*filed_.begin())->second.next, now)) {
     const auto lane = *filed_.begin();
     unfile(lane);
     lane->second.where = Where::queued;
@@ -137,8 +138,7 @@ std::vector<std::pair<Lane, Due>> Agenda::take(Time now, std::size_t limit,
     const auto lane = lanes.front();
     lanes.pop_front();
     State& state = lane->second;
-    const bool is_due =
-        !state.window.empty() && (state.window.begin()->at <= now || MUTANT(call_started_early));
+    const bool is_due = !state.window.empty() && has_come(state.window.begin()->at, now);
     const Place found = is_due ? place(lane->first) : Place{};
     if (!is_due) {  // the clock was set back, or its first was put off
       file(lane);

@@ -218,10 +218,12 @@ bool is_snapshot(const Call& row, const EventRow& head) {
 
 // --- decisions
 
+bool has_come(Time due_at, Time now) { return due_at <= now || MUTANT(call_started_early); }
+
 Decision<Event> start(const Call& call, Time now) {
   if (call.status != Status::scheduled && !MUTANT(call_started_twice))
     return std::unexpected(Conflict::not_scheduled);
-  if (call.due_at > now && !MUTANT(call_started_early)) return std::unexpected(Conflict::not_due);
+  if (!has_come(call.due_at, now)) return std::unexpected(Conflict::not_due);
   return Started{now};
 }
 

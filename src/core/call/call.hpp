@@ -68,6 +68,8 @@ enum class Conflict { not_due, not_scheduled, not_running, not_over };
 template <class T>
 using Decision = std::expected<T, Conflict>;
 
+// Its time: whoever looks for calls to make and whoever starts them agree on it.
+[[nodiscard]] bool has_come(Time due_at, Time now);
 [[nodiscard]] Decision<Event> start(const Call& call, Time now);
 // Instead of a start, when what was to be sent is gone.
 [[nodiscard]] Decision<Event> lose_request(const Call& call, Time now);

@@ -55,7 +55,6 @@ PollAnswer read_poll_answer(const OptionalJson& result, bool is_poll_step) {
 // --- counting and status
 
 void Decision::count(const Job& job, StepStatus status, std::int64_t by) {
-  if (MUTANT(runbook_counts_drift) && status == StepStatus::polling) return;
   if (job.step) {
     const std::int64_t phase_id = job.step->phase_execution_id;
     const std::int64_t batch_id = ledger.existing_phase(phase_id).row.batch_id;
@@ -264,7 +263,6 @@ void Decision::retry(const Job& job) {
 
 std::optional<Time> Decision::poll_deadline(const Execution& row) const {
   if (row.status != StepStatus::polling || !row.poll_started_at || !row.poll_timeout_sec) return std::nullopt;
-  if (MUTANT(poll_never_times_out)) return std::nullopt;
   return *row.poll_started_at + std::chrono::seconds{*row.poll_timeout_sec};
 }
 

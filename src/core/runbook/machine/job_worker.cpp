@@ -35,8 +35,7 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   row.queued_at.reset();
   row.lease_until = delivery::lease_end(context.now, deadline(row), heartbeats, context.policy);
   const auto poll_until = decision.poll_deadline(row);
-  if (!MUTANT(runbook_lease_timer_forgotten))
-    row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
+  row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
   return true;
 }
 
@@ -59,6 +58,31 @@ bool is_repeated_failure(const Report& said, const JobName& named, const Executi
          row.error_message == clean_text(said.error.value_or(no_reason), error_bytes_max);
 }
 
+struct Objection {
+  Verdict verdict{};
+  std::string why;
+};
+
+// To a result that is of another attempt, or another job, than the step is at.
+std::optional<Objection> other_attempt(const Report& said, const std::optional<JobName>& named, const Job& job,
+                                       bool is_awaited) {
+  if (MUTANT(runbook_old_attempt_accepted)) return std::nullopt;
+  const Execution& row = *job.row;
+  if (is_from_another(row)) {
+    const bool is_older = named && named->ref == job.ref && named->retry < row.retry_count;
+    const bool is_other = !said.correlated && row.status == StepStatus::dispatched && row.job_id &&
+                          *row.job_id != said.job_id;  // of polls it may not note the last
+    if (!is_older && !is_other) return std::nullopt;
+    return Objection{Verdict::stale, "it is not of the attempt that the step is at"};
+  }
+  if (!named || named->retry != std::max(row.retry_count, 0))
+    return Objection{Verdict::stale,
+                     "the attempt is over: the step is at retry " + std::to_string(row.retry_count)};
+  if (row.job_id != said.job_id || !is_awaited)
+    return Objection{Verdict::ignored, "it is not the job that the step waits for"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 Judged report(const Report& said, Context context) {
@@ -68,35 +92,28 @@ Judged report(const Report& said, Context context) {
   if (!job) return {Verdict::unknown, "there is no job '" + said.job_id + "'", {}};
   Execution& row = *job->row;
   Decision decision(context);
-  if (is_from_another(row)) {
-    const bool is_older = named && named->ref == *ref && named->retry < row.retry_count;
-    const bool is_other = !said.correlated && row.status == StepStatus::dispatched && row.job_id &&
-                          *row.job_id != said.job_id;  // of polls it may not note the last
-    if ((is_older || is_other) && !MUTANT(runbook_old_attempt_accepted))
-      return not_taken(Verdict::stale, "it is not of the attempt that the step is at", said, *job, decision);
-    decision.adopt(*job);
-  } else {
+  const bool is_anothers = is_from_another(row);
+  const bool has_ended = is_terminal(row.status);
+  const bool is_awaited = (is_out(row) && !has_ended) || MUTANT(runbook_terminal_changes);
+  if (!is_anothers) {
     if (named && named->ref != *ref)
       return {Verdict::contradicts,
               "jobId '" + said.job_id + "' and correlationData, which names " + std::string(name(ref->kind)) +
                   " " + std::to_string(ref->id) + ", do not mean the same step",
               *ref};
-    if (is_terminal(row.status) && !MUTANT(runbook_terminal_changes))
+    if (has_ended && !is_awaited)
       return not_taken(Verdict::ignored, "the step is " + std::string(name(row.status)), said, *job,
                        decision);
     if (named && is_repeated_failure(said, *named, row))
       return not_taken(Verdict::ignored, "it was taken in before", said, *job, decision);
-    const bool old_attempt = !named || named->retry != std::max(row.retry_count, 0);
-    if (old_attempt && !MUTANT(runbook_old_attempt_accepted))
-      return not_taken(Verdict::stale,
-                       "the attempt is over: the step is at retry " + std::to_string(row.retry_count), said,
-                       *job, decision);
-    const bool over = !is_out(row) && !MUTANT(runbook_terminal_changes);
-    if ((row.job_id != said.job_id || over) && !MUTANT(runbook_old_attempt_accepted))
-      return not_taken(Verdict::ignored, "it is not the job that the step waits for", said, *job, decision);
+  }
+  if (const auto objection = other_attempt(said, named, *job, is_awaited))
+    return not_taken(objection->verdict, objection->why, said, *job, decision);
+  if (is_anothers) {
+    decision.adopt(*job);
+  } else if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted)) {
     // A lease that ran out is still the last one given until somebody else is handed the job.
-    if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted))
-      return {Verdict::stale, "the lease is over: the job was given to another worker", *ref};
+    return {Verdict::stale, "the lease is over: the job was given to another worker", *ref};
   }
   if (said.worker) row.leased_by = said.worker;
   if (said.success)

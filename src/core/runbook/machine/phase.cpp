@@ -429,7 +429,7 @@ void Decision::transition_chunk(Slot<Runbook>& runbook) {
     return;
   }
   row.transition_after.reset();
-  if (row.overdue_behavior == "ignore" && !MUTANT(overdue_not_noted)) row.ignore_overdue_applied = true;
+  if (row.overdue_behavior == "ignore") row.ignore_overdue_applied = true;
 }
 
 }  // namespace baton::runbook

@@ -40,7 +40,7 @@ void Decision::change(Slot<Batch>& batch, const Transition<BatchStatus>& transit
   if (is_terminal(transition.to)) {
     batch.row.completed_at = now;
     ++journal.batches_ended;
-  } else if (!MUTANT(transition_keeps_end)) {
+  } else {
     batch.row.completed_at.reset();
   }
 }

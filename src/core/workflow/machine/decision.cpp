@@ -141,6 +141,8 @@ bool Decision::put_off(Slot& slot) {
   return true;
 }
 
+bool Decision::may_give_out() const { return !is_paused() || MUTANT(dispatch_while_paused); }
+
 // The job is paused: what is READY without a timer goes on when it is resumed.
 void Decision::park(Slot& slot) {
   slot.state.timer_due.reset();
@@ -181,7 +183,7 @@ void Decision::dispatch(NodeRef ref, RunScope& names) {
   const Node& node = run_.node(ref);
   Slot& slot = run_.at(ref);
   NodeState& state = slot.state;
-  if (is_paused() && !MUTANT(dispatch_while_paused)) {
+  if (!may_give_out()) {
     if (state.status != NodeStatus::ready) set_status(slot, NodeStatus::ready);
     return park(slot);
   }
@@ -259,8 +261,7 @@ void Decision::fail(NodeRef ref, const std::string& said) {
   ++run_.job.nodes_failed;
   if (!run_.job.error) run_.job.error = "node '" + slot.state.node_id + "' failed: " + error;
   run_.changed = true;
-  if (MUTANT(keep_running_after_failure)) return;
-  if (run_.definition->on_failure == OnFailure::fail_fast) cancel_rest();
+  if (run_.definition->on_failure == OnFailure::fail_fast) cancel_after_failure();
 }
 
 // ---- the other types ----
@@ -386,10 +387,14 @@ void Decision::cancel_rest() {
   }
 }
 
+void Decision::cancel_after_failure() {
+  if (!MUTANT(keep_running_after_failure)) cancel_rest();
+}
+
 void Decision::settle() {
   if (is_terminal(run_.job.status) || run_.job.nodes_active > 0) return;
   if (run_.job.nodes_failed > 0) {
-    if (!MUTANT(keep_running_after_failure)) cancel_rest();
+    cancel_after_failure();
     return end(JobStatus::failed, EventType::job_failed);
   }
   run_.job.result_data = outputs();

@@ -48,11 +48,13 @@ class Decision {
   // ---- the job ----
   void start_job();
   void cancel_rest();
+  void cancel_after_failure();
   void settle();  // ends the job when nothing of it is left to run
   void end(JobStatus status, EventType type, OptionalJson data = std::nullopt);
   void reopen(Slot& slot);  // a node that has ended is to run again
 
   [[nodiscard]] bool is_paused() const { return run_.job.paused_at.has_value(); }
+  [[nodiscard]] bool may_give_out() const;  // tasks, to workers
   [[nodiscard]] RunScope scope() { return {run_, policy_.environment, journal_}; }
 
  private:

@@ -147,7 +147,7 @@ void Decision::expand(NodeIndex i) {
   RunScope names = scope();
   const std::int32_t total = *parent.state.items_total;
   const auto has_room = [&] {
-    return node.parallel_max == 0 || MUTANT(ignore_max_parallel) ||
+    return node.parallel_max == 0 ||
            parent.state.items_created - parent.state.items_done < node.parallel_max;
   };
   parent.state.timer_due.reset();

@@ -135,7 +135,7 @@ bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
     cancel_orphan(decision, slot);
     return false;
   }
-  if (decision.is_paused() && !MUTANT(dispatch_while_paused)) {
+  if (!decision.may_give_out()) {
     decision.set_status(slot, NodeStatus::ready);
     return false;
   }
@@ -144,12 +144,11 @@ bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
   state.worker_id = worker;
   state.started_at = now;
   state.lease_until = delivery::lease_end(now, deadline(run, ref), heartbeats, policy);
-  if (!MUTANT(forget_lease_timer)) state.timer_due = state.lease_until;
+  state.timer_due = state.lease_until;
   decision.event(EventType::node_started, &state,
                  state.delivery_count > 1
                      ? json_object("worker", worker, "delivery_count", state.delivery_count)
                      : json_object("worker", worker));
-  if (MUTANT(lease_not_persisted)) slot.changed = slot.is_new;
   return true;
 }
 
@@ -264,7 +263,7 @@ bool checkpoint(Run& run, NodeRef ref, const AttemptLease& attempt, Json data, c
   Decision decision(run, policy, now, journal);
   decision.event(EventType::checkpoint, &slot.state, json_object("bytes", data.text.size()));
   slot.state.checkpoint = std::move(data);
-  slot.changed = !MUTANT(forget_checkpoint) || slot.changed;
+  slot.changed = true;
   return true;
 }
 
@@ -312,7 +311,7 @@ void lease_ran_out(Run& run, NodeRef ref, const Policy& policy, Time now, Decisi
           },
           [&](delivery::GivenUp) {
             expired();
-            if (!MUTANT(dead_not_listed)) state.dead_at = now;
+            state.dead_at = now;
             decision.fail(ref, "given up after " + as_text(state.delivery_count) +
                                    " deliveries, each of whose workers went silent");
           },
