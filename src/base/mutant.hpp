@@ -99,7 +99,7 @@ enum class Mutant {
   // of commits whose outcome was in doubt
   held_answers_lost,  // whoever asked never hears
   held_waits_lost,    // … or whoever waits for an end
-  held_calls_lost,    // who makes the calls is not told of them
+  held_hooks_lost,    // … or somebody outside the engine, such as who makes the calls
   // of the feed
   feed_before_commit,      // a change is told that is not durable
   feed_forgets_unknown,    // a commit of unknown outcome that happened is not told

@@ -53,7 +53,7 @@ class TurnTest : public testing::Test {
     WriterOptions all;
     all.steps_max = 2'000;
     all.steps_share = 200;
-    all.policy.short_lease = 5s;
+    all.short_lease = 5s;
     return all;
   }
   void SetUp() override {

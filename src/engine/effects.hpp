@@ -2,6 +2,7 @@
 // is touched before the commit, and a commit whose outcome is not known keeps them until it is.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <memory>
 #include <set>
@@ -15,6 +16,8 @@
 #include "ports/subject.hpp"
 
 namespace baton::engine {
+
+class Kind;
 
 // A command and who hears its answer.
 struct Item {
@@ -82,12 +85,11 @@ struct Changed {
   Changes changes;
 };
 
-// Service calls have a time now: whoever makes them should know.
-struct CallsScheduled {
-  std::vector<DueCall> calls;
+// Something that only its kind understands and performs: mostly, somebody outside the engine is told.
+struct OfKind {
+  Kind* kind = nullptr;
+  std::any what;
 };
-// The scheduler of runbooks should look.
-struct RunbooksChanged {};
 
 struct Count {
   metrics::Counter* counter = nullptr;
@@ -95,7 +97,7 @@ struct Count {
 };
 
 using Effect = std::variant<Answer, Await, Ended, HandOut, Enqueue, MatchAgain, WorkerBeat, WorkerReported,
-                            MatchAllAt, Changed, CallsScheduled, RunbooksChanged, Count>;
+                            MatchAllAt, Changed, OfKind, Count>;
 static_assert(std::is_nothrow_move_constructible_v<Effect>);  // or a list of them that grows copies every reply
 using Effects = std::vector<Effect>;
 

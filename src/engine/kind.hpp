@@ -4,6 +4,7 @@
 // Owned by the writer's thread.
 #pragma once
 
+#include <any>
 #include <memory>
 #include <optional>
 #include <span>
@@ -97,6 +98,8 @@ class Kind {
   // What the feed is told of a commit: what of this kind changed, with its status where that is written, and the queues
   // whose tasks did.
   virtual void tell(const WriteSet& writes, Changes& out) const = 0;
+  // An effect of this kind (OfKind), after its commit.
+  virtual void perform(std::any /*what*/) {}
 
   // The writer looks at what has come in.
   virtual void turn_begins() {}

@@ -17,6 +17,7 @@ namespace baton::engine {
 
 struct WriterOptions {
   Partition partition;
+  Duration short_lease = std::chrono::seconds{30};  // of workers that heartbeat, whatever the policies below say
   workflow::Policy policy;
   runbook::Policy runbooks;
   std::size_t timers_max = 1'000;     // due timers taken into one batch

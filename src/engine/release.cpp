@@ -22,12 +22,7 @@ void Writer::perform(Effects effects) {
                      matching_.workers().reported(e.tenant, e.worker, e.task_id, e.completed, now);
                    },
                    [](Changed&) {},
-                   [&](CallsScheduled& e) {
-                     if (options_.calls_scheduled) options_.calls_scheduled(std::move(e.calls));
-                   },
-                   [&](RunbooksChanged&) {
-                     if (options_.runbooks_changed) options_.runbooks_changed();
-                   },
+                   [](OfKind& e) { e.kind->perform(std::move(e.what)); },
                    [](Count& e) { e.counter->add(e.n); },
                },
                effect);

@@ -40,11 +40,10 @@ WriterOptions writer_options(const Options& o, const Hooks& hooks) {
   options.partition = o.partition;
   options.feed = o.feed;
   options.followed = o.followed;
+  options.short_lease = o.short_lease;
   options.policy.builtin = o.builtin;
-  options.policy.short_lease = o.short_lease;
   options.policy.environment = o.environment;
   options.runbooks.scheduler = o.scheduler;
-  options.runbooks.short_lease = o.short_lease;
   options.adopt_jobs = o.adopt_jobs;
   options.runbooks_changed = hooks.runbooks_changed;
   options.unreadable = hooks.unreadable;

@@ -17,7 +17,7 @@ Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMe
       kinds_(make_kinds(options_, metrics_)),
       matching_(options_.queue_window),
       services_{store_, kinds_, matching_,
-                {options_.timers_max, options_.handouts_max, options_.policy.short_lease}, metrics_.redecided,
+                {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided,
                 options_.unreadable} {}
 
 namespace {
@@ -289,7 +289,7 @@ void Writer::hold(Batch& batch, const Error& error) {
     return (MUTANT(feed_forgets_unknown) && std::holds_alternative<Changed>(effect)) ||
            (MUTANT(held_answers_lost) && std::holds_alternative<Answer>(effect)) ||
            (MUTANT(held_waits_lost) && std::holds_alternative<Await>(effect)) ||
-           (MUTANT(held_calls_lost) && std::holds_alternative<CallsScheduled>(effect));
+           (MUTANT(held_hooks_lost) && std::holds_alternative<OfKind>(effect));
   });
   forget();
 }

@@ -36,6 +36,10 @@ class HeldStore final : public store::MemoryStore {
   HeldStore(store::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
   Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
     ++commits;
+    if (std::exchange(is_answer_lost, false)) {
+      TRY(MemoryStore::commit(writes, number, journaling));
+      return fail(Code::unknown, "the connection broke inside the commit");
+    }
     const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
     if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
       return MemoryStore::commit(writes, number, journaling);
@@ -64,10 +68,11 @@ class HeldStore final : public store::MemoryStore {
   }
   std::set<workflow::JobId> held;
   std::set<workflow::JobId> unreadable;
-  bool is_unreadable = false;  // every step of a runbook
-  bool is_data_held = false;   // the tables of what data sources said
-  int loads = 0;               // of runbooks
-  int job_loads = 0;           // of workflows
+  bool is_answer_lost = false;  // of the next commit, which happens
+  bool is_unreadable = false;   // every step of a runbook
+  bool is_data_held = false;    // the tables of what data sources said
+  int loads = 0;                // of runbooks
+  int job_loads = 0;            // of workflows
   Duration lock_time{2'000};
   int collisions = 0;
   int commits = 0;  // that were tried
@@ -411,6 +416,25 @@ TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
   writer.run(std::move(polls));
   for (int turn = 0; turn < 2 && !served->reply; ++turn) writer.run({});
   ASSERT_TRUE(served->reply) << "the queue that comes first is served first, again and again";
+}
+
+TEST_F(WriterTest, WhoMakesTheCallsIsToldWhenACommitInDoubtTurnsOutToHaveHappened) {
+  std::size_t told = 0;
+  WriterOptions options;
+  options.calls_scheduled = [&told](const std::vector<DueCall>& calls) { told += calls.size(); };
+  Writer writer(store_, clock_, options);
+  ASSERT_TRUE(writer.open());
+  NewCall wanted{.key = {{"default"}, {"c"}}, .name = "n", .request_spec = Json{"{}"}, .origin = "http://a:80"};
+  wanted.request.method = "GET";
+  const auto answer = std::make_shared<Answer>();
+  store_.is_answer_lost = true;
+  writer.run({{SubmitCalls{{wanted}}, answer}});
+  EXPECT_TRUE(writer.away());
+  EXPECT_EQ(told, 0u);
+  ASSERT_TRUE(writer.open());
+  EXPECT_EQ(told, 1u);
+  ASSERT_TRUE(answer->reply);
+  EXPECT_FALSE(answer->refusal());
 }
 
 // Whoever waits for it would wait for ever.

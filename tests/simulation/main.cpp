@@ -143,7 +143,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::refused_start_forgotten, "refused_start_forgotten"},
     NamedMutant{Mutant::held_answers_lost, "held_answers_lost"},
     NamedMutant{Mutant::held_waits_lost, "held_waits_lost"},
-    NamedMutant{Mutant::held_calls_lost, "held_calls_lost"},
+    NamedMutant{Mutant::held_hooks_lost, "held_hooks_lost"},
     NamedMutant{Mutant::feed_before_commit, "feed_before_commit"},
     NamedMutant{Mutant::feed_forgets_unknown, "feed_forgets_unknown"},
     NamedMutant{Mutant::feed_tells_lost_commit, "feed_tells_lost_commit"},

@@ -10,7 +10,7 @@ Kinds make_kinds(const WriterOptions& options, const WriterMetrics& metrics) {
   Kinds kinds;
   kinds.push_back(std::make_unique<Workflows>(options, metrics));
   kinds.push_back(std::make_unique<Runbooks>(options, metrics));
-  kinds.push_back(std::make_unique<CallsKind>());
+  kinds.push_back(std::make_unique<CallsKind>(options));
   return kinds;
 }
 

@@ -11,9 +11,14 @@ namespace {
 template <class Command>
 concept about_calls = requires(const Command& command, call::LoadRequest& needs) { Calls::want(command, needs); };
 
+// They have a time now: whoever makes them should know.
+struct CallsScheduled {
+  std::vector<DueCall> calls;
+};
+
 class CallTransaction final : public Transaction {
  public:
-  explicit CallTransaction(Turn turn) : turn_(turn) { calls_.emplace(turn.now); }
+  CallTransaction(CallsKind& kind, Turn turn) : kind_(kind), turn_(turn) { calls_.emplace(turn.now); }
 
   Result<> load(std::span<const Item> items, std::span<const Timer>) override {
     call::LoadRequest needs;
@@ -54,10 +59,11 @@ class CallTransaction final : public Transaction {
   void write(WriteSet& out, std::int64_t) override {
     out.calls = calls_->take_writes();
     if (auto calls = calls_->take_scheduled(); !calls.empty())
-      turn_.effects.emplace_back(CallsScheduled{std::move(calls)});
+      turn_.effects.emplace_back(OfKind{&kind_, CallsScheduled{std::move(calls)}});
   }
 
  private:
+  CallsKind& kind_;
   const Turn turn_;
   std::optional<Calls> calls_;
 };
@@ -65,7 +71,11 @@ class CallTransaction final : public Transaction {
 }  // namespace
 
 std::unique_ptr<Transaction> CallsKind::begin(Turn turn) {
-  return std::make_unique<CallTransaction>(turn);
+  return std::make_unique<CallTransaction>(*this, turn);
+}
+
+void CallsKind::perform(std::any what) {
+  if (scheduled_) scheduled_(std::any_cast<CallsScheduled>(std::move(what)).calls);
 }
 
 // The last event of a call led to the status that its row has now.

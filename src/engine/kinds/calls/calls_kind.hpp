@@ -2,14 +2,21 @@
 #pragma once
 
 #include "engine/kind.hpp"
+#include "engine/options.hpp"
 
 namespace baton::engine {
 
 class CallsKind final : public Kind {
  public:
+  explicit CallsKind(const WriterOptions& options) : scheduled_(options.calls_scheduled) {}
+
   [[nodiscard]] bool owns(Subject::Type type) const override { return type == Subject::Type::call; }
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
   void tell(const WriteSet& writes, Changes& out) const override;
+  void perform(std::any what) override;
+
+ private:
+  const std::function<void(std::vector<DueCall>)> scheduled_;
 };
 
 }  // namespace baton::engine

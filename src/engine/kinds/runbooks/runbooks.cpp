@@ -11,9 +11,12 @@ Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
       walks_max_(static_cast<std::size_t>(options.walks_max)),
       ids_block_(options.ids_block),
       adopt_jobs_(options.adopt_jobs),
+      changed_(options.runbooks_changed),
       unreadable_(options.unreadable),
       steps_ended_(metrics.steps_ended),
-      batches_ended_(metrics.batches_ended) {}
+      batches_ended_(metrics.batches_ended) {
+  policy_.short_lease = options.short_lease;
+}
 
 bool Runbooks::owns(Subject::Type type) const {
   return type >= Subject::Type::runbook && type <= Subject::Type::cleanup;

@@ -10,6 +10,9 @@
 
 namespace baton::engine {
 
+// Runbooks were published or changed, or removals approved: a scheduler should look.
+struct RunbooksChanged {};
+
 class Runbooks final : public Kind {
  public:
   Runbooks(const WriterOptions& options, const WriterMetrics& metrics);
@@ -24,6 +27,9 @@ class Runbooks final : public Kind {
   [[nodiscard]] bool takes_task(std::string_view task_id) const override;
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
   void tell(const WriteSet& writes, Changes& out) const override;
+  void perform(std::any) override {  // RunbooksChanged: there is no other
+    if (changed_) changed_();
+  }
   void opened(Time now) override { policy_.opened_at = now; }
   // A scheduler of ours fires the phases that another has planned; jobs of another orchestrator are taken over.
   [[nodiscard]] Result<std::vector<Command>> at_start(Store& store) override;
@@ -45,6 +51,7 @@ class Runbooks final : public Kind {
   const std::size_t walks_max_;
   const std::size_t ids_block_;
   const bool adopt_jobs_;
+  const std::function<void()> changed_;
   const std::function<void(const std::string&)> unreadable_;
   metrics::Counter* const steps_ended_;
   metrics::Counter* const batches_ended_;

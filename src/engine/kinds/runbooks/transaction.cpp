@@ -352,7 +352,7 @@ void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
   const bool approved = std::ranges::any_of(
       out.batches_changed, [](const auto& batch) { return batch.row.removals_approved.has_value(); });
   if (approved || !out.runbooks_new.empty() || !out.runbooks_changed.empty())
-    turn_.effects.emplace_back(RunbooksChanged{});
+    turn_.effects.emplace_back(OfKind{&kind_, RunbooksChanged{}});
   if (!learnt_.unreadable_jobs.empty())
     turn_.effects.emplace_back(MatchAllAt{turn_.now + std::chrono::seconds{5}});
   count(turn_.effects, kind_.steps_ended_, round_->journal.steps_ended);

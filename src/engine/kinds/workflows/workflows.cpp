@@ -17,7 +17,9 @@ Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
       progressions_(options.expansions_max),
       hot_runs_(options.hot_bytes_max),
       shares_(options.steps_share),
-      unreadable_(options.unreadable) {}
+      unreadable_(options.unreadable) {
+  policy_.short_lease = options.short_lease;
+}
 
 bool Workflows::takes_task(std::string_view task_id) const {
   return workflow::parse_task_id(task_id).has_value();
