@@ -26,14 +26,6 @@ Transaction* Batch::part_of(Subject::Type type) const {
   return part_where([&](const Kind& kind) { return kind.owns(type); });
 }
 
-Transaction* Batch::part_of(const WaitingTask& task) const {
-  return part_where([&](const Kind& kind) { return kind.takes(task); });
-}
-
-Transaction* Batch::part_of_task(std::string_view task_id) const {
-  return part_where([&](const Kind& kind) { return kind.takes_task(task_id); });
-}
-
 Transaction* Batch::part_of(const Timer& timer) const {
   return part_where([&](const Kind& kind) { return kind.owns_timer(timer); });
 }
@@ -184,8 +176,9 @@ void Batch::renew_leases(const Heartbeat& heartbeat, const std::shared_ptr<Waite
   std::optional<Tenant> tenant = heartbeat.tenant;
   std::vector<std::string> running;
   for (const TaskLease& lease : heartbeat.tasks) {
-    Transaction* part = part_of_task(lease.task_id);
-    const Renewal renewal = part ? part->renew(lease, heartbeat.tenant) : Renewal{};
+    Transaction* part = part_of(type_of_task(lease.task_id));
+    ENSURE(part);
+    const Renewal renewal = part->renew(lease, heartbeat.tenant);
     if (!renewal.renewed) reply.cancelled.push_back(lease.task_id);
     if (!tenant) tenant = renewal.tenant;
     running.push_back(lease.task_id);
@@ -195,8 +188,11 @@ void Batch::renew_leases(const Heartbeat& heartbeat, const std::shared_ptr<Waite
 }
 
 void Batch::give_back(const ReturnTasks& back) {
-  for (const TaskLease& lease : back.tasks)
-    if (Transaction* part = part_of_task(lease.task_id)) part->give_back(lease, back.reason);
+  for (const TaskLease& lease : back.tasks) {
+    Transaction* part = part_of(type_of_task(lease.task_id));
+    ENSURE(part);
+    part->give_back(lease, back.reason);
+  }
 }
 
 // ---- hand out
@@ -219,7 +215,7 @@ Result<> Batch::load_tasks(std::span<const WaitingTask> tasks) {
 }
 
 std::optional<Handout> Batch::hand_out(const WaitingTask& task, const Poll& poll) {
-  Transaction* part = part_of(task);
+  Transaction* part = part_of(task.type);
   ENSURE(part);
   return part->hand_out(task, poll);
 }

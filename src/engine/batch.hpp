@@ -99,9 +99,7 @@ class Batch final : public TaskSource {
   template <class Is>
   [[nodiscard]] Transaction* part_where(Is&& is) const;
   [[nodiscard]] Transaction* part_of(Subject::Type type) const;
-  [[nodiscard]] Transaction* part_of(const WaitingTask& task) const;
   [[nodiscard]] Transaction* part_of(const Timer& timer) const;
-  [[nodiscard]] Transaction* part_of_task(std::string_view task_id) const;
   [[nodiscard]] bool is_incomplete() const;
   [[nodiscard]] bool is_full() const;
 

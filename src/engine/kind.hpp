@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "engine/effects.hpp"
@@ -88,11 +87,10 @@ class Kind {
  public:
   virtual ~Kind() = default;
 
-  // Commands about these are of this kind; and timers, if it has any. Other programs may write the table of timers.
+  // Commands about these are of this kind, and work of theirs that waits for workers; and timers, if it has any. Other
+  // programs may write the table of timers.
   [[nodiscard]] virtual bool owns(Subject::Type type) const = 0;
   [[nodiscard]] virtual bool owns_timer(const Timer&) const { return false; }
-  [[nodiscard]] virtual bool takes(const WaitingTask&) const { return false; }
-  [[nodiscard]] virtual bool takes_task(std::string_view /*task_id*/) const { return false; }
 
   [[nodiscard]] virtual std::unique_ptr<Transaction> begin(Turn turn) = 0;
   // What the feed is told of a commit: what of this kind changed, with its status where that is written, and the queues

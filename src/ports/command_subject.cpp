@@ -8,12 +8,6 @@ namespace {
 template <class T, class... Others>
 concept one_of = (std::same_as<T, Others> || ...);
 
-// A task that is nobody's is taken for one of a workflow, which refuses it.
-Subject::Type type_of_task(std::string_view task_id) {
-  const auto named = runbook::parse_job_id(task_id);
-  return named ? subject_type(named->ref.kind) : Subject::Type::job;
-}
-
 std::string id_of_task(std::string_view task_id) {
   if (const auto named = runbook::parse_job_id(task_id)) return std::to_string(named->ref.id);
   const auto named = workflow::parse_task_id(task_id);
@@ -27,6 +21,11 @@ std::string first_of(const std::vector<Id>& all, auto&& id_of) {
 std::string id_of_key(const call::CallKey& key) { return key.id.value; }
 
 }  // namespace
+
+Subject::Type type_of_task(std::string_view task_id) {
+  const auto named = runbook::parse_job_id(task_id);
+  return named ? subject_type(named->ref.kind) : Subject::Type::job;
+}
 
 Subject::Type subject_type(const Command& command) {
   using enum Subject::Type;

@@ -1,10 +1,11 @@
-// Every command names its subject.
+// Every command names its subject, and what waits for a worker says what it is.
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
 #include "ports/commands.hpp"
+#include "ports/store.hpp"
 
 namespace baton {
 namespace {
@@ -128,6 +129,25 @@ TEST(SubjectOf, ARowOfARunbookIsReadBack) {
   for (const runbook::Kind kind : {step, init, cleanup, phase, batch, runbook})
     EXPECT_EQ(ref_of(subject_of(runbook::Ref{kind, 12})), (runbook::Ref{kind, 12}));
   EXPECT_EQ(ref_of(subject_of(job_id)), runbook::Ref{});
+}
+
+TEST(WaitingTask, IsReadBackAsTheNodeOrTheJobThatItIs) {
+  const NodeKey node{job_id, 12, "split_12"};
+  const WaitingTask of_job = waiting_task(node, 5, from_millis(1));
+  EXPECT_EQ(node_of(of_job), node);
+  EXPECT_EQ(ref_of(of_job).kind, runbook::Kind::none);
+  using enum runbook::Kind;
+  for (const runbook::Kind kind : {step, init, cleanup})
+    EXPECT_EQ(ref_of(waiting_task(runbook::Ref{kind, 12}, from_millis(1))), (runbook::Ref{kind, 12}));
+}
+
+TEST(WaitingTask, IsInOrderByItsNumber) {
+  const auto job = [](std::int64_t id) { return waiting_task({runbook::Kind::step, id}, from_millis(1)); };
+  EXPECT_LT(job(9), job(10));
+  const auto item = [](std::int32_t index, const std::string& id) {
+    return waiting_task({job_id, index, id}, 0, from_millis(1));
+  };
+  EXPECT_LT(item(9, "split_9"), item(10, "split_10"));
 }
 
 TEST(SubjectType, HasANameThatIsReadBack) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -163,6 +164,8 @@ using Command =
 // What it holds beyond a few names: the part of it that its sender chooses the size of.
 [[nodiscard]] std::size_t size_of(const Command& command);
 [[nodiscard]] Subject::Type subject_type(const Command& command);  // without looking for the id
+// What a task is a part of. One that is nobody's is taken for one of a job, whose kind refuses it.
+[[nodiscard]] Subject::Type type_of_task(std::string_view task_id);
 
 // ---- replies ----
 

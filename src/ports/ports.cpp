@@ -50,6 +50,25 @@ std::optional<Role> role(std::string_view name) {
   return std::nullopt;
 }
 
+WaitingTask waiting_task(NodeKey key, std::int32_t priority, Time dispatched_at) {
+  return {.rank = -priority,
+          .dispatched_at = dispatched_at,
+          .type = Subject::Type::job,
+          .id = std::move(key.job_id.value),
+          .number = key.item_index,
+          .part = std::move(key.node_id)};
+}
+
+NodeKey node_of(const WaitingTask& task) {
+  return {{task.id}, static_cast<std::int32_t>(task.number), task.part};
+}
+
+WaitingTask waiting_task(runbook::Ref job, Time queued_at) {
+  return {.dispatched_at = queued_at, .type = subject_type(job.kind), .number = job.id};
+}
+
+runbook::Ref ref_of(const WaitingTask& task) { return {runbook_kind(task.type), task.number}; }
+
 bool WriteSet::empty() const {
   return jobs_new.empty() && jobs_changed.empty() && nodes_new.empty() && nodes_changed.empty() &&
          task_results_new.empty() && events_new.empty() && timers_new.empty() && timers_gone.empty() &&

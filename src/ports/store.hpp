@@ -51,15 +51,24 @@ struct NodeKey {
   return {node.job_id, node.item_index, node.node_id};
 }
 
-// A DISPATCHED node, or a queued job of a runbook, in its queue; the order is that in which they are handed
-// out.
+// Work that waits in a queue, and what it is: something of a type, in the words of the kind that owns the type. The
+// order is that in which it is handed out. Within a kind it must be the order of the database: a queue is read from
+// its front, some at a time.
 struct WaitingTask {
   std::int32_t rank = 0;  // minus the priority
   Time dispatched_at{};
-  NodeKey key;               // of a node
-  runbook::Ref runbook_job;  // of a runbook: step, init or cleanup; its time is queued_at
+  Subject::Type type = Subject::Type::none;
+  std::string id;
+  std::int64_t number = 0;
+  std::string part;
   friend auto operator<=>(const WaitingTask&, const WaitingTask&) = default;
 };
+// A DISPATCHED node: the id of its job, the index of its item, the node.
+[[nodiscard]] WaitingTask waiting_task(NodeKey key, std::int32_t priority, Time dispatched_at);
+[[nodiscard]] NodeKey node_of(const WaitingTask& task);
+// A queued job of a runbook: the number of its step, init step or cleanup.
+[[nodiscard]] WaitingTask waiting_task(runbook::Ref job, Time queued_at);
+[[nodiscard]] runbook::Ref ref_of(const WaitingTask& task);  // Kind::none: it is not of a runbook
 
 struct WorkflowKey {
   workflow::Tenant tenant;
@@ -172,8 +181,7 @@ class Store {
   // by kind (step, init, phase) and id, after the given one. Looks through the tables.
   [[nodiscard]] virtual Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) = 0;
 
-  // DISPATCHED nodes and queued jobs of a queue, in the order of WaitingTask. Jobs of runbooks are in the
-  // queues of the tenant "default".
+  // What waits in a queue, in the order of WaitingTask. Jobs of runbooks are in the queues of the tenant "default".
   [[nodiscard]] virtual Result<std::vector<WaitingTask>> waiting(const QueueKey& queue,
                                                                  std::size_t limit) = 0;
 

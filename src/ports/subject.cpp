@@ -35,15 +35,18 @@ Subject::Type subject_type(runbook::Kind kind) {
   return Subject::Type::none;
 }
 
-runbook::Ref ref_of(const Subject& subject) {
+runbook::Kind runbook_kind(Subject::Type type) {
   using enum runbook::Kind;
-  for (const runbook::Kind kind : {step, init, cleanup, phase, batch, runbook}) {
-    if (subject_type(kind) != subject.type) continue;
-    runbook::Ref ref{.kind = kind};
+  for (const runbook::Kind kind : {step, init, cleanup, phase, batch, runbook})
+    if (subject_type(kind) == type) return kind;
+  return none;
+}
+
+runbook::Ref ref_of(const Subject& subject) {
+  runbook::Ref ref{.kind = runbook_kind(subject.type)};
+  if (ref.kind != runbook::Kind::none)
     std::from_chars(subject.id.data(), subject.id.data() + subject.id.size(), ref.id);
-    return ref;
-  }
-  return {};
+  return ref;
 }
 
 }  // namespace baton

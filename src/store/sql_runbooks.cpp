@@ -233,10 +233,9 @@ void SqlRunbooks::add_waiting(std::vector<Call>& calls, const std::string& queue
                               std::vector<WaitingTask>& out) const {
   const auto add = [&](const Statement& statement, runbook::Kind kind) {
     const auto take = [&out, kind](const RowView& row) -> Result<> {
-      WaitingTask task{.runbook_job = {kind, row.integer(0)}};
-      if (!row.is_null(1))
-        (void)decode(row, 1, task.dispatched_at);  // what is unreadable is found out when it is given
-      out.push_back(std::move(task));
+      Time queued_at{};
+      if (!row.is_null(1)) (void)decode(row, 1, queued_at);  // what is unreadable is found out when it is given
+      out.push_back(waiting_task({kind, row.integer(0)}, queued_at));
       return {};
     };
     calls.push_back(

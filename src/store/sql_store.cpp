@@ -321,9 +321,9 @@ class SqlStore final : public Store {
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     std::vector<WaitingTask> found;
     const auto take = [&](const RowView& row) -> Result<> {
-      WaitingTask task{.rank = -static_cast<std::int32_t>(row.integer(3)), .key = node_key(row)};
-      (void)decode(row, 4, task.dispatched_at);  // what is unreadable is found out when it is given
-      found.push_back(std::move(task));
+      Time dispatched_at{};
+      (void)decode(row, 4, dispatched_at);  // what is unreadable is found out when it is given
+      found.push_back(waiting_task(node_key(row), static_cast<std::int32_t>(row.integer(3)), dispatched_at));
       return {};
     };
     std::vector<Call> calls;

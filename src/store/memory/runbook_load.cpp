@@ -180,7 +180,7 @@ void add_waiting(std::vector<WaitingTask>& found, const auto& table, runbook::Ki
                  const std::string& queue, std::size_t limit) {
   const auto rows = table.template with<JobsWaiting<Row>>(queue);
   for (const Row* row : rows | at_most(limit))
-    found.push_back({.dispatched_at = row->queued_at.value_or(Time{}), .runbook_job = {kind, row->id}});
+    found.push_back(waiting_task({kind, row->id}, row->queued_at.value_or(Time{})));
 }
 
 }  // namespace

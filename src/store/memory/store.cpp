@@ -130,7 +130,7 @@ Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std
   std::vector<WaitingTask> found;
   for (const NodeState* node :
        database_.nodes.with<memory::NodesWaiting>(queue.tenant, queue.queue) | memory::at_most(limit))
-    found.push_back({-node->priority, *node->dispatched_at, baton::key_of(*node), {}});
+    found.push_back(waiting_task(baton::key_of(*node), node->priority, *node->dispatched_at));
   if (queue.tenant.value != "default") return found;
   const auto nodes = std::exchange(found, {});
   std::ranges::merge(nodes, database_.runbooks.waiting(queue.queue, limit), std::back_inserter(found));

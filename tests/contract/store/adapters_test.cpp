@@ -120,7 +120,7 @@ TEST(Sqlite, ATaskThatWaitsSinceATimeThatCannotBeReadHidesNoOther) {
   const auto waiting = store->waiting({{"default"}, "q"}, 10);
   ASSERT_TRUE(waiting) << waiting.error().message;
   EXPECT_EQ(waiting->size(), 2u);
-  EXPECT_FALSE(store->load({.nodes = {waiting->at(0).key, waiting->at(1).key}})) << "who hands it out finds out";
+  EXPECT_FALSE(store->load({.nodes = {node_of(waiting->at(0)), node_of(waiting->at(1))}})) << "who hands it out finds out";
 }
 
 // Its connection to a real database would be gone with the term.

@@ -116,7 +116,7 @@ TEST_P(Migration, EveryRowIsThereWithWhatIsNewAtItsDefault) {
 
 TEST_P(Migration, WhatWaitedStillWaitsAndTimersAndLeasesAreThere) {
   open();
-  const WaitingTask a{0, morning + std::chrono::milliseconds{1}, {running, no_item, "a"}};
+  const WaitingTask a = waiting_task({running, no_item, "a"}, 0, morning + std::chrono::milliseconds{1});
   EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10).value(), std::vector{a});
   EXPECT_EQ(store->running_builtin(10).value(), (std::vector{NodeKey{running, no_item, "c"}}));
   EXPECT_EQ(store->next_timer().value(), morning + std::chrono::seconds{31});
@@ -152,7 +152,7 @@ TEST_P(Migration, TheJobGoesOnToItsEnd) {
   const auto committed = store->commit(w, 42);
   ASSERT_TRUE(committed) << committed.error().message;
   EXPECT_EQ(store->next_timer().value(), std::nullopt);
-  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->at(0).key.node_id, "join");
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->at(0).part, "join");
   workflow::Run later = load_run();
   const Report done{.completed = true, .output = Json{"1"}};
   EXPECT_EQ(report(later, ref("join"), done, nullptr, policy, now, journal), Verdict::accepted);

@@ -388,13 +388,13 @@ TEST_P(RunbookStoreContract, QueuedJobsAndNodesWaitInOneOrder) {
   set.runbooks.cleanups_new = {queue(cleanup_row(1), at(10))};
   ASSERT_TRUE(store->commit(set, ++number));
   const auto job = [](runbook::Kind kind, std::int64_t id, int when) {
-    return WaitingTask{.dispatched_at = at(when), .key = {}, .runbook_job = {kind, id}};
+    return waiting_task({kind, id}, at(when));
   };
-  const std::vector<WaitingTask> expected = {{-5, at(99), {job_id(1), workflow::no_item, "b"}, {}},
+  const std::vector<WaitingTask> expected = {waiting_task({job_id(1), workflow::no_item, "b"}, 5, at(99)),
                                              job(runbook::Kind::step, 2, 10),
                                              job(runbook::Kind::cleanup, 1, 10),
+                                             waiting_task({job_id(1), workflow::no_item, "a"}, 0, at(20)),
                                              job(runbook::Kind::init, 1, 20),
-                                             {0, at(20), {job_id(1), workflow::no_item, "a"}, {}},
                                              job(runbook::Kind::step, 1, 30)};
   EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 100).value(), expected);
   for (std::size_t limit = 0; limit < expected.size(); ++limit) {

@@ -432,7 +432,7 @@ TEST_P(StoreContract, WaitingNodesComeByPriorityThenOldestFirstAndOnlyFromTheirQ
   std::ranges::sort(sorted, {}, [](const NodeState& n) {
     return std::tuple(-n.priority, n.dispatched_at, n.job_id, n.item_index, n.node_id);
   });
-  for (const auto& row : sorted) expected.push_back({-row.priority, *row.dispatched_at, key_of(row)});
+  for (const auto& row : sorted) expected.push_back(waiting_task(key_of(row), row.priority, *row.dispatched_at));
   NodeState other = node(1, "x");
   other.queue = "another";
   NodeState foreign = node(1, "y");

@@ -22,8 +22,6 @@ bool Runbooks::owns(Subject::Type type) const {
   return type >= Subject::Type::runbook && type <= Subject::Type::cleanup;
 }
 
-bool Runbooks::takes_task(std::string_view task_id) const { return runbook::parse_job_id(task_id).has_value(); }
-
 std::unique_ptr<Transaction> Runbooks::begin(Turn turn) {
   return std::make_unique<RunbookTransaction>(*this, turn);
 }

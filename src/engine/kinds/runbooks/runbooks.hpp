@@ -21,10 +21,6 @@ class Runbooks final : public Kind {
   [[nodiscard]] bool owns_timer(const Timer& timer) const override {
     return owns(timer.subject.type) && timer.what.empty() && subject_of(ref_of(timer.subject)) == timer.subject;
   }
-  [[nodiscard]] bool takes(const WaitingTask& task) const override {
-    return task.runbook_job.kind != runbook::Kind::none;
-  }
-  [[nodiscard]] bool takes_task(std::string_view task_id) const override;
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
   void tell(const WriteSet& writes, Changes& out) const override;
   void perform(std::any) override {  // RunbooksChanged: there is no other

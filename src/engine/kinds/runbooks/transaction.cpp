@@ -293,19 +293,19 @@ void RunbookTransaction::with_job(const TaskLease& lease, Decide&& decide) {
 std::vector<Ready> RunbookTransaction::take_ready() {
   std::vector<Ready> all;
   for (runbook::Queued& q : round_->journal.queued)
-    all.push_back({{tenant_of_runbooks, std::move(q.queue)}, {0, q.queued_at, {}, q.ref}});
+    all.push_back({{tenant_of_runbooks, std::move(q.queue)}, waiting_task(q.ref, q.queued_at)});
   return all;
 }
 
 Result<> RunbookTransaction::load_tasks(std::span<const WaitingTask> tasks) {
   return load_rounds([&](Needs& needs) {
     for (const WaitingTask& task : tasks)
-      unless_unreadable([&] { runbook::foresee_handout(task.runbook_job, round_->ledger, needs); });
+      unless_unreadable([&] { runbook::foresee_handout(ref_of(task), round_->ledger, needs); });
   });
 }
 
 std::optional<Handout> RunbookTransaction::hand_out(const WaitingTask& task, const Poll& poll) {
-  const Ref ref = task.runbook_job;
+  const Ref ref = ref_of(task);
   std::optional<Handout> handout;
   if (learnt_.unreadable_jobs.contains(ref)) return handout;
   std::string unreadable;

@@ -86,10 +86,8 @@ std::vector<Ready> WorkflowTransaction::take_ready() {
   all.reserve(rows_.journal.dispatched.size());
   for (Dispatched& d : rows_.journal.dispatched)
     all.push_back({{std::move(d.tenant), std::move(d.queue)},
-                   {MUTANT(priority_ignored) ? 0 : -d.priority,
-                    d.dispatched_at,
-                    {std::move(d.job_id), d.item_index, std::move(d.node_id)},
-                    {}}});
+                   waiting_task({std::move(d.job_id), d.item_index, std::move(d.node_id)},
+                                MUTANT(priority_ignored) ? 0 : d.priority, d.dispatched_at)});
   return all;
 }
 
@@ -100,7 +98,7 @@ Result<> WorkflowTransaction::load_tasks(std::span<const WaitingTask> tasks) {
   const Result<> loaded = load_all_tasks(tasks);
   if (loaded || loaded.error().code != Code::invalid) return loaded;
   if (tasks.size() == 1) {
-    kind_.tell_unreadable(tasks.front().key.job_id, loaded.error().message);
+    kind_.tell_unreadable(node_of(tasks.front()).job_id, loaded.error().message);
     turn_.effects.emplace_back(MatchAllAt{turn_.now + std::chrono::seconds{5}});
     return {};
   }
@@ -111,25 +109,27 @@ Result<> WorkflowTransaction::load_tasks(std::span<const WaitingTask> tasks) {
 Result<> WorkflowTransaction::load_all_tasks(std::span<const WaitingTask> tasks) {
   LoadRequest request;
   for (const WaitingTask& task : tasks) {
-    if (!kind_.takes(task)) continue;
-    request.jobs.push_back(task.key.job_id);
-    request.nodes.push_back(task.key);
-    if (task.key.item_index != no_item)
-      request.nodes.push_back(
-          {task.key.job_id, no_item, std::string(parse_item_name(task.key.node_id)->fan_out)});
+    if (!kind_.owns(task.type)) continue;
+    NodeKey key = node_of(task);
+    request.jobs.push_back(key.job_id);
+    if (key.item_index != no_item)
+      request.nodes.push_back({key.job_id, no_item, std::string(parse_item_name(key.node_id)->fan_out)});
+    request.nodes.push_back(std::move(key));
   }
   TRY(load_runs(std::move(request)));
   LoadRequest documents;
   for (const WaitingTask& task : tasks) {
-    const Run* found = run(task.key.job_id);
-    const auto ref = found ? found->definition->locate(task.key.node_id) : std::nullopt;
-    if (ref && params_need_input(*found, *ref)) documents.jobs_whole.push_back(task.key.job_id);
+    if (!kind_.owns(task.type)) continue;
+    const NodeKey key = node_of(task);
+    const Run* found = run(key.job_id);
+    const auto ref = found ? found->definition->locate(key.node_id) : std::nullopt;
+    if (ref && params_need_input(*found, *ref)) documents.jobs_whole.push_back(key.job_id);
   }
   return load_runs(std::move(documents));
 }
 
 std::optional<Handout> WorkflowTransaction::hand_out(const WaitingTask& task, const Poll& poll) {
-  const NodeKey& key = task.key;
+  const NodeKey key = node_of(task);
   Run* found = run(key.job_id);
   if (!found) return std::nullopt;
   const auto ref = found->definition->locate(key.node_id);

@@ -21,10 +21,6 @@ Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
   policy_.short_lease = options.short_lease;
 }
 
-bool Workflows::takes_task(std::string_view task_id) const {
-  return workflow::parse_task_id(task_id).has_value();
-}
-
 std::unique_ptr<Transaction> Workflows::begin(Turn turn) {
   return std::make_unique<WorkflowTransaction>(*this, turn);
 }

@@ -21,10 +21,6 @@ class Workflows final : public Kind {
   [[nodiscard]] bool owns_timer(const Timer& timer) const override {
     return timer.subject.type == Subject::Type::job;
   }
-  [[nodiscard]] bool takes(const WaitingTask& task) const override {
-    return task.runbook_job.kind == runbook::Kind::none;
-  }
-  [[nodiscard]] bool takes_task(std::string_view task_id) const override;
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
   void tell(const WriteSet& writes, Changes& out) const override;
   void turn_begins() override;
