@@ -2,6 +2,7 @@
 // wait, logs that are bounded. One piece for tasks of workflows and for jobs of runbooks; pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -69,5 +70,14 @@ struct LogText {
 };
 // How many of the lines, from the first, there is still room for; `bytes` grows by them.
 [[nodiscard]] std::size_t take_log(std::int32_t& bytes, std::span<const LogText> lines, const Policy& policy);
+
+// ---- workers
+
+// Who works on a queue.
+struct QueueReport {
+  std::size_t workers = 0;  // seen on it within the last minute
+  std::size_t running = 0;  // tasks that those are running
+  std::optional<Time> last_poll;
+};
 
 }  // namespace baton::delivery

@@ -78,7 +78,12 @@ void Matching::tell_end(const Ended& end) {
   for (const std::uint64_t id : ids) {
     const Await wait = take_wait(id);
     Reply reply = end.reply;
-    if (auto* job = std::get_if<JobReply>(&reply)) job->created = wait.created;
+    // They all hear the same, but for who made it.
+    std::visit(
+        [&wait](auto& said) {
+          if constexpr (requires { said.created; }) said.created = wait.created;
+        },
+        reply);
     wait.waiter->deliver(std::move(reply));
   }
 }

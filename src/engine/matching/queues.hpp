@@ -1,6 +1,5 @@
-// Who waits for work and what work waits, by queue. The truth about waiting work is the DISPATCHED rows of
-// the store; this is a window over their index, filled on demand, for queues that somebody polls. Owned by
-// the writer.
+// Who waits for work and what work waits, by queue. The truth about waiting work is rows of the store; this is
+// a window over their index, filled on demand, for queues that somebody polls. Owned by the writer.
 #pragma once
 
 #include <map>

@@ -5,7 +5,6 @@
 namespace baton::engine {
 
 using namespace std::chrono_literals;
-using workflow::Tenant;
 
 namespace {
 
@@ -102,8 +101,8 @@ std::vector<WorkerInfo> Workers::list(const std::optional<Tenant>& tenant, Time 
   return all;
 }
 
-Workers::QueueReport Workers::on_queue(const QueueKey& queue, Time now) const {
-  QueueReport report;
+delivery::QueueReport Workers::on_queue(const QueueKey& queue, Time now) const {
+  delivery::QueueReport report;
   if (const auto it = last_polls_.find(queue); it != last_polls_.end()) report.last_poll = it->second;
   for (const auto& [key, worker] : workers_) {
     if (key.first != queue.tenant || !worker.queues.contains(queue.queue) || worker.last_seen < now - 1min)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/delivery/delivery.hpp"
 #include "ports/commands.hpp"
 #include "ports/store.hpp"
 
@@ -16,17 +17,15 @@ class Workers {
  public:
   void polled(const Poll& poll, Time now);
   // A heartbeat names all that the worker is running.
-  void beat(const workflow::Tenant& tenant, const std::string& worker, const std::vector<std::string>& task_ids,
+  void beat(const Tenant& tenant, const std::string& worker, const std::vector<std::string>& task_ids,
             Time lease_until, Time now);
-  void took(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id,
-            Time lease_until);
-  void reported(const workflow::Tenant& tenant, const std::string& worker, const std::string& task_id,
+  void took(const Tenant& tenant, const std::string& worker, const std::string& task_id, Time lease_until);
+  void reported(const Tenant& tenant, const std::string& worker, const std::string& task_id,
                 bool completed, Time now);
 
-  [[nodiscard]] std::vector<WorkerInfo> list(const std::optional<workflow::Tenant>& tenant, Time now) const;
+  [[nodiscard]] std::vector<WorkerInfo> list(const std::optional<Tenant>& tenant, Time now) const;
 
-  using QueueReport = workflow::QueueReport;
-  [[nodiscard]] QueueReport on_queue(const QueueKey& queue, Time now) const;
+  [[nodiscard]] delivery::QueueReport on_queue(const QueueKey& queue, Time now) const;
 
  private:
   struct Worker {
@@ -42,9 +41,9 @@ class Workers {
   static constexpr std::size_t queues_max = 100;
 
   [[nodiscard]] static std::size_t running_count(const Worker& worker, Time now);
-  [[nodiscard]] Worker* seen(const workflow::Tenant& tenant, const std::string& worker, Time now);
+  [[nodiscard]] Worker* seen(const Tenant& tenant, const std::string& worker, Time now);
 
-  std::map<std::pair<workflow::Tenant, std::string>, Worker> workers_;
+  std::map<std::pair<Tenant, std::string>, Worker> workers_;
   std::map<QueueKey, Time> last_polls_;
 };
 

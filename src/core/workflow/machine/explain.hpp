@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/delivery/delivery.hpp"
 #include "core/workflow/machine/run.hpp"
 
 namespace baton::workflow {
@@ -29,13 +30,7 @@ struct Explanation {
   std::vector<WaitingNode> waiting;
 };
 
-// Who works on a queue.
-struct QueueReport {
-  std::size_t workers = 0;  // seen on it within the last minute
-  std::size_t running = 0;  // tasks that those are running
-  std::optional<Time> last_poll;
-};
-using LookAtQueue = std::function<QueueReport(const Tenant& tenant, const std::string& queue)>;
+using LookAtQueue = std::function<delivery::QueueReport(const Tenant& tenant, const std::string& queue)>;
 
 // The job's nodes are loaded, and of large fan-outs some children.
 [[nodiscard]] Explanation explain(Run& run, const LookAtQueue& look_at_queue, Time now);
