@@ -101,6 +101,10 @@ bool Changes::Reader::next(Change& change) {
 
 namespace {
 
+// A stream of a runbook has to learn of a new version, or it would not hear of that version's batches in later
+// records. These changes are small and few, so they are told also of a tenant that is left out.
+bool is_always_told(const Change& change) { return change.subject == Subject::Type::runbook; }
+
 // Those that changed the most are left out, until the rest is small enough: one tenant's many changes are not
 // another's loss.
 void leave_out_most(CommitRecord& record, std::size_t bytes_max) {
@@ -108,11 +112,12 @@ void leave_out_most(CommitRecord& record, std::size_t bytes_max) {
   Changes::Reader reader(record.changes);
   Change change;
   for (std::size_t left = reader.bytes_left(); reader.next(change); left = reader.bytes_left()) {
+    if (is_always_told(change)) continue;
     auto tenant = bytes.find(change.tenant);
     if (tenant == bytes.end()) tenant = bytes.emplace(change.tenant, 0).first;
     tenant->second += left - reader.bytes_left();
   }
-  for (std::size_t all = record.changes.bytes(); all > bytes_max;) {
+  for (std::size_t all = record.changes.bytes(); all > bytes_max && !bytes.empty();) {
     const auto most = std::ranges::max_element(bytes, {}, [](const auto& each) { return each.second; });
     all -= most->second;
     record.untold.insert(most->first);
@@ -120,7 +125,7 @@ void leave_out_most(CommitRecord& record, std::size_t bytes_max) {
   }
   Changes rest;
   for (Changes::Reader again(record.changes); again.next(change);)
-    if (!record.untold.contains(change.tenant)) rest.add(change);
+    if (is_always_told(change) || !record.untold.contains(change.tenant)) rest.add(change);
   record.changes = std::move(rest);
 }
 

@@ -79,7 +79,8 @@ struct CommitRecord {
   std::int64_t number = 0;  // of the commit
   Time at{};
   Changes changes;
-  // Of these tenants too much changed to tell: they have to look for themselves.
+  // Of these tenants too much changed to tell: they have to look for themselves. Of their changes only those of
+  // runbooks are here.
   std::set<std::string, std::less<>> untold;
 };
 using Record = std::shared_ptr<const CommitRecord>;

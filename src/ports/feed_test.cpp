@@ -90,6 +90,43 @@ TEST(Feed, OfACommitThatIsTooLargeTheTenantWithTheMostChangesOnlyHearsThatThereW
   for (Change change; reader.next(change);) EXPECT_EQ(change.tenant, "small");
 }
 
+TEST(Feed, ARunbookThatWasPublishedIsToldAlsoOfATenantWithTooManyChanges) {
+  Feed feed("s", {.record_bytes_max = 1'000});
+  CommitRecord large{.number = 1};
+  large.changes.add({.subject = Subject::Type::runbook,
+                     .tenant = "greedy",
+                     .id = "move",
+                     .what = "published",
+                     .version = 2,
+                     .runbook_id = 7});
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = std::to_string(i) + std::string(100, 'x');
+    large.changes.add({.subject = Subject::Type::batch, .tenant = "greedy", .id = id, .what = "changed"});
+  }
+  feed.publish(std::move(large));
+  const auto kept = feed.after(0);
+  ASSERT_TRUE(kept);
+  EXPECT_TRUE(kept->front()->untold.contains("greedy"));
+  ASSERT_EQ(kept->front()->changes.count(), 1U);
+  Changes::Reader reader(kept->front()->changes);
+  Change change;
+  ASSERT_TRUE(reader.next(change));
+  EXPECT_EQ(change.id, "move");
+  EXPECT_EQ(change.runbook_id, 7);
+}
+
+TEST(Feed, ManyPublishedRunbooksAreAllTold) {
+  Feed feed("s", {.record_bytes_max = 1'000});
+  CommitRecord large{.number = 1};
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = std::to_string(i) + std::string(100, 'x');
+    large.changes.add({.subject = Subject::Type::runbook, .tenant = "t", .id = name, .what = "published"});
+  }
+  feed.publish(std::move(large));
+  EXPECT_EQ(feed.after(0)->front()->changes.count(), 20U);
+  EXPECT_TRUE(feed.after(0)->front()->untold.empty());
+}
+
 TEST(Feed, SubscribersAreWokenUntilTheyLeave) {
   Feed feed;
   int woken = 0;

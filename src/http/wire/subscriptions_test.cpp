@@ -8,8 +8,8 @@ namespace {
 
 class Listener final : public Subscriber {
  public:
-  Listener(Subscriptions& all, std::string_view job) : Subscriber(all) {
-    listen(subject_topic(Subject::Type::job, "t", job));
+  Listener(Subscriptions& all, std::string_view id, Subject::Type subject = Subject::Type::job) : Subscriber(all) {
+    listen(subject_topic(subject, "t", id));
   }
   std::vector<std::int64_t> heard;
 
@@ -20,9 +20,10 @@ using Numbers = std::vector<std::int64_t>;
 
 class SubscriptionsTest : public testing::Test {
  protected:
-  // One change of each of so many jobs.
-  void publish(std::int64_t number, int jobs) {
+  // One change of each of so many jobs, after this one.
+  void publish(std::int64_t number, int jobs, std::optional<baton::Change> first = {}) {
     CommitRecord record{.number = number, .at = {}, .changes = {}, .untold = {}};
+    if (first) record.changes.add(*first);
     for (int i = 0; i < jobs; ++i) {
       const std::string id = std::to_string(i);
       record.changes.add({.subject = Subject::Type::job, .tenant = "t", .id = id, .what = "changed"});
@@ -30,7 +31,7 @@ class SubscriptionsTest : public testing::Test {
     feed_.publish(std::move(record));
   }
 
-  Feed feed_;
+  Feed feed_{"s", {.record_bytes_max = 1'000'000}};
   int reads_wanted_ = 0;
   Subscriptions all_{feed_, [this] { ++reads_wanted_; }, [](SteadyTime) {}};
 };
@@ -67,6 +68,19 @@ TEST_F(SubscriptionsTest, a_record_that_nobody_waits_for_any_more_is_forgotten) 
   Listener second(all_, "24999");
   for (int part = 0; part < 3; ++part) all_.read();
   EXPECT_EQ(second.heard, Numbers{});
+}
+
+TEST_F(SubscriptionsTest, a_version_that_is_published_in_a_record_too_large_to_tell_is_followed) {
+  Listener listener(all_, "move", Subject::Type::runbook);
+  const baton::Change published{
+      .subject = Subject::Type::runbook, .tenant = "t", .id = "move", .what = "published", .runbook_id = 7};
+  const baton::Change batch{
+      .subject = Subject::Type::batch, .tenant = "t", .id = "1", .what = "changed", .runbook_id = 7};
+  publish(1, 100'000, published);
+  ASSERT_TRUE(feed_.after(0)->front()->untold.contains("t"));
+  publish(2, 0, batch);
+  all_.read();
+  EXPECT_EQ(listener.heard, (Numbers{1, 2}));
 }
 
 }  // namespace
