@@ -1,7 +1,5 @@
 #include "http/wire/subscriptions.hpp"
 
-#include <algorithm>
-
 namespace baton::http {
 
 namespace {
@@ -49,11 +47,7 @@ void Subscriber::listen(std::string topic) {
   if (listens_to(topic)) return;
   all_.add(topic, *this);
   if (topics_.empty()) heard_ = all_.position_;  // also if the others are still told of it
-  topics_.push_back(std::move(topic));
-}
-
-bool Subscriber::listens_to(const std::string& topic) const {
-  return std::ranges::find(topics_, topic) != topics_.end();
+  topics_.insert(std::move(topic));
 }
 
 Task<bool> Subscriber::sleep(WaitState& wait_state, SteadyTime until) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "http/wire/context.hpp"
@@ -62,13 +63,13 @@ class Subscriber {
   virtual void miss() {}
   virtual void hear(const Record&) {}
   [[nodiscard]] Subscriptions& all() const { return all_; }
-  [[nodiscard]] bool listens_to(const std::string& topic) const;
+  [[nodiscard]] bool listens_to(const std::string& topic) const { return topics_.contains(topic); }
 
  private:
   friend class Subscriptions;
   Task<bool> sleep(WaitState& wait_state, SteadyTime until);
   Subscriptions& all_;
-  std::vector<std::string> topics_;
+  std::unordered_set<std::string> topics_;  // a runbook's stream has one for each version
   std::shared_ptr<Awaited> waiting_;
   std::multimap<SteadyTime, Subscriber*>::iterator deadline_;
   std::int64_t heard_ = 0;  // number of the last record that it heard of or was too late for, so that each is told once

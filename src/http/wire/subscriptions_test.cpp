@@ -83,5 +83,26 @@ TEST_F(SubscriptionsTest, a_version_that_is_published_in_a_record_too_large_to_t
   EXPECT_EQ(listener.heard, (Numbers{1, 2}));
 }
 
+TEST_F(SubscriptionsTest, who_listens_to_a_topic_twice_hears_once_and_leaves_nothing_behind) {
+  {
+    Listener twice(all_, "0");
+    twice.listen(subject_topic(Subject::Type::job, "t", "0"));
+    publish(1, 1);
+    all_.read();
+    EXPECT_EQ(twice.heard, Numbers{1});
+  }
+  EXPECT_EQ(feed_.subscriptions(), 0U);
+}
+
+// A search through all topics for each one would take billions of comparisons, many seconds.
+TEST_F(SubscriptionsTest, a_stream_of_a_runbook_with_very_many_versions_listens_and_leaves_at_once) {
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Listener listener(all_, "move", Subject::Type::runbook);
+    for (std::int64_t version = 1; version <= 100'000; ++version) listener.listen(batches_topic("t", version));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{3});
+}
+
 }  // namespace
 }  // namespace baton::http
