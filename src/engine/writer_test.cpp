@@ -457,6 +457,30 @@ TEST_F(WriterTest, ACallWhoseRequestIsGoneFailsWhenItIsDueAndNotBefore) {
   EXPECT_TRUE(row.error_meta->text.contains("RequestLost")) << row.error_meta->text;
 }
 
+// The call is there, so it must not be told that there is none.
+TEST_F(WriterTest, ACallWhoseRequestIsGoneCannotBeRepeatedAndIsToldWhy) {
+  const call::CallKey key{{"default"}, {"c"}};
+  NewCall wanted{.key = key, .name = "n", .request_spec = Json{"{}"}, .origin = "http://a:80"};
+  wanted.request.method = "GET";
+  run({SubmitCalls{{wanted}}});
+  database_.call_requests.erase(key);
+  const auto repeat = [&](const call::CallKey& origin) {
+    const auto answer = run({RepeatCall{.origin = origin, .new_id = {"d"}}}).front();
+    return std::get<CallsReply>(answer->reply.value()).calls.at(0);
+  };
+  const auto early = repeat(key);
+  ASSERT_FALSE(early);
+  EXPECT_TRUE(early.error().message.contains("when it has ended")) << early.error().message;
+  run({StartCalls{.started_by = "s-1", .keys = {key}}});
+  ASSERT_EQ(database_.calls.at(key).status, call::Status::failed);
+  const auto refused = repeat(key);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().refusal, Refusal::not_possible);
+  EXPECT_TRUE(refused.error().message.contains("not stored any more")) << refused.error().message;
+  EXPECT_EQ(database_.calls.size(), 1U);
+  EXPECT_EQ(repeat({{"default"}, {"x"}}).error().refusal, Refusal::call_not_found);
+}
+
 constexpr std::string_view book = R"(
 name: move
 data_source: {type: csv, connection: WAVES, primary_key: Upn, batch_time: immediate}

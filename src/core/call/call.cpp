@@ -253,8 +253,9 @@ Decision<Event> reschedule(const Call& call, Time due_at, const std::string& by,
   return Scheduled{due_at, by, reason};
 }
 
-Decision<void> repeat(const Call& call) {
+Decision<void> repeat(const Call& call, bool has_request) {
   if (!is_terminal(call.status)) return std::unexpected(Conflict::not_over);
+  if (!has_request) return std::unexpected(Conflict::request_lost);
   return {};
 }
 

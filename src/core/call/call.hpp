@@ -64,7 +64,7 @@ void apply(const EventRow& row, const Event& event, Call& call);
 
 // --- decisions: what happens, or why nothing does
 
-enum class Conflict { not_due, not_scheduled, not_running, not_over };
+enum class Conflict { not_due, not_scheduled, not_running, not_over, request_lost };
 template <class T>
 using Decision = std::expected<T, Conflict>;
 
@@ -79,8 +79,9 @@ using Decision = std::expected<T, Conflict>;
 [[nodiscard]] Decision<Event> reschedule(const Call& call, Time due_at, const std::string& by,
                                          const std::string& reason);
 
-// Whether it may be repeated: while it waits or runs, that would be the same thing done twice.
-[[nodiscard]] Decision<void> repeat(const Call& call);
+// Whether it may be repeated: while it waits or runs, that would be the same thing done twice. Without its
+// request there is nothing to send.
+[[nodiscard]] Decision<void> repeat(const Call& call, bool has_request);
 
 // {"kind": …, "message": …} and whatever else is known.
 [[nodiscard]] Json error_meta(std::string_view kind, std::string_view message, std::string_view more = {});

@@ -88,12 +88,21 @@ TEST(ServiceCall, ThatWaitsMayBeCancelledOrRescheduled) {
   apply(row(3, *later), *later, call);
   EXPECT_EQ(to_json(*later).text, R"({"dueAt":"2026-03-01T13:00:00.000Z","by":"bo","reason":"too early"})");
   EXPECT_EQ(start(call, noon).error(), Conflict::not_due);
-  EXPECT_EQ(repeat(call).error(), Conflict::not_over);
+  EXPECT_EQ(repeat(call, true).error(), Conflict::not_over);
   const auto gone = cancel(call, "ada", "not needed", noon);
   ASSERT_TRUE(gone);
   apply(row(4, *gone), *gone, call);
   EXPECT_EQ(call.status, Status::failed);
   EXPECT_EQ(call.error_meta->text, R"({"kind":"Cancelled","message":"cancelled by ada: not needed"})");
+}
+
+TEST(ServiceCall, IsRepeatedWhenItHasEndedAndItsRequestIsStillStored) {
+  Call call = *fold({row(1, submitted), row(2, Scheduled{noon}), row(3, Started{noon})});
+  for (const bool has_request : {true, false})
+    EXPECT_EQ(repeat(call, has_request).error(), Conflict::not_over) << has_request;
+  apply(row(4, Failed{noon, Json{"{}"}}), Failed{noon, Json{"{}"}}, call);
+  EXPECT_TRUE(repeat(call, true));
+  EXPECT_EQ(repeat(call, false).error(), Conflict::request_lost);
 }
 
 }  // namespace

@@ -25,6 +25,9 @@ std::unexpected<Refused> not_possible(call::Conflict why, const call::Call& call
     case not_scheduled: return refuse(Refusal::not_possible, is + ", not Scheduled");
     case not_running: return refuse(Refusal::not_possible, is + ", not Running");
     case not_over: return refuse(Refusal::not_possible, is + ": it can be repeated when it has ended");
+    case request_lost:
+      return refuse(Refusal::not_possible,
+                    "what the call was to send is not stored any more, so it cannot be repeated");
   }
   return refuse(Refusal::not_possible, is);
 }
@@ -162,8 +165,9 @@ CallsReply Calls::decide(const SubmitCalls& c) {
 CallsReply Calls::decide(const RepeatCall& c) {
   const auto* origin = find(c.origin);
   const auto request = requests_.find(c.origin);
-  if (!origin || request == requests_.end()) return {{not_found()}};
-  if (const auto may = call::repeat(origin->call); !may) return {{not_possible(may.error(), origin->call)}};
+  if (!origin) return {{not_found()}};
+  if (const auto may = call::repeat(origin->call, request != requests_.end()); !may)
+    return {{not_possible(may.error(), origin->call)}};
   NewCall again{.key = {c.origin.tenant, c.new_id},
                 .name = origin->call.name,
                 .due_at = c.due_at,
