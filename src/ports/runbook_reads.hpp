@@ -141,8 +141,8 @@ class RunbookReads {
   [[nodiscard]] virtual Result<std::vector<runbook::ApprovedRemovals>> approved_removals(
       const std::string& runbook_name) = 0;
   // Pending phases of open batches whose time another program has changed, so that it is not that of their timer, or
-  // that it has added, so that they have none: at most `limit` ids, by id.
-  [[nodiscard]] virtual Result<std::vector<std::int64_t>> moved_phases(std::size_t limit) = 0;
+  // that it has added, so that they have none: at most `limit` ids, by id; `after` is the last of the page before.
+  [[nodiscard]] virtual Result<std::vector<std::int64_t>> moved_phases(std::int64_t after, std::size_t limit) = 0;
   // Batches whose import was interrupted.
   [[nodiscard]] virtual Result<std::vector<BatchSummary>> importing() = 0;
 };

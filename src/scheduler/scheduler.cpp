@@ -55,6 +55,7 @@ struct Scheduler::State {
   [[nodiscard]] Steady::time_point look();
   [[nodiscard]] Steady::time_point follow_moved_phases();
   Steady::time_point moved_looked{};
+  std::int64_t moved_after = 0;        // the last phase of the page before; 0: the first page is next
   std::weak_ptr<Waiter> moved_waiter;  // as long as commands that it was given are under way
   [[nodiscard]] Steady::time_point look_at(const runbook::Runbook& row);
   [[nodiscard]] bool is_busy(Seen& seen, bool is_due);
@@ -115,7 +116,8 @@ Steady::time_point Scheduler::State::look() {
 }
 
 // Another program may add phases or write when they are due, and does not say so. Each is a command of its own, so that a row that
-// it holds keeps no other from its time; what is left is seen by the next look.
+// it holds keeps no other from its time. They are taken page by page, because some may stay as they are, whatever is
+// said to the engine, and those after them must get their turn; after the last page it begins anew.
 // Not with each change of a runbook, nor while the engine has not decided the last ones: it goes through all open
 // batches. Answers when to look again, if there is more or it may not look now.
 Steady::time_point Scheduler::State::follow_moved_phases() {
@@ -125,12 +127,14 @@ Steady::time_point Scheduler::State::follow_moved_phases() {
   if (now < moved_looked + pause) return moved_looked + pause;
   moved_looked = now;
   if (!moved_waiter.expired()) return now + pause;
-  const auto moved = reads->moved_phases(at_once);
+  const auto moved = reads->moved_phases(moved_after, at_once);
   if (!moved) return Steady::time_point::max();
+  const bool is_last = moved->size() < at_once;
+  moved_after = is_last ? 0 : moved->back();
   const auto nobody = std::make_shared<Nobody>();
   moved_waiter = nobody;
   for (const std::int64_t id : *moved) tools.inbox.submit(AdoptPhases{{id}}, nobody);
-  return moved->size() < at_once ? Steady::time_point::max() : now + pause;
+  return is_last ? Steady::time_point::max() : now + pause;
 }
 
 Steady::time_point Scheduler::State::look_at(const runbook::Runbook& row) {

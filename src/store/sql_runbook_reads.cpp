@@ -158,10 +158,10 @@ struct RunbookReadStatements {
         rollbacks_of_steps{cleanups_of_steps(dialect), {integer}, true},
         moved_phases{"SELECT t.id,t.due_at,t.timer_due FROM batches AS b CROSS JOIN phase_executions AS t WHERE " +
                          status_word(dialect, "b.status") +
-                         " IN ('detected','init_dispatched','active') AND t.batch_id=b.id AND " +
+                         " IN ('detected','init_dispatched','active') AND t.batch_id=b.id AND t.id>?1 AND " +
                          status_word(dialect, "t.status") +
                          "='pending' AND (t.timer_due IS NULL OR t.timer_due<>t.due_at) ORDER BY t.id",
-                     {}} {}
+                     {integer}} {}
 
   static std::string cleanups_of_steps(Dialect dialect) {
     if (dialect == Dialect::sqlite) return select_more<CleanupExecution>("", "WHERE t.caused_by_step_id=?1");
@@ -344,8 +344,8 @@ Result<std::vector<ApprovedRemovals>> SqlRunbookReads::approved_removals(const s
 }
 
 // Others write times with other separators and offsets: as text they differ, though it is the same time.
-Result<std::vector<std::int64_t>> SqlRunbookReads::moved_phases(std::size_t limit) {
-  TRY_ASSIGN(const auto phases, reader_.rows<TimedPhase>(sql_->moved_phases, {}, read_timed_phase));
+Result<std::vector<std::int64_t>> SqlRunbookReads::moved_phases(std::int64_t after, std::size_t limit) {
+  TRY_ASSIGN(const auto phases, reader_.rows<TimedPhase>(sql_->moved_phases, {after}, read_timed_phase));
   std::vector<std::int64_t> ids;
   for (const TimedPhase& phase : phases)
     if (ids.size() < limit && phase.due_at && phase.due_at != phase.timer_due) ids.push_back(phase.id);

@@ -74,7 +74,7 @@ class MemoryReads : public Reads {
   Result<std::vector<runbook::KnownMember>> known_members(const std::string& runbook_name, std::int64_t after,
                                                           std::size_t limit) override;
   Result<std::vector<runbook::ApprovedRemovals>> approved_removals(const std::string& runbook_name) override;
-  Result<std::vector<std::int64_t>> moved_phases(std::size_t limit) override;
+  Result<std::vector<std::int64_t>> moved_phases(std::int64_t after, std::size_t limit) override;
   Result<std::vector<BatchSummary>> importing() override;
 
   // call_reads.cpp

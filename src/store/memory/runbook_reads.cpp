@@ -145,13 +145,13 @@ Result<std::vector<ApprovedRemovals>> MemoryReads::approved_removals(const std::
   return found;
 }
 
-Result<std::vector<std::int64_t>> MemoryReads::moved_phases(std::size_t limit) {
+Result<std::vector<std::int64_t>> MemoryReads::moved_phases(std::int64_t after, std::size_t limit) {
   const auto reading = lock();
   std::vector<std::int64_t> ids;
   for (const auto& [id, phase] : database_.runbooks.phases) {
     const Batch* batch = database_.runbooks.batches.get(phase.batch_id);
-    if (ids.size() < limit && batch && !is_terminal(batch->status) && phase.status == PhaseStatus::pending &&
-        phase.due_at && phase.due_at != phase.timer_due)
+    if (id > after && ids.size() < limit && batch && !is_terminal(batch->status) &&
+        phase.status == PhaseStatus::pending && phase.due_at && phase.due_at != phase.timer_due)
       ids.push_back(id);
   }
   return ids;

@@ -27,7 +27,7 @@ INSERT INTO phase_executions(batch_id, phase_name, offset_minutes, runbook_versi
   (1, 'c', 0, 1, '2025-03-10T09:00:00+01:00', '2025-03-10T08:00:00.000Z'),
   (1, 'd', 0, 1, '2025-03-10T09:00:00Z', '2025-03-10T08:00:00.000Z');
 )sql");
-  EXPECT_EQ(database.reads().value()->moved_phases(10).value(), Ids{4});
+  EXPECT_EQ(database.reads().value()->moved_phases(0, 10).value(), Ids{4});
 }
 
 TEST_P(RunbookOthers, RowsWithTheColumnsOfTheContractOnlyLoadWithDefaults) {

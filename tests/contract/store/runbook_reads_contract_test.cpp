@@ -412,8 +412,11 @@ TEST_P(RunbookReadsContract, MovedPhasesArePendingOnesWithAnotherTimeThanTheirTi
   w.phases_new[3].timer_due.reset();
   w.phases_new[4].due_at.reset();
   commit(w);
-  EXPECT_EQ(reads->moved_phases(10).value(), (Ids{1, 2, 4, 6})) << "4 was added without a timer";
-  EXPECT_EQ(reads->moved_phases(2).value(), (Ids{1, 2}));
+  EXPECT_EQ(reads->moved_phases(0, 10).value(), (Ids{1, 2, 4, 6})) << "4 was added without a timer";
+  EXPECT_EQ(reads->moved_phases(0, 2).value(), (Ids{1, 2}));
+  EXPECT_EQ(reads->moved_phases(2, 2).value(), (Ids{4, 6})) << "the next page";
+  EXPECT_EQ(reads->moved_phases(3, 10).value(), (Ids{4, 6}));
+  EXPECT_EQ(reads->moved_phases(6, 2).value(), Ids{});
 }
 
 TEST_P(RunbookReadsContract, ApprovedRemovalsAndImportsAreFound) {
