@@ -35,7 +35,8 @@ struct PublishRunbook {
 struct ChangeRunbook {
   enum class What { activate, deactivate, automation_on, automation_off };
   std::string name;
-  std::int32_t version = 0;  // activate: which; 0: the latest. The others: the active one
+  // activate: 0 is the latest. automation_on and _off: 0 is the active one. deactivate: always the active one.
+  std::int32_t version = 0;
   What what{};
 };  // → RunbookReply
 

@@ -158,7 +158,14 @@ struct Published {
 };
 [[nodiscard]] Published publish(const Definition& definition, const std::string& text,
                                 const std::string& overdue_behavior, bool rerun_init, Context context);
-[[nodiscard]] Outcome set_active(const std::string& name, std::int32_t version, bool active, Context context);
+struct Switched {
+  Outcome outcome;
+  Slot<Runbook>* runbook = nullptr;  // the version that was asked for
+};
+// This version instead of the one that is active; 0: the latest.
+[[nodiscard]] Switched activate(const std::string& name, std::int32_t version, Context context);
+// The one that is active, whichever that is.
+[[nodiscard]] Switched deactivate(const std::string& name, Context context);
 
 struct Opened {
   Outcome outcome;

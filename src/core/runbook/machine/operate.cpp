@@ -7,6 +7,17 @@
 #include "core/runbook/machine/operate.hpp"
 
 namespace baton::runbook {
+namespace {
+
+// Open batches that were on their way to it stay where they are.
+void switch_off_replaced(Slot<Runbook>& book) {
+  book.row.is_active = false;
+  book.row.transition_after.reset();
+  book.row.timer_due.reset();
+  book.changed = true;
+}
+
+}  // namespace
 
 // --- runbooks
 
@@ -31,32 +42,33 @@ Published publish(const Definition& definition, const std::string& text, const s
   }
   if (active && active->row.is_active) {
     row.automation_enabled = active->row.automation_enabled;
-    active->row.is_active = false;
-    active->row.transition_after.reset();
-    active->row.timer_due.reset();
-    active->changed = true;
+    switch_off_replaced(*active);
   }
   return {&context.ledger.create(std::move(row)), true};
 }
 
-Outcome set_active(const std::string& runbook_name, std::int32_t version, bool active, Context context) {
+Switched activate(const std::string& runbook_name, std::int32_t version, Context context) {
   auto* was = context.ledger.runbook(runbook_name, 0);
-  auto* book = active && version > 0 ? context.ledger.runbook(runbook_name, version)
-               : active              ? context.ledger.latest_version(runbook_name)
-                                     : was;
-  if (!book) return no_runbook(runbook_name, version);
-  if (book->row.is_active == active) return unchanged();
-  if (active && was && was->row.is_active) {
-    was->row.is_active = false;
-    was->row.transition_after.reset();
-    was->row.timer_due.reset();
-    was->changed = true;
-  }
-  book->row.is_active = active;
-  // Open batches that were on their way to this version wait while it is inactive.
-  book->row.timer_due = active && book->row.transition_after ? std::optional{context.now} : std::nullopt;
+  auto* book = version > 0 ? context.ledger.runbook(runbook_name, version)
+                           : context.ledger.latest_version(runbook_name);
+  if (!book) return {no_runbook(runbook_name, version), nullptr};
+  if (book->row.is_active) return {unchanged(), book};
+  if (was && was->row.is_active) switch_off_replaced(*was);
+  book->row.is_active = true;
+  // Open batches that were on their way to this version when it was deactivated go on.
+  book->row.timer_due = book->row.transition_after ? std::optional{context.now} : std::nullopt;
   book->changed = true;
-  return changed();
+  return {changed(), book};
+}
+
+Switched deactivate(const std::string& runbook_name, Context context) {
+  auto* book = context.ledger.runbook(runbook_name, 0);
+  if (!book) return {no_runbook(runbook_name, 0), nullptr};
+  if (!book->row.is_active) return {unchanged(), book};
+  book->row.is_active = false;
+  book->row.timer_due.reset();  // open batches that were on their way to this version wait
+  book->changed = true;
+  return {changed(), book};
 }
 
 // --- batches

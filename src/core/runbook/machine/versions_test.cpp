@@ -105,6 +105,64 @@ TEST_F(NewVersion, does_not_run_init_again_unless_told_to) {
   EXPECT_EQ(inits(), "v1=succeeded");
 }
 
+// ---- which version is active
+
+class ActiveVersion : public testing::Test {
+ protected:
+  ActiveVersion() {
+    machine_.publish(book());
+    machine_.publish(book("", "description: second"));
+  }
+  struct Told {
+    Outcome outcome;
+    std::int32_t version = 0;  // 0: none
+  };
+  static Told told(const Switched& switched) {
+    return {switched.outcome, switched.runbook ? switched.runbook->row.version : 0};
+  }
+  Told activate_version(const std::string& name, std::int32_t version) {
+    return machine_.decide([&](Context context) { return told(activate(name, version, context)); });
+  }
+  Told deactivate_named(const std::string& name) {
+    return machine_.decide([&](Context context) { return told(deactivate(name, context)); });
+  }
+  std::vector<std::int32_t> active() const {
+    std::vector<std::int32_t> found;
+    for (const auto& [id, row] : machine_.rows.runbooks)
+      if (row.is_active) found.push_back(row.version);
+    return found;
+  }
+
+  MachineOnRows machine_;
+};
+using Versions = std::vector<std::int32_t>;
+
+TEST_F(ActiveVersion, is_one_and_without_a_number_the_latest) {
+  EXPECT_EQ(active(), Versions{2});
+  EXPECT_EQ(activate_version("waves", 1).version, 1);
+  EXPECT_EQ(active(), Versions{1});
+  EXPECT_EQ(activate_version("waves", 0).version, 2);
+  EXPECT_EQ(active(), Versions{2});
+  EXPECT_FALSE(activate_version("waves", 2).outcome.changed) << "it is";
+}
+
+TEST_F(ActiveVersion, is_switched_off_whichever_it_is) {
+  (void)activate_version("waves", 1);
+  const Told off = deactivate_named("waves");
+  EXPECT_TRUE(off.outcome.changed);
+  EXPECT_EQ(off.version, 1) << "not the latest";
+  EXPECT_EQ(active(), Versions{});
+  EXPECT_FALSE(deactivate_named("waves").outcome.changed) << "none is active";
+}
+
+TEST_F(ActiveVersion, must_be_there) {
+  using enum Outcome::Problem;
+  EXPECT_EQ(activate_version("waves", 3).outcome.problem, runbook_not_found);
+  EXPECT_EQ(activate_version("none", 0).outcome.problem, runbook_not_found);
+  EXPECT_EQ(deactivate_named("none").outcome.problem, runbook_not_found);
+  EXPECT_EQ(active(), Versions{2}) << "nothing was switched off";
+}
+
 // Somebody writes another time into the row: our timer is of the old one.
 TEST(PutOffBySql, a_phase_begins_at_the_time_that_its_row_has_then) {
   MachineOnRows machine;

@@ -57,17 +57,11 @@ Reply RunbookTransaction::decide(const PublishRunbook& c) {
 
 Reply RunbookTransaction::decide(const ChangeRunbook& c) {
   using What = ChangeRunbook::What;
-  if (c.what == What::deactivate) {
-    const auto* was = round_->ledger.runbook(c.name, 0);  // the one that is switched off, whichever is the latest
-    const auto outcome = runbook::set_active(c.name, c.version, false, context());
-    if (is_wrong(outcome)) return refused(outcome);
-    return RunbookReply{was->row, outcome.changed};
-  }
-  if (c.what == What::activate) {
-    const auto outcome = runbook::set_active(c.name, c.version, true, context());
-    if (is_wrong(outcome)) return refused(outcome);
-    const auto* now = c.version > 0 ? round_->ledger.runbook(c.name, c.version) : round_->ledger.latest_version(c.name);
-    return RunbookReply{now->row, outcome.changed};
+  if (c.what == What::deactivate || c.what == What::activate) {
+    const auto switched = c.what == What::activate ? runbook::activate(c.name, c.version, context())
+                                                   : runbook::deactivate(c.name, context());
+    if (is_wrong(switched.outcome)) return refused(switched.outcome);
+    return RunbookReply{switched.runbook->row, switched.outcome.changed};
   }
   const auto outcome = runbook::set_automation(c.name, c.version, c.what == What::automation_on, context());
   if (is_wrong(outcome)) return refused(outcome);
