@@ -16,17 +16,6 @@ inline std::string read_text(const std::filesystem::path& path) {
   return text.str();
 }
 
-// Looks again until it is so. False: it was not so in that time.
-template <class Condition>
-[[nodiscard]] bool eventually(Condition condition, std::chrono::milliseconds within = 20s) {
-  const auto give_up = std::chrono::steady_clock::now() + within;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > give_up) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
-}
-
 // Not a zombie either, which has no program any more.
 inline bool is_running(pid_t id) {
   std::error_code error;

@@ -29,7 +29,7 @@ class Restart : public testing::Test {
   }
   void kill() {
     process_->signal(SIGKILL);
-    (void)process_->wait(10s);
+    EXPECT_EQ(process_->wait(10s), 128 + SIGKILL);
   }
   void restart() { start(url_.substr(std::string("http://").size())); }
 

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,12 +24,32 @@ namespace json = boost::json;
 struct Answer {
   int status = 0;  // 0: no answer
   json::value body;
-  [[nodiscard]] std::string text(std::string_view key) const {
+  [[nodiscard]] std::optional<std::string> find_text(std::string_view key) const {
     const auto* object = body.if_object();
     const auto* value = object ? object->if_contains(key) : nullptr;
-    return value && value->is_string() ? std::string(value->as_string()) : "";
+    if (!value || !value->is_string()) return std::nullopt;
+    return std::string(value->as_string());
+  }
+  // Fails the test when there is none: two answers that lack it would be equal.
+  [[nodiscard]] std::string text(std::string_view key) const {
+    const auto found = find_text(key);
+    if (!found)
+      ADD_FAILURE() << "an answer with status " << status << " has no text '" << key
+                    << "': " << json::serialize(body).substr(0, 1'000);
+    return found.value_or("");
   }
 };
+
+// Looks again until it is so. False: it was not so in that time.
+template <class Condition>
+[[nodiscard]] bool eventually(Condition condition, std::chrono::milliseconds within = 20s) {
+  const auto give_up = std::chrono::steady_clock::now() + within;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
 
 inline Answer ask(http::Client& client, std::string_view method, const std::string& target,
                   const std::string& body = {}, std::string_view type = "application/json",

@@ -51,11 +51,12 @@ class ServiceCallsTest : public testing::Test {
   }
   static Answer ended(http::Client& client, const std::string& id, const std::string& tenant = "acme") {
     Answer answer;
-    for (int look = 0; look < 600; ++look) {
+    const auto is_over = [&] {
       answer = ask(client, "GET", calls(tenant) + "/" + id);
-      if (answer.text("status") == "Succeeded" || answer.text("status") == "Failed") break;
-      std::this_thread::sleep_for(25ms);  // another process, which has nothing to wait on; 600 looks at most
-    }
+      const auto status = answer.find_text("status");  // none: the database is away
+      return status == "Succeeded" || status == "Failed";
+    };
+    EXPECT_TRUE(eventually(is_over, 60s)) << "call " << id << " has not ended: " << json::serialize(answer.body);
     return answer;
   }
   static std::string kind(const Answer& answer) {

@@ -50,8 +50,7 @@ std::string rollback(const std::string& name, const Lines& steps) {
 }
 
 std::string Job::text(std::string_view field) const {
-  const auto* value = body.if_contains(field);
-  return value && value->is_string() ? std::string(value->as_string()) : "";
+  return std::string(body.at(field).as_string());
 }
 std::string Job::parameter(std::string_view name) const {
   const auto* value = found(body.at("parameters"), name);
@@ -59,8 +58,7 @@ std::string Job::parameter(std::string_view name) const {
   return value->is_string() ? std::string(value->as_string()) : json::serialize(*value);
 }
 Id Job::correlated(std::string_view name) const {
-  const auto* data = body.if_contains("correlationData");
-  const auto* value = data ? found(*data, name) : nullptr;
+  const auto* value = found(body.at("correlationData"), name);
   return value && value->is_number() ? value->to_number<Id>() : 0;
 }
 

@@ -32,7 +32,7 @@ using Lines = std::vector<std::string>;
 
 inline const std::string lockstep = "progression: lockstep\n";
 
-// A job as a worker gets it.
+// A job as a worker gets it. One that lacks a field throws: two of them would be equal.
 struct Job {
   json::object body;
   [[nodiscard]] std::string text(std::string_view field) const;

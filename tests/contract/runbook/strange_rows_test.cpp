@@ -31,6 +31,7 @@ class StrangeRows : public Contract {
         EXPECT_EQ(report(results).status, 200);
       }
     }
+    EXPECT_EQ(count, 0U) << "so many jobs did not come";
   }
   Answer retry(const std::string& body = R"({"all":true})") {
     return e2e::ask(client(), "POST", "/batches/" + std::to_string(batch_) + "/members:retry", body);
