@@ -1,6 +1,7 @@
 // Deciding: each command and each due timer, in order, against the rows at hand.
 #include "base/mutant.hpp"
 #include "core/workflow/definition/input.hpp"
+#include "core/workflow/definition/publish.hpp"
 #include "core/workflow/machine/scope.hpp"
 #include "engine/kinds/workflows/transaction.hpp"
 
@@ -220,28 +221,27 @@ Reply WorkflowTransaction::decide(const ExplainJob& c) {
 
 Reply WorkflowTransaction::decide(const PublishWorkflow& c) {
   const std::string& id = c.definition->workflow_id;
-  const auto* latest = definition({c.tenant, id, 0});
-  const std::int32_t newest = latest ? latest->definition->version : 0;
-  if (c.definition->version > 0) {
-    if (const auto* same = definition({c.tenant, id, c.definition->version})) {
-      if (same->text == c.text) return WorkflowReply{id, c.definition->version, false};
-      return Refused{Refusal::version_exists,
-                     "version " + std::to_string(c.definition->version) + " of workflow '" + id +
-                         "' was published with another text; the next free one is " +
-                         std::to_string(newest + 1),
-                     {}};
-    }
-  } else if (latest && latest->text == c.text) {
-    return WorkflowReply{id, newest, false};
-  }
-  auto definition = std::make_shared<Definition>(*c.definition);
-  if (definition->version == 0) definition->version = newest + 1;
-  const std::int32_t version = definition->version;
-  const KnownDefinition known{std::move(definition), c.text};
-  rows_.published[{c.tenant, id, version}] = known;
-  if (version > newest) rows_.published[{c.tenant, id, 0}] = known;
-  rows_.workflows_new.push_back({c.tenant, id, version, c.text, turn_.now});
-  return WorkflowReply{id, version, true};
+  const std::int32_t wanted = c.definition->version;
+  const auto known = [&](std::int32_t version) -> std::optional<VersionText> {
+    const auto* found = definition({c.tenant, id, version});
+    if (!found) return std::nullopt;
+    return VersionText{found->definition->version, found->text};
+  };
+  const auto placed = place_version(wanted, c.text, wanted > 0 ? known(wanted) : std::nullopt, known(0));
+  if (!placed)
+    return Refused{Refusal::version_exists,
+                   "version " + std::to_string(wanted) + " of workflow '" + id +
+                       "' was published with another text; the next free one is " +
+                       std::to_string(placed.error().next_free),
+                   {}};
+  if (!placed->is_new) return WorkflowReply{id, placed->version, false};
+  auto published = std::make_shared<Definition>(*c.definition);
+  published->version = placed->version;
+  const KnownDefinition added{std::move(published), c.text};
+  rows_.published[{c.tenant, id, placed->version}] = added;
+  if (placed->is_latest) rows_.published[{c.tenant, id, 0}] = added;
+  rows_.workflows_new.push_back({c.tenant, id, placed->version, c.text, turn_.now});
+  return WorkflowReply{id, placed->version, true};
 }
 
 }  // namespace baton::engine
