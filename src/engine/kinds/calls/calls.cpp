@@ -2,6 +2,7 @@
 
 #include "base/mutant.hpp"
 #include "base/result.hpp"
+#include "core/idempotency/key.hpp"
 
 namespace baton::engine {
 
@@ -119,22 +120,29 @@ void Calls::begin_at_once(Slot& slot, const NewCall& wanted) {
       std::make_shared<DueCall::Begun>(StartedCall{slot.call, requests_.at(wanted.key)}, wanted.place);
 }
 
-std::expected<CallReply, Refused> Calls::submit(const NewCall& wanted, std::optional<std::string> repeat_of) {
+std::optional<std::expected<CallReply, Refused>> Calls::made_before(const NewCall& wanted) {
   if (const auto* there = find(wanted.key)) return CallReply{there->call, false};
-  if (wanted.idempotency_key && !MUTANT(call_key_ignored)) {
-    const Key key{wanted.key.tenant, *wanted.idempotency_key};
-    const auto [it, is_new] = keys_.try_emplace(
-        key, call::IdempotencyKey{key.first, key.second, wanted.key.id, wanted.request_hash});
-    if (!is_new) {
-      if (it->second.request_hash != wanted.request_hash)
-        return refuse(Refusal::idempotency_key_reused,
-                      "this idempotency key was used before, for a different request");
-      const auto* first = find({key.first, it->second.service_call_id});
+  if (!wanted.idempotency_key || MUTANT(call_key_ignored)) return std::nullopt;
+  const Key key{wanted.key.tenant, *wanted.idempotency_key};
+  const auto used = keys_.find(key);
+  switch (idempotency::judge(used == keys_.end() ? nullptr : &used->second.request_hash, wanted.request_hash)) {
+    case idempotency::Use::reused:
+      return refuse(Refusal::idempotency_key_reused, std::string(idempotency::reused_message));
+    case idempotency::Use::same: {
+      const auto* first = find({key.first, used->second.service_call_id});
       if (!first) return refuse(Refusal::call_not_found, "the call of this idempotency key is gone");
       return CallReply{first->call, false};
     }
-    writes_.keys_new.push_back(it->second);
+    case idempotency::Use::fresh: break;
   }
+  const call::IdempotencyKey row{key.first, key.second, wanted.key.id, wanted.request_hash};
+  keys_.emplace(key, row);
+  writes_.keys_new.push_back(row);
+  return std::nullopt;
+}
+
+std::expected<CallReply, Refused> Calls::submit(const NewCall& wanted, std::optional<std::string> repeat_of) {
+  if (auto before = made_before(wanted)) return *std::move(before);
   Slot& slot = calls_[wanted.key];
   slot.is_new = true;
   slot.call.tenant_id = wanted.key.tenant;

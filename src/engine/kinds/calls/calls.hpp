@@ -47,6 +47,9 @@ class Calls {
   Slot* find(const call::CallKey& key);
   void record(Slot& slot, const call::Event& event, const std::string& causation_id);
   void begin_at_once(Slot& slot, const NewCall& wanted);
+  // The answer to one that was made before, or whose idempotency key stands for another; none: it is new, and its
+  // key is taken.
+  std::optional<std::expected<CallReply, Refused>> made_before(const NewCall& wanted);
   std::expected<CallReply, Refused> submit(const NewCall& wanted, std::optional<std::string> repeat_of);
 
   const Time now_;

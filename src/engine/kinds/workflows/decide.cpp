@@ -1,5 +1,6 @@
 // Deciding: each command and each due timer, in order, against the rows at hand.
 #include "base/mutant.hpp"
+#include "core/idempotency/key.hpp"
 #include "core/workflow/definition/input.hpp"
 #include "core/workflow/definition/publish.hpp"
 #include "core/workflow/machine/scope.hpp"
@@ -92,17 +93,20 @@ void WorkflowTransaction::decide(const Item& item) {
 }
 
 void WorkflowTransaction::decide(const SubmitJob& c, const std::shared_ptr<Waiter>& waiter) {
-  if (c.idempotency_key && !MUTANT(ignore_idempotency_key)) {
-    if (const auto it = rows_.keys.find({c.tenant, *c.idempotency_key}); it != rows_.keys.end()) {
-      if (it->second.request_hash != c.request_hash)
-        return answer(waiter, Refused{Refusal::idempotency_key_reused,
-                                      "this idempotency key was used before, for a different request",
-                                      {}});
-      const Run* first = run(it->second.job_id);  // we never delete one; somebody else may
+  const IdempotencyKey* used = nullptr;
+  if (c.idempotency_key && !MUTANT(ignore_idempotency_key))
+    if (const auto it = rows_.keys.find({c.tenant, *c.idempotency_key}); it != rows_.keys.end()) used = &it->second;
+  switch (idempotency::judge(used ? &used->request_hash : nullptr, c.request_hash)) {
+    case idempotency::Use::reused:
+      return answer(waiter,
+                    Refused{Refusal::idempotency_key_reused, std::string(idempotency::reused_message), {}});
+    case idempotency::Use::same: {
+      const Run* first = run(used->job_id);  // we never delete one; somebody else may
       if (!first)
         return answer(waiter, Refused{Refusal::job_not_found, "the job of this idempotency key is gone", {}});
       return answer_job(waiter, first->job, false, c.wait_until);
     }
+    case idempotency::Use::fresh: break;
   }
   if (auto refused = create_job(c)) return answer(waiter, *std::move(refused));
   answer_job(waiter, run(c.job_id)->job, true, c.wait_until);
