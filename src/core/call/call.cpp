@@ -227,10 +227,15 @@ Decision<Event> start(const Call& call, Time now) {
   return Started{now};
 }
 
-Decision<Event> lose_request(const Call& call, Time now) {
-  if (const auto started = start(call, now); !started) return started;
-  return Failed{now, error_meta(request_lost, "what was to be sent is not stored any more",
-                                "\"requestMayHaveLeft\":false")};
+Decision<Start> ask_to_start(const Call& call, bool has_request, const std::string& started_by, Time now) {
+  const bool was_started = call.status == Status::running && call.started_by == started_by;
+  if (was_started && has_request) return Start{.event = std::nullopt};
+  const auto started = start(call, now);
+  if (!started) return std::unexpected(started.error());
+  if (has_request) return Start{.event = *started};
+  const Event lost = Failed{now, error_meta(request_lost, "what was to be sent is not stored any more",
+                                            "\"requestMayHaveLeft\":false")};
+  return Start{.event = lost, .is_sent = false};
 }
 
 Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now) {

@@ -71,8 +71,15 @@ using Decision = std::expected<T, Conflict>;
 // Its time: whoever looks for calls to make and whoever starts them agree on it.
 [[nodiscard]] bool has_come(Time due_at, Time now);
 [[nodiscard]] Decision<Event> start(const Call& call, Time now);
-// Instead of a start, when what was to be sent is gone.
-[[nodiscard]] Decision<Event> lose_request(const Call& call, Time now);
+
+// What becomes of a call that somebody wants to start and then send.
+struct Start {
+  std::optional<Event> event;  // none: it was started by the same one before, whose answer was lost
+  bool is_sent = true;         // false: its request is lost, and it ends without having been begun
+};
+[[nodiscard]] Decision<Start> ask_to_start(const Call& call, bool has_request, const std::string& started_by,
+                                           Time now);
+
 [[nodiscard]] Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now);
 [[nodiscard]] Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason,
                                      Time now);

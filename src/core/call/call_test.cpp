@@ -72,6 +72,33 @@ TEST(ServiceCall, IsStartedOnceAndNotBeforeItsTime) {
   EXPECT_EQ(reschedule(call, noon, "", "").error(), Conflict::not_scheduled);
 }
 
+TEST(ServiceCall, IsSentByWhoeverStartedItAndByNobodyElse) {
+  Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
+  EXPECT_EQ(ask_to_start(call, true, "cause-3", noon - Duration{1}).error(), Conflict::not_due);
+  const auto first = ask_to_start(call, true, "cause-3", noon);
+  ASSERT_TRUE(first && first->event);
+  EXPECT_TRUE(first->is_sent);
+  EXPECT_EQ(type_of(*first->event), EventType::started);
+  apply(row(3, *first->event), *first->event, call);
+  const auto again = ask_to_start(call, true, "cause-3", noon);
+  ASSERT_TRUE(again) << "the answer was lost";
+  EXPECT_FALSE(again->event);
+  EXPECT_TRUE(again->is_sent);
+  EXPECT_EQ(ask_to_start(call, true, "another", noon).error(), Conflict::not_scheduled);
+  EXPECT_EQ(ask_to_start(call, false, "cause-3", noon).error(), Conflict::not_scheduled) << "there is nothing to send";
+}
+
+TEST(ServiceCall, FailsWhenItIsDueIfItsRequestIsLost) {
+  const Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
+  EXPECT_EQ(ask_to_start(call, false, "s", noon - Duration{1}).error(), Conflict::not_due);
+  const auto lost = ask_to_start(call, false, "s", noon);
+  ASSERT_TRUE(lost && lost->event);
+  EXPECT_FALSE(lost->is_sent);
+  const auto* failed = std::get_if<Failed>(&*lost->event);
+  ASSERT_TRUE(failed);
+  EXPECT_TRUE(failed->error_meta.text.contains(request_lost)) << failed->error_meta.text;
+}
+
 TEST(ServiceCall, EndsOnce) {
   Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
   EXPECT_EQ(finish(call, true, Json{"{}"}, noon).error(), Conflict::not_running);

@@ -206,21 +206,16 @@ StartedReply Calls::decide(const StartCalls& c) {
   StartedReply reply;
   for (const CallKey& key : c.keys) {
     Slot* slot = find(key);
-    const auto request = requests_.find(key);
     if (!slot) continue;
-    const bool is_lost = request == requests_.end();  // we never delete one; somebody else may
-    const bool was_started =
-        slot->call.status == call::Status::running && slot->call.started_by == c.started_by;
-    if (!was_started || is_lost) {
-      const auto event = is_lost ? call::lose_request(slot->call, now_) : call::start(slot->call, now_);
-      if (!event && event.error() == call::Conflict::not_due)
-        reply.not_due.push_back(waiting(slot->call, {}));
-      if (!event && slot->call.status == call::Status::running) reply.running.push_back(key);
-      if (!event) continue;
-      if (!MUTANT(call_start_not_stored)) record(*slot, *event, c.started_by);
-      if (is_lost) continue;
+    const auto request = requests_.find(key);  // we never delete one; somebody else may
+    const auto start = call::ask_to_start(slot->call, request != requests_.end(), c.started_by, now_);
+    if (!start) {
+      if (start.error() == call::Conflict::not_due) reply.not_due.push_back(waiting(slot->call, {}));
+      if (slot->call.status == call::Status::running) reply.running.push_back(key);
+      continue;
     }
-    reply.started.push_back({slot->call, request->second});
+    if (start->event && !MUTANT(call_start_not_stored)) record(*slot, *start->event, c.started_by);
+    if (start->is_sent) reply.started.push_back({slot->call, request->second});
   }
   return reply;
 }
