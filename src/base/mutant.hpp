@@ -43,6 +43,8 @@ enum class Mutant {
   backlog_keeps_new,           // a row that was added and changed is written as it was first
   backlog_keeps_timer,         // a timer that came and went is written
   backlog_hides_timer,         // a timer that the tables do not have yet is not seen
+  tenant_not_checked,          // whoever knows an id commands a job of another tenant
+  queue_of_all_tenants,        // a worker is given what waits in another tenant's queue of the same name
   // of runbooks
   runbook_counts_drift,           // polling steps are not counted
   runbook_retry_forgotten,        // a failed step is never tried again

@@ -28,7 +28,7 @@ void Client::next_job() {
 void Client::submit(const std::string& key, const std::string& workflow_id, const Json& input) {
   if (!key.empty() && answered_[key]) return;
   SubmitJob command{.job_id = {uuid7(world_.clock_.now(), world_.random_.next(), world_.random_.next())},
-                    .tenant = {"default"},
+                    .tenant = tenant_,
                     .workflow_id = workflow_id,
                     .input_data = input,
                     .request_hash = input.text};
@@ -55,7 +55,7 @@ void Client::meddle(const JobId& job_id) {
   using What = ChangeJob::What;
   const auto change = [this, job_id](What what, std::int64_t within) {
     world_.at(Duration{world_.random_.between(0, within)}, [this, job_id, what] {
-      world_.send(ChangeJob{{"default"}, job_id, what, "a person", "changed my mind"}, [](const Reply&) {});
+      world_.send(ChangeJob{tenant_, job_id, what, "a person", "changed my mind"}, [](const Reply&) {});
     });
   };
   if (world_.random_.chance(0.06)) change(What::cancel, 10'000);
@@ -69,18 +69,18 @@ void Client::meddle(const JobId& job_id) {
   for (const char* node : {"ask", "maybe"})
     if (world_.random_.chance(0.5))
       world_.at(Duration{world_.random_.between(0, 50'000)}, [this, job_id, node] {
-        world_.send(DecideApproval{{"default"}, job_id, node, world_.random_.chance(0.7), "a person", ""},
+        world_.send(DecideApproval{tenant_, job_id, node, world_.random_.chance(0.7), "a person", ""},
                     [](const Reply&) {});
       });
   if (world_.random_.chance(0.1))
     world_.at(Duration{world_.random_.between(0, 9'000)},
-              [this, job_id] { world_.send(ExplainJob{{"default"}, job_id}, [](const Reply&) {}); });
+              [this, job_id] { world_.send(ExplainJob{tenant_, job_id}, [](const Reply&) {}); });
 }
 
 void Worker::poll() {
   const std::uint64_t this_poll = ++polls_;
   const Duration wait = world_.poll_patience();
-  Poll command{.tenant = {queue_ == workflow::builtin_queue ? "" : "default"},
+  Poll command{.tenant = tenant_.value_or(workflow::Tenant{}),
                .queue = queue_,
                .worker = name_,
                .max = static_cast<std::uint32_t>(world_.random_.between(1, 3)),
@@ -121,7 +121,7 @@ void Worker::work_on(const Handout& task) {
   }
   // The output tells which delivery of which attempt made it, so that a zombie's word can be told from its
   // successor's.
-  ReportResult result{.tenant = workflow::Tenant{"default"},
+  ReportResult result{.tenant = tenant_,
                       .task_id = task.task_id,
                       .job_id = task.job_id,
                       .node_id = task.node_id,
@@ -146,7 +146,7 @@ void Worker::work_on(const Handout& task) {
 }
 
 void Worker::note(const Handout& task) {
-  TaskNote note{.tenant = workflow::Tenant{"default"}, .task_id = task.task_id};
+  TaskNote note{.tenant = tenant_, .task_id = task.task_id};
   if (modern_) note.lease = task.lease;
   switch (world_.random_.below(3)) {
     case 0: note.note = TaskProgress{Json{R"({"progress":50})"}}; break;
@@ -174,7 +174,7 @@ void Worker::beat() {
     beating_ = false;
     return;
   }
-  Heartbeat command{.tenant = workflow::Tenant{"default"}, .worker = name_, .tasks = {}};
+  Heartbeat command{.tenant = tenant_, .worker = name_, .tasks = {}};
   for (const auto& [task, lease] : running_) command.tasks.push_back({task, lease});
   world_.send(command, [this](const Reply& reply) {
     if (const auto* beat = std::get_if<HeartbeatReply>(&reply))
@@ -191,6 +191,83 @@ void Worker::die() {
   running_.clear();
   beating_ = false;
   world_.at(Duration{world_.random_.between(100, 5'000)}, [this] { poll(); });
+}
+
+void Intruder::start() {
+  world_.at(Duration{world_.random_.between(0, 10'000)}, [this] { attempt(); });
+}
+
+void Intruder::attempt() {
+  if (attempts_-- == 0) return;
+  if (const workflow::Job* job = any_job()) {
+    const workflow::NodeState* task = world_.random_.chance(0.5) ? any_task(job->job_id) : nullptr;
+    world_.send(task ? about(*task) : about(*job), [](const Reply&) {});
+  }
+  start();
+}
+
+// Of another tenant, and mostly one that goes on: to that something can be done.
+const workflow::Job* Intruder::any_job() const {
+  const bool ended = world_.random_.chance(0.2);
+  std::vector<const workflow::Job*> found;
+  for (const auto& [id, job] : world_.database_.jobs)
+    if (job.tenant != tenant_ && is_terminal(job.status) == ended) found.push_back(&job);
+  return found.empty() ? nullptr : found[world_.random_.below(found.size())];
+}
+
+const workflow::NodeState* Intruder::any_task(const JobId& job_id) const {
+  std::vector<const workflow::NodeState*> found;
+  const auto& nodes = world_.database_.nodes;
+  for (auto it = nodes.lower_bound({job_id, workflow::no_item, ""});
+       it != nodes.end() && it->first.job_id == job_id; ++it)
+    if (it->second.task_id) found.push_back(&it->second);
+  return found.empty() ? nullptr : found[world_.random_.below(found.size())];
+}
+
+Command Intruder::about(const workflow::Job& job) const {
+  using What = ChangeJob::What;
+  const std::string by(mark);
+  switch (world_.random_.below(7)) {
+    case 0: return ChangeJob{tenant_, job.job_id, What::cancel, by, by};
+    case 1: return ChangeJob{tenant_, job.job_id, What::pause, by, by};
+    case 2: return ChangeJob{tenant_, job.job_id, What::resume, by, by};
+    case 3: return ChangeJob{tenant_, job.job_id, What::retry, by, by};
+    case 4: return DecideApproval{tenant_, job.job_id, world_.random_.chance(0.5) ? "ask" : "maybe", true, by, by};
+    case 5: return ExplainJob{tenant_, job.job_id};
+    default:
+      return AwaitJob{.tenant = tenant_,
+                      .job_id = job.job_id,
+                      .wait_until = world_.clock_.now() + Duration{world_.random_.between(0, 9'000)}};
+  }
+}
+
+Command Intruder::about(const workflow::NodeState& task) const {
+  const std::string lease = workflow::lease_token(task);
+  switch (world_.random_.below(4)) {
+    case 0: return Heartbeat{.tenant = tenant_, .worker = std::string(mark), .tasks = {{*task.task_id, lease}}};
+    case 1: return ReplayTask{tenant_, *task.task_id, std::string(mark)};
+    case 2: return note(task);
+    default:
+      return ReportResult{.tenant = tenant_,
+                          .task_id = *task.task_id,
+                          .job_id = task.job_id,
+                          .node_id = task.node_id,
+                          .completed = true,
+                          .output = Json{"{\"by\":" + quoted(mark) + "}"},
+                          .lease = lease,
+                          .worker = std::string(mark)};
+  }
+}
+
+Command Intruder::note(const workflow::NodeState& task) const {
+  TaskNote note{.tenant = tenant_, .task_id = *task.task_id, .lease = workflow::lease_token(task)};
+  const Json said{"{\"by\":" + quoted(mark) + "}"};
+  switch (world_.random_.below(3)) {
+    case 0: note.note = TaskProgress{said}; break;
+    case 1: note.note = TaskCheckpoint{said}; break;
+    default: note.note = TaskLog{{{"stderr", world_.clock_.now(), std::string(mark)}}};
+  }
+  return note;
 }
 
 }  // namespace baton::simulation

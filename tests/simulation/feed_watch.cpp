@@ -9,6 +9,10 @@ namespace {
 
 std::string subject(Subject::Type kind, const std::string& id) { return std::string(name(kind)) + " " + id; }
 
+const std::string tenant_of_runbooks = "default";  // their rows know none
+
+bool is_of_runbooks(Subject::Type kind) { return kind == Subject::Type::batch || kind == Subject::Type::runbook; }
+
 void expect(bool truth, const std::string& what, std::int64_t number) {
   if (!truth) throw Violation{what + " (commit " + std::to_string(number) + ")"};
 }
@@ -17,6 +21,31 @@ void expect(bool truth, const std::string& what, std::int64_t number) {
 
 FeedWatch::FeedWatch() {
   subscription_ = feed_.subscribe([this] { durable_when_told_.push_back(last_durable_); });
+}
+
+// Queues and definitions go by name, so two tenants may have one of the same name.
+std::set<FeedWatch::Owned> FeedWatch::owned_rows(const WriteSet& writes) {
+  using Type = Subject::Type;
+  std::set<Owned> owned;
+  const auto own = [&](Type type, const std::string& id, const std::string& tenant) {
+    owned.emplace(subject(type, id), tenant);
+  };
+  for (const auto* rows : {&writes.jobs_new, &writes.jobs_changed})
+    for (const auto& row : *rows) own(Type::job, row.job_id.value, row.tenant.value);
+  for (const auto& row : writes.events_new) own(Type::job, row.job_id.value, row.tenant.value);
+  for (const auto* rows : {&writes.nodes_new, &writes.nodes_changed})
+    for (const auto& row : *rows)
+      if (row.queue) own(Type::queue, *row.queue, row.tenant.value);
+  for (const auto& row : writes.workflows_new) own(Type::workflow, row.workflow_id, row.tenant.value);
+  for (const auto& row : writes.calls.events_new) own(Type::call, row.service_call_id.value, row.tenant_id.value);
+  const auto own_pools = [&](const auto& added, const auto& updated) {
+    for (const auto& row : added) own(Type::queue, row.worker_id, tenant_of_runbooks);
+    for (const auto& update : updated) own(Type::queue, update.row.worker_id, tenant_of_runbooks);
+  };
+  own_pools(writes.runbooks.steps_new, writes.runbooks.steps_changed);
+  own_pools(writes.runbooks.inits_new, writes.runbooks.inits_changed);
+  own_pools(writes.runbooks.cleanups_new, writes.runbooks.cleanups_changed);
+  return owned;
 }
 
 void FeedWatch::durable(const WriteSet& writes, std::int64_t number) {
@@ -45,19 +74,21 @@ void FeedWatch::durable(const WriteSet& writes, std::int64_t number) {
     commit.subjects.insert(subject(Subject::Type::call, row.service_call_id.value));
   commit.events = writes.events_new.size() + writes.calls.events_new.size();
   last_durable_ = number;
+  owned_[number] = owned_rows(writes);
   if (!commit.subjects.empty()) untold_[number] = std::move(commit);
 }
 
-FeedWatch::Commit FeedWatch::read(const CommitRecord& record) {
+FeedWatch::Commit FeedWatch::read(const CommitRecord& record) const {
   Commit told;
+  const auto owned = owned_.find(record.number);
   Changes::Reader reader(record.changes);
   for (Change change; reader.next(change);) {
-    // The built-in queue serves all; clients of service calls are of several tenants.
-    expect(change.subject == Subject::Type::call ? change.tenant.starts_with("tenant-") : change.tenant == "default",
+    const std::string about = subject(change.subject, std::string(change.id));
+    const bool is_owned = owned != owned_.end() && owned->second.contains({about, std::string(change.tenant)});
+    expect(is_of_runbooks(change.subject) ? change.tenant == tenant_of_runbooks : is_owned,
            "the feed names the tenant of what changed", record.number);
     const bool has_rows = change.subject == Subject::Type::job || change.subject == Subject::Type::batch || change.subject == Subject::Type::call;
     if (!has_rows) continue;
-    const std::string about = subject(change.subject, std::string(change.id));
     told.subjects.insert(about);
     if (!change.status.empty()) told.statuses[about] = change.status;
     if (change.subject == Subject::Type::job && change.what != "changed") ++told.events;
@@ -85,6 +116,7 @@ void FeedWatch::check() {
   expect(records && records->size() == durable_when_told_.size(), "the feed keeps what is new", last_told_);
   for (std::size_t i = 0; i < records->size(); ++i) check(*(*records)[i], durable_when_told_[i]);
   durable_when_told_.clear();
+  owned_.clear();
   if (!untold_.empty()) expect(false, "each commit that changed something is told", untold_.begin()->first);
 }
 

@@ -35,12 +35,15 @@ const NodeState& WorkflowLoad::stored_node(const JobId& job_id, const std::strin
 
 // Whatever is answered is durable already.
 void WorkflowLoad::answered(const Command& command, const Reply& reply) {
+  if (foreign_to(command)) return check_refused(command, reply);
   if (const auto* job = std::get_if<JobReply>(&reply)) {
     expect(database_.jobs.contains(job->job.job_id), "an acknowledged job is stored", job->job.job_id.value);
     expect(!job->job.input_data.text.empty(), "an answer has the job's documents", job->job.job_id.value);
     const auto* submit = std::get_if<SubmitJob>(&command);
+    expect(!submit || submit->tenant == job->job.tenant, "a job is its submitter's", job->job.job_id.value);
     if (submit && submit->idempotency_key) {
-      const auto [it, first] = job_of_key_.try_emplace(*submit->idempotency_key, job->job.job_id.value);
+      const auto [it, first] =
+          job_of_key_.try_emplace({submit->tenant, *submit->idempotency_key}, job->job.job_id.value);
       expect(it->second == job->job.job_id.value, "one key makes one job", *submit->idempotency_key);
     }
     if (const auto* change = std::get_if<ChangeJob>(&command)) on_changed(*change, job->job.job_id);
@@ -51,7 +54,7 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
     if (!result->duplicate) expect(++accepted_[id] == 1, "an attempt has one accepted result", id);
   } else if (const auto* poll = std::get_if<PollReply>(&reply)) {
     for (const Handout& task : poll->jobs)
-      if (!task.runbook) on_handed_out(task);
+      if (!task.runbook) on_handed_out(task, std::get<Poll>(command));
   } else if (const auto* beat = std::get_if<HeartbeatReply>(&reply)) {
     for (const TaskLease& task : std::get<Heartbeat>(command).tasks) {
       if (std::ranges::find(beat->cancelled, task.task_id) != beat->cancelled.end()) continue;
@@ -76,10 +79,12 @@ void WorkflowLoad::on_changed(const ChangeJob& change, const JobId& job_id) cons
     expect(job.status == JobStatus::cancelled, "an acknowledged cancel is stored", job_id.value);
 }
 
-void WorkflowLoad::on_handed_out(const Handout& task) {
+void WorkflowLoad::on_handed_out(const Handout& task, const Poll& poll) {
   expect(handed_out_.emplace(task.task_id, task.lease).second, "a lease is given once",
          task.task_id + " " + task.lease);
   const NodeState& node = stored_node(task.job_id, task.node_id);
+  expect(node.tenant == poll.tenant && (poll.tenant.empty() || poll.tenant == database_.jobs.at(task.job_id).tenant),
+         "a worker is given tasks of its own tenant only", task.task_id);
   expect(node.delivery_count >= task.delivery_count || node.retry_count > task.retry_count,
          "a delivery is counted before it leaves", task.task_id);
   expect(!node.checkpoint || task.checkpoint, "the last checkpoint goes with the next delivery",
@@ -405,15 +410,14 @@ void WorkflowLoad::check_all() {
     expect(is_terminal(node.status), "nothing of an ended job is left open",
            key.node_id + " " + key.job_id.value);
   for (const auto& [key, job_id] : job_of_key_)
-    expect(database_.jobs.contains({job_id}), "an acknowledged job is never lost", key);
-  // A key made one job, whether or not anybody heard of it.
-  std::map<std::string, int> by_key;
-  for (const auto& [id, row] : database_.idempotency_keys) ++by_key[row.idempotency_key];
-  std::map<std::string, int> by_input;
+    expect(database_.jobs.contains({job_id}), "an acknowledged job is never lost", key.second);
+  // A key of a tenant made one job, whether or not anybody heard of it.
+  std::map<std::pair<Tenant, std::string>, int> by_input;
   for (const auto& [id, job] : database_.jobs)
-    ++by_input[job.input_data.text.substr(0, job.input_data.text.find(','))];
-  for (const auto& [key, n] : by_key)
-    expect(by_input["{\"who\":" + quoted(key)] == 1, "one key makes one job", key);
+    ++by_input[{job.tenant, job.input_data.text.substr(0, job.input_data.text.find(','))}];
+  for (const auto& [id, row] : database_.idempotency_keys)
+    expect(by_input[{row.tenant, "{\"who\":" + quoted(row.idempotency_key)}] == 1, "one key makes one job",
+           row.idempotency_key);
   for (const Timer& timer : database_.timers)
     expect(timer.subject.type != Subject::Type::job ||
                stored_node({timer.subject.id}, timer.what).timer_due == timer.due,

@@ -63,6 +63,8 @@ constexpr std::array mutants{
     NamedMutant{Mutant::backlog_keeps_new, "backlog_keeps_new"},
     NamedMutant{Mutant::backlog_keeps_timer, "backlog_keeps_timer"},
     NamedMutant{Mutant::backlog_hides_timer, "backlog_hides_timer"},
+    NamedMutant{Mutant::tenant_not_checked, "tenant_not_checked"},
+    NamedMutant{Mutant::queue_of_all_tenants, "queue_of_all_tenants"},
     NamedMutant{Mutant::accept_old_attempt, "accept_old_attempt"},
     NamedMutant{Mutant::skip_duplicate_guard, "skip_duplicate_guard"},
     NamedMutant{Mutant::reply_before_commit, "reply_before_commit"},

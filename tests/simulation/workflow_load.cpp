@@ -1,6 +1,7 @@
 #include "tests/simulation/workflow_load.hpp"
 
 #include <algorithm>
+#include <array>
 #include <regex>
 
 #include "tests/simulation/actors.hpp"
@@ -9,6 +10,10 @@
 namespace baton::simulation {
 
 using namespace workflow;
+
+namespace {
+constexpr std::array tenants{"default", "acme"};
+}  // namespace
 
 WorkflowLoad::WorkflowLoad(World& world)
     : world_(world), random_(world.random_), calm_(world.calm_), database_(world.database_) {
@@ -19,12 +24,15 @@ WorkflowLoad::WorkflowLoad(World& world)
   }
   const auto clients = random_.between(1, 5);
   for (int i = 0; i < clients; ++i)
-    clients_.push_back(std::make_unique<Client>(world, i, static_cast<int>(random_.between(1, 8))));
-  workers_.push_back(std::make_unique<Worker>(world, 100, std::string(builtin_queue), true));
-  const auto workers = random_.between(2, 6);
+    clients_.push_back(
+        std::make_unique<Client>(world, Tenant{tenants[i % 2]}, i / 2, static_cast<int>(random_.between(1, 8))));
+  workers_.push_back(std::make_unique<Worker>(world, std::nullopt, 100, std::string(builtin_queue), true));
+  const auto workers = random_.between(4, 7);  // one that beats for each queue of each tenant
   for (int i = 0; i < workers; ++i)
-    workers_.push_back(
-        std::make_unique<Worker>(world, i, i % 2 == 0 ? "q1" : "q2", i < 2 || random_.chance(0.7)));
+    workers_.push_back(std::make_unique<Worker>(world, Tenant{tenants[i / 2 % 2]}, i, i % 2 == 0 ? "q1" : "q2",
+                                                i < 4 || random_.chance(0.6)));
+  for (const char* tenant : tenants)
+    intruders_.push_back(std::make_unique<Intruder>(world, Tenant{tenant}, static_cast<int>(random_.between(0, 15))));
 }
 
 WorkflowLoad::~WorkflowLoad() = default;
@@ -32,6 +40,7 @@ WorkflowLoad::~WorkflowLoad() = default;
 void WorkflowLoad::start() {
   for (auto& client : clients_) client->start();
   for (auto& worker : workers_) worker->start();
+  for (auto& intruder : intruders_) intruder->start();
 }
 
 void WorkflowLoad::engine_started() { publish(); }
@@ -48,7 +57,8 @@ std::string without_limits(std::string_view text) {
 void WorkflowLoad::publish() {
   for (const std::string_view definition : definitions) {
     const std::string text = MUTANT(ignore_max_parallel) ? without_limits(definition) : std::string(definition);
-    world_.tell_engine(PublishWorkflow{{"default"}, parse(text).definition, text}, [](const Reply&) {});
+    const auto parsed = parse(text).definition;
+    for (const char* tenant : tenants) world_.tell_engine(PublishWorkflow{{tenant}, parsed, text}, [](const Reply&) {});
   }
 }
 
@@ -62,7 +72,7 @@ void WorkflowLoad::tidy_up() {
   if (!calm_) return;
   for (const auto& [id, job] : database_.jobs)
     if (job.paused_at && !is_terminal(job.status))
-      world_.send(ChangeJob{{"default"}, id, ChangeJob::What::resume, "janitor", ""}, [](const Reply&) {});
+      world_.send(ChangeJob{job.tenant, id, ChangeJob::What::resume, "janitor", ""}, [](const Reply&) {});
 }
 
 bool WorkflowLoad::at_rest() const {
@@ -73,6 +83,7 @@ bool WorkflowLoad::at_rest() const {
 }
 
 void WorkflowLoad::committed(const WriteSet& writes) {
+  check_tenants(writes);
   for (const Job& job : writes.jobs_new) touched_.insert(job.job_id);
   for (const Job& job : writes.jobs_changed) touched_.insert(job.job_id);
   for (const NodeState& node : writes.nodes_new) touched_.insert(node.job_id);

@@ -1,5 +1,6 @@
 // The workflows of a simulated world: clients that submit, repeat and cancel; workers that work, stall, die and
-// come back from the dead; and what is promised about jobs (invariants.cpp).
+// come back from the dead; and what is promised about jobs (invariants.cpp). Two tenants have the same workflows,
+// queues and keys, and each has somebody who commands the jobs of the other (tenants.cpp).
 #pragma once
 
 #include <map>
@@ -34,7 +35,11 @@ class WorkflowLoad final : public Workload {
  private:
   void publish();
   void on_changed(const ChangeJob& change, const workflow::JobId& job_id) const;
-  void on_handed_out(const Handout& task);
+  void on_handed_out(const Handout& task, const Poll& poll);
+  [[nodiscard]] const workflow::Job* named_by(const Command& command) const;
+  [[nodiscard]] const workflow::Job* foreign_to(const Command& command) const;
+  static void check_refused(const Command& command, const Reply& reply);
+  void check_tenants(const WriteSet& writes) const;
   [[nodiscard]] const workflow::NodeState& stored_node(const workflow::JobId& job_id,
                                                        const std::string& node_id) const;
   void check_job(const workflow::Job& job);
@@ -60,12 +65,14 @@ class WorkflowLoad final : public Workload {
   std::map<std::string, std::shared_ptr<const workflow::Definition>> definitions_;
   std::vector<std::unique_ptr<class Client>> clients_;
   std::vector<std::unique_ptr<class Worker>> workers_;
+  std::vector<std::unique_ptr<class Intruder>> intruders_;
   std::set<workflow::JobId> touched_;  // by the commits since the last look
 
   std::set<std::pair<std::string, std::string>> handed_out_;            // (task, lease): each at most once
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;  // until when
   std::map<std::string, int> accepted_;                                 // results, by task id
-  std::map<std::string, std::string> job_of_key_;                       // by idempotency key, as acknowledged
+  // by tenant and idempotency key, as acknowledged
+  std::map<std::pair<workflow::Tenant, std::string>, std::string> job_of_key_;
   std::map<workflow::JobId, int> retried_;                              // how often, by its timeline
   std::map<std::pair<workflow::JobId, int>, std::string>
       final_;  // terminal jobs, as first seen since the last retry

@@ -70,6 +70,7 @@ class World {
  private:
   friend class Client;
   friend class Worker;
+  friend class Intruder;
   friend class WorkflowLoad;
   friend class RunbookSide;
   friend class CallLoad;

@@ -19,8 +19,12 @@ std::size_t bytes_of(const Handout& handout) {
 
 Result<> Handouts::run(std::vector<Ready> ready) {
   std::map<QueueKey, std::set<WaitingTask>> fresh;
-  for (Ready& work : ready)
+  for (Ready& work : ready) {
+    if (MUTANT(queue_of_all_tenants))
+      for (const QueueKey& key : matching_.queues().keys())
+        if (key.queue == work.queue.queue) work.queue = key;
     if (matching_.queues().find(work.queue)) fresh[std::move(work.queue)].insert(std::move(work.task));
+  }
   for (const QueueKey& key : matching_.to_match()) fresh[key];
   auto at = fresh.upper_bound(matching_.served_last());
   for (std::size_t n = 0; n < fresh.size(); ++n, ++at) {

@@ -147,7 +147,7 @@ std::optional<Refused> WorkflowTransaction::create_job(const SubmitJob& c) {
 // The job, if it is the tenant's; otherwise the caller is told that there is none.
 Run* WorkflowTransaction::run_of(const Tenant& tenant, const JobId& job_id, const std::shared_ptr<Waiter>& waiter) {
   Run* found = run(job_id);
-  if (found && found->job.tenant == tenant) return found;
+  if (found && (found->job.tenant == tenant || MUTANT(tenant_not_checked))) return found;
   answer(waiter, Refused{Refusal::job_not_found, "there is no job '" + job_id.value + "'", {}});
   return nullptr;
 }

@@ -3,6 +3,7 @@
 #include <deque>
 #include <iterator>
 
+#include "base/mutant.hpp"
 #include "engine/kinds/workflows/transaction.hpp"
 
 namespace baton::engine {
@@ -381,7 +382,7 @@ std::optional<WorkflowTransaction::Task> WorkflowTransaction::task(const std::st
   const auto name = parse_task_id(task_id);
   if (!name) return std::nullopt;
   Run* found = run(name->job_id);
-  if (!found || (tenant && *tenant != found->job.tenant)) return std::nullopt;
+  if (!found || (tenant && *tenant != found->job.tenant && !MUTANT(tenant_not_checked))) return std::nullopt;
   const auto ref = found->definition->locate(name->node_id);
   if (!ref || !found->has(*ref)) return std::nullopt;
   return Task{found, *ref, name->retry_count};
