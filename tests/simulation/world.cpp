@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "store/journal/journal_store.hpp"
-#include "store/tables.hpp"
 #include "tests/simulation/call_load.hpp"
 #include "tests/simulation/planted_store.hpp"
 #include "tests/simulation/runbook_side.hpp"
@@ -16,9 +15,10 @@ namespace baton::simulation {
 using namespace workflow;
 using namespace std::chrono_literals;
 
-// Under the journal of the engine: fails, loses the answer, dies before or after; and notes which jobs a commit
-// touched. What the journal holds back until the tables follow is in `tables_`; the world's own database has every commit
-// at once, with the tables that others write, and each following must bring the tables to what it says.
+// Under the journal of the engine: fails, loses the answer, has rows that others hold, is taken over by another writer,
+// dies before or after; and notes which jobs a commit touched. What the journal holds back until the tables follow is in
+// `tables_`; the world's own database has every commit at once, with the tables that others write, and each following
+// must bring the tables to what it says.
 class World::FaultyStore final : public Store {
  public:
   explicit FaultyStore(World& world) : world_(world), store_(world.database_), tables_(world.tables_) {}
@@ -28,24 +28,20 @@ class World::FaultyStore final : public Store {
     return tables_.open(partition);
   }
   Result<Loaded> load(const LoadRequest& request) override {
-    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
-      return fail(Code::unavailable, "the store is away");
-    return tables_.load(request);
+    TRY(reach());
+    return noted(tables_.load(request));
   }
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
-    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
-      return fail(Code::unavailable, "the store is away");
-    return store_.load(needs);
+    TRY(reach());
+    return noted(store_.load(needs));
   }
   Result<call::Loaded> load(const call::LoadRequest& request) override {
-    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
-      return fail(Code::unavailable, "the store is away");
-    return store_.load(request);
+    TRY(reach());
+    return noted(store_.load(request));
   }
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
-    if (!world_.calm_ && world_.random_.chance(world_.faults_.load_fails))
-      return fail(Code::unavailable, "the store is away");
-    return store_.reserve_ids(table, count);
+    TRY(reach());
+    return noted(store_.reserve_ids(table, count));
   }
   Result<> write_data(const runbook::DataRows& rows) override { return store_.write_data(rows); }
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
@@ -70,11 +66,22 @@ class World::FaultyStore final : public Store {
   Result<std::vector<JournalRow>> journal() override { return tables_.journal(); }
 
   Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
+    return noted(try_to_commit(writes, number, journaling));
+  }
+
+ private:
+  Result<> try_to_commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) {
     const bool faults = !world_.calm_;
     Random& random = world_.random_;
     world_.maybe_die();
+    world_.expect(!world_.taken_over_, "a writer that was replaced writes nothing", "");
+    if (faults && random.chance(world_.faults_.taken_over)) {
+      world_.taken_over_ = true;
+      return fail(Code::fenced, "another writer has taken over");
+    }
     if (faults && random.chance(world_.faults_.commit_fails))
       return fail(Code::unavailable, "the store is away");
+    if (faults && journaling.only_follows && is_row_held()) return fail(Code::conflict, "another program holds a row");
     if (faults && !journaling.only_follows && refuses(writes)) return fail(Code::invalid, "a row that the store refuses");
     if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
@@ -86,7 +93,26 @@ class World::FaultyStore final : public Store {
     return done;
   }
 
- private:
+  // Loads fail now and then.
+  [[nodiscard]] Result<> reach() {
+    if (world_.calm_ || !world_.random_.chance(world_.faults_.load_fails)) return {};
+    return noted<void>(fail(Code::unavailable, "the store is away"));
+  }
+
+  // After any failure the engine may pause.
+  template <class T>
+  Result<T> noted(Result<T> answer) {
+    if (!answer) world_.store_failed_at_ = world_.clock_.time;
+    return answer;
+  }
+
+  // Another program may keep a row of the tables for longer than the engine has patience.
+  [[nodiscard]] bool is_row_held() {
+    if (world_.clock_.time >= world_.row_held_until_ && world_.random_.chance(world_.faults_.row_held))
+      world_.row_held_until_ = world_.clock_.time + Duration{world_.random_.between(1, 300)};
+    return world_.clock_.time < world_.row_held_until_;
+  }
+
   Result<> commit_all(const WriteSet& writes, std::int64_t number) {
     for (const auto& load : world_.loads_) load->before_commit(writes);
     if (world_.has_.workflows) world_.check_overtaken(writes);
@@ -109,7 +135,12 @@ class World::FaultyStore final : public Store {
     journaled.calls = {};
     const auto done = tables_.commit(journaled, number, journaling);
     world_.expect(done.has_value(), "the tables take what the journal says", done ? "" : done.error().message);
-    if (!journaling.append) world_.check_followed();
+    if (journaling.append) {
+      if (!world_.behind_since_) world_.behind_since_ = world_.clock_.time;
+    } else {
+      world_.behind_since_.reset();
+      world_.check_followed();
+    }
   }
 
   // Some jobs bring what this store does not take, as long as the storm lasts; the others must not suffer.
@@ -183,9 +214,15 @@ class World::ReplyTo final : public Waiter {
     if (world_.trace_) world_.tell("  " + describe(command_) + " => " + describe(reply));
     for (const auto& load : world_.loads_) load->answered(command_, reply);
     const bool within = way_ == Way::within;
+    // A commit in doubt is not what an answer rests on.
+    const bool reads = !world_.is_away() && world_.random_.chance(0.1);
+    const std::int64_t acknowledged = world_.database_.writers[{}].last_commit;
     if (!within && !world_.calm_ && world_.random_.chance(world_.faults_.message_lost)) return lost(reply);
     const Duration delay = within ? Duration{world_.random_.between(0, 8)} : world_.network_delay();
-    world_.at(delay, [on_reply = on_reply_, reply] { on_reply(reply); });
+    world_.at(delay, [&world = world_, on_reply = on_reply_, reply, reads, acknowledged] {
+      on_reply(reply);
+      if (reads) world.read(acknowledged);
+    });
   }
 
  private:
@@ -230,33 +267,6 @@ void World::check_overtaken(const WriteSet& writes) const {
   }
 }
 
-// The tables show the state after the last commit: all rows, and nothing else.
-void World::check_followed() const {
-  const auto same = [](const auto& shown, const auto& committed, const char* table) {
-    expect(shown.size() == committed.size(), "the tables have the rows that were committed", table);
-    for (auto a = shown.begin(), b = committed.begin(); a != shown.end(); ++a, ++b)
-      expect(a->first == b->first && store::differing_columns(a->second, b->second) == 0,
-             "the tables show what was committed", table);
-  };
-  same(tables_.jobs, database_.jobs, "dag_jobs");
-  same(tables_.nodes, database_.nodes, "dag_node_states");
-  same(tables_.task_results, database_.task_results, "dag_task_results");
-  same(tables_.events, database_.events, "dag_job_events");
-  same(tables_.workflows, database_.workflows, "dag_workflows");
-  same(tables_.idempotency_keys, database_.idempotency_keys, "dag_idempotency_keys");
-  same(tables_.tags, database_.tags, "dag_job_tags");
-  same(tables_.logs, database_.logs, "dag_task_logs");
-  std::set<Timer> timers = tables_.timers;
-  for (const Timer& gone : timers_erased_) timers.erase(gone);
-  expect(timers == database_.timers, "the tables have the timers that were committed", "baton_timers");
-}
-
-void World::erase_timer(const Timer& timer) {
-  if (database_.timers.erase(timer) == 0) return;
-  tables_.timers.erase(timer);
-  timers_erased_.insert(timer);  // the journal may bring it back
-}
-
 Loads loads_of(std::uint64_t seed) {
   switch (seed % 10) {
     case 1: return {.workflows = true};
@@ -279,6 +289,8 @@ World::World(std::uint64_t seed) : random_(seed), has_(loads_of(seed)) {
              .commit_unknown = draw(0.1),
              .store_full = draw(0.1),
              .load_fails = draw(0.03),
+             .row_held = draw(0.03),
+             .taken_over = draw(0.003),
              .engine_dies = draw(0.02),
              .worker_dies = draw(0.15),
              .worker_stalls = draw(0.2),
@@ -349,12 +361,15 @@ engine::WriterOptions World::engine_options() {
   engine::WriterOptions options = small_options();
   for (const auto& load : loads_) load->set_options(options);
   options.feed = &feed_->feed();
+  options.followed = followed_.get();
   return options;
 }
 
 void World::start_engine() {
   ++generation_;
+  taken_over_ = false;
   feed_ = std::make_unique<FeedWatch>();
+  begin_following();
   engine_ = std::make_unique<Engine>(*this);
   try {
     const bool opened = engine_->writer.open().has_value();
@@ -384,6 +399,8 @@ void World::check_feed() {
   if (!engine_->writer.away()) feed_->check();
 }
 
+bool World::is_away() const { return !engine_ || engine_->writer.away(); }
+
 void World::maybe_die() {
   if (calm_ || !random_.chance(faults_.engine_dies)) return;
   ++generation_;  // nobody hears from it any more
@@ -393,7 +410,7 @@ void World::maybe_die() {
 void World::schedule_engine() {
   if (!engine_) return;
   std::optional<Time> when;
-  if (!engine_->inbox.empty() || engine_->writer.away())
+  if (!engine_->inbox.empty() || engine_->writer.away() || engine_->writer.is_awaited_to_follow())
     when = clock_.time + Duration{random_.between(0, 5)};
   else if (const auto wake = engine_->writer.next_wake())
     when = std::max(*wake - clock_.set_by, clock_.time);
@@ -419,6 +436,8 @@ void World::engine_step() {
     check_touched();
     check_feed();
     expect(forgotten_.empty(), "a command is answered", forgotten_);
+    expect(writer.fatal().has_value() == taken_over_, "a writer stops when it was replaced, and only then", "");
+    if (taken_over_) return kill_engine();
   } catch (const EngineDies&) {
     return kill_engine();
   }
@@ -465,6 +484,7 @@ void World::run() {
     if (clock_.time >= storm_ends_) calm_ = true;
     if (has_.calls && !calm_ && random_.chance(0.003)) set_clock(Duration{random_.between(-20'000, 60'000)});
     what();
+    check_behind();
     expect(++steps_ < 400'000, "the world comes to rest", "");
     const bool look = has_.runbooks ? steps_ % 64 == 0 : steps_ % 512 == 0;
     if (calm_ && look && at_rest() && clock_.time > storm_ends_ + 2min) break;

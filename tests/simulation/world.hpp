@@ -15,6 +15,7 @@
 #include "base/mutant.hpp"
 #include "engine/writer.hpp"
 #include "ports/clock.hpp"
+#include "ports/followed.hpp"
 #include "tests/simulation/feed_watch.hpp"
 #include "tests/simulation/random.hpp"
 #include "store/memory/store.hpp"
@@ -45,7 +46,7 @@ struct Loads {
 // How bad the world is; drawn from the seed.
 struct Faults {
   double message_lost = 0, message_repeated = 0, commit_fails = 0, commit_unknown = 0, store_full = 0,
-         load_fails = 0, engine_dies = 0, worker_dies = 0, worker_stalls = 0;
+         load_fails = 0, row_held = 0, taken_over = 0, engine_dies = 0, worker_dies = 0, worker_stalls = 0;
   Duration delay_max{20};
   bool refuses_rows = false;
 };
@@ -99,10 +100,15 @@ class World {
   void schedule_engine();
   void engine_step();
   void maybe_die();
+  [[nodiscard]] bool is_away() const;  // the engine, or its store
   [[nodiscard]] bool at_rest() const;
 
   void check_overtaken(const WriteSet& writes) const;
+  // the tables that follow (following.cpp)
+  void begin_following();
   void check_followed() const;
+  void read(std::int64_t acknowledged);
+  void check_behind() const;
   void erase_timer(const Timer& timer);  // as another program would
   void check_touched();
   void check_all();
@@ -123,7 +129,12 @@ class World {
   store::MemoryDatabase database_;  // every commit, at once
   store::MemoryDatabase tables_;    // of what goes through the journal: as far as they have followed
   std::set<Timer> timers_erased_;
-  std::unique_ptr<FeedWatch> feed_;  // of this life of the engine
+  std::optional<Time> behind_since_;  // the tables do not show what was committed then; in the time of the world
+  Time store_failed_at_{};            // the last time
+  Time row_held_until_{};             // by another program
+  bool taken_over_ = false;           // by another writer, from this life of the engine
+  std::unique_ptr<FeedWatch> feed_;     // of this life of the engine
+  std::unique_ptr<Followed> followed_;  // of this life of the engine
   std::unique_ptr<Engine> engine_;
   std::uint64_t generation_ = 0;  // of the engine
   std::optional<Time> scheduled_;

@@ -1,0 +1,70 @@
+// How the tables follow the commits, as those see it who read them.
+#include <algorithm>
+
+#include "store/tables.hpp"
+#include "tests/simulation/world.hpp"
+
+namespace baton::simulation {
+
+namespace {
+// Thrown where a reader would block: there are no threads here.
+struct MustWait {};
+}  // namespace
+
+void World::begin_following() {
+  followed_ = std::make_unique<Followed>();
+  followed_->on_wanted([] { throw MustWait{}; });
+}
+
+// The tables show the state after the last commit: all rows, and nothing else.
+void World::check_followed() const {
+  const auto same = [](const auto& shown, const auto& committed, const char* table) {
+    expect(shown.size() == committed.size(), "the tables have the rows that were committed", table);
+    for (auto a = shown.begin(), b = committed.begin(); a != shown.end(); ++a, ++b)
+      expect(a->first == b->first && store::differing_columns(a->second, b->second) == 0,
+             "the tables show what was committed", table);
+  };
+  same(tables_.jobs, database_.jobs, "dag_jobs");
+  same(tables_.nodes, database_.nodes, "dag_node_states");
+  same(tables_.task_results, database_.task_results, "dag_task_results");
+  same(tables_.events, database_.events, "dag_job_events");
+  same(tables_.workflows, database_.workflows, "dag_workflows");
+  same(tables_.idempotency_keys, database_.idempotency_keys, "dag_idempotency_keys");
+  same(tables_.tags, database_.tags, "dag_job_tags");
+  same(tables_.logs, database_.logs, "dag_task_logs");
+  std::set<Timer> timers = tables_.timers;
+  for (const Timer& gone : timers_erased_) timers.erase(gone);
+  expect(timers == database_.timers, "the tables have the timers that were committed", "baton_timers");
+}
+
+// As the API reads for somebody who was answered before: it waits until the tables show what was committed, and then
+// they must show that answer. A restart of the engine in between changes nothing of that.
+void World::read(std::int64_t acknowledged) {
+  if (!engine_) return;  // connection refused
+  try {
+    if (!followed_->wait()) return;
+  } catch (const MustWait&) {
+    schedule_engine();
+    return at(Duration{random_.between(1, 20)}, [this, acknowledged] { read(acknowledged); });
+  }
+  expect(tables_.writers[{}].followed >= acknowledged, "whoever was answered can read what was acknowledged",
+         "commit " + std::to_string(acknowledged));
+}
+
+// Other programs read the tables without waiting: they see what was a moment ago, also when the clock is set back. After
+// a failure of the store the engine pauses before it tries again.
+void World::check_behind() const {
+  constexpr Duration moment{100}, turn{10}, pause_max{2'000};
+  if (is_away() || !behind_since_) return;
+  const Duration behind = clock_.time - std::max(*behind_since_, store_failed_at_ + pause_max);
+  expect(behind <= moment + turn, "the tables follow a moment after a commit",
+         std::to_string(behind.count()) + " ms behind at " + to_iso(clock_.time));
+}
+
+void World::erase_timer(const Timer& timer) {
+  if (database_.timers.erase(timer) == 0) return;
+  tables_.timers.erase(timer);
+  timers_erased_.insert(timer);  // the journal may bring it back
+}
+
+}  // namespace baton::simulation
