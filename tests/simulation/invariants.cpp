@@ -1,6 +1,7 @@
 // What must be true of the durable state after every commit, and of every answer at the moment it leaves.
 #include <algorithm>
 
+#include "store/tables.hpp"
 #include "tests/simulation/workflow_load.hpp"
 
 namespace baton::simulation {
@@ -39,6 +40,8 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
   if (const auto* job = std::get_if<JobReply>(&reply)) {
     expect(database_.jobs.contains(job->job.job_id), "an acknowledged job is stored", job->job.job_id.value);
     expect(!job->job.input_data.text.empty(), "an answer has the job's documents", job->job.job_id.value);
+    expect(store::differing_columns(job->job, database_.jobs.at(job->job.job_id)) == 0,
+           "an answer tells the job as it is stored", job->job.job_id.value);
     const auto* submit = std::get_if<SubmitJob>(&command);
     expect(!submit || submit->tenant == job->job.tenant, "a job is its submitter's", job->job.job_id.value);
     if (submit && submit->idempotency_key) {
