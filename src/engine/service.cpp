@@ -73,7 +73,7 @@ struct Service::State {
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
     std::unique_lock lock(mutex);
-    while (inbox.empty() && !stopping && !writer.has_own_items()) {
+    while (inbox.empty() && !stopping && !writer.has_own_items() && !std::exchange(following_ended, false)) {
       const auto wake = writer.next_wake();
       if (wake && *wake <= clock.now()) break;
       // Tables that follow must not wait for a clock that was set back.
@@ -204,8 +204,9 @@ struct Service::State {
 
   std::mutex mutex;
   std::condition_variable work;
-  std::deque<Waiting> inbox;  // under mutex, as are inbox_bytes and stopping
+  std::deque<Waiting> inbox;  // under mutex, as are those up to stopping
   std::size_t inbox_bytes = 0;
+  bool following_ended = false;  // the store's tables have followed, or could not
   bool stopping = false;
   std::atomic<bool> ready = false;
   std::size_t batch_size = 512;  // of the next one; the thread's own
@@ -226,6 +227,13 @@ Result<> Service::start() {
       { const std::scoped_lock lock(state->mutex); }  // it is not between its look and its wait
       state->work.notify_one();
     });
+  state_->store->on_following_ended([state = state_.get()] {
+    {
+      const std::scoped_lock lock(state->mutex);
+      state->following_ended = true;
+    }
+    state->work.notify_one();
+  });
   state_->thread = std::thread([this] { state_->loop(); });
   return {};
 }

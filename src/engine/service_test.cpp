@@ -71,11 +71,10 @@ class GatedStore final : public Store {
     return store_.timers_due(until, limit);
   }
   Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }
-  Result<std::vector<JournalRow>> journal() override { return store_.journal(); }
-  Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
     if (!std::exchange(reached_, true)) at_gate.set_value();
     gate_.wait();
-    return store_.commit(writes, number, journaling);
+    return store_.commit(writes, number);
   }
 
  private:

@@ -21,13 +21,13 @@ struct MovedClock final : Clock {
 class TroubledStore final : public store::MemoryStore {
  public:
   TroubledStore(store::MemoryDatabase& database, MovedClock& clock) : MemoryStore(database), clock_(clock) {}
-  Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
     const auto is_held = [](const std::set<std::int64_t>& held) {
       return [&held](const auto& change) { return held.contains(change.row.id); };
     };
     if (std::ranges::none_of(writes.runbooks.steps_changed, is_held(held_steps)) &&
         std::ranges::none_of(writes.runbooks.phases_changed, is_held(held_phases)))
-      return MemoryStore::commit(writes, number, journaling);
+      return MemoryStore::commit(writes, number);
     clock_.time += 2s;
     return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
   }

@@ -22,6 +22,8 @@ Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMe
 
 namespace {
 
+constexpr Duration pause_max{2'000};  // after a failure
+
 // Since when somebody waits for a decision. What the engine tells itself came from nowhere.
 Time oldest(const std::vector<Item>& items, Time time) {
   for (const Item& item : items)
@@ -52,7 +54,8 @@ Result<> Writer::open() {
   TRY_ASSIGN(next_timer_, store_.next_timer());
   last_commit_ = state->last_commit;
   if (options_.followed) options_.followed->committed(last_commit_);
-  tables_are_there();
+  following_since_.reset();
+  tables_show(last_commit_, clock_.now());
   away_ = false;
   retry_at_.reset();
   matching_.match_all();
@@ -131,6 +134,8 @@ std::unique_ptr<Batch> Writer::make_batch(Work work) {
 
 void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
+  end_following();
+  if (away_) return refuse(std::move(items), Refusal::store_unavailable, trouble_.message);
   const Time now = clock_.now();
   retry_at_.reset();
   if (match_all_at_ && *match_all_at_ <= now) {
@@ -235,7 +240,7 @@ Result<> Writer::commit(Batch& batch) {
     last_commit_at_ = clock_.now();
     if (options_.followed) options_.followed->committed(number);
     if (store_.behind().commits == 0)
-      tables_are_there();  // it was written to them
+      tables_show(number, last_commit_at_);  // it was written to them
     else if (!behind_since_)
       behind_since_ = last_commit_at_;
     pause_ = Duration::zero();
@@ -343,7 +348,7 @@ void Writer::refuse(Batch& batch, const Error& error, bool was_decided) {
          : was_decided ? Refusal::invalid_input
                        : Refusal::row_unreadable,
          error.message);
-  pause_ = std::clamp(pause_ * 2, Duration{50}, Duration{2'000});
+  pause_ = std::clamp(pause_ * 2, Duration{50}, pause_max);
   retry_at_ = clock_.now() + pause_;
 }
 
@@ -380,6 +385,9 @@ void Writer::give_back(const PollReply& reply) {
 
 // ---- tables
 
+// The end of a pause; at once if the clock was set back since it began, so that it seems to be longer than any is.
+Time Writer::after_pause(Time end) const { return end - clock_.now() > pause_max ? Time{} : end; }
+
 bool Writer::is_far_behind(std::size_t times) const {
   const Behind behind = store_.behind();
   return behind.rows >= times * options_.follow_rows || behind.bytes >= times * options_.follow_bytes;
@@ -387,8 +395,8 @@ bool Writer::is_far_behind(std::size_t times) const {
 
 // When the tables are to follow; a clock that was set back must not make them wait for that time to come again.
 std::optional<Time> Writer::follow_at() const {
-  if (!behind_since_) return std::nullopt;
-  if (follow_retry_at_) return follow_retry_at_;
+  if (!behind_since_ || following_since_) return std::nullopt;
+  if (follow_retry_at_) return after_pause(*follow_retry_at_);
   const bool is_wanted = options_.followed && options_.followed->is_wanted();
   if (is_wanted || is_far_behind(1) || clock_.now() < last_commit_at_) return Time{};
   return std::min(last_commit_at_ + options_.follow_when_quiet, *behind_since_ + options_.follow_after);
@@ -396,32 +404,47 @@ std::optional<Time> Writer::follow_at() const {
 
 // After everybody has been answered.
 void Writer::follow_when_due() {
+  end_following();  // the store may have waited for it, to answer a question
   const auto due = follow_at();
   if (away_ || !due || clock_.now() < *due) return;
-  const Result<> done = follow();
-  if (done) return;
-  trouble_ = done.error();
+  store_.begin_following();
+  if (store_.behind().is_following)
+    following_since_ = Began{clock_.now(), std::chrono::steady_clock::now()};
+  else  // it has followed by itself, to answer a question
+    tables_show(last_commit_ - store_.behind().commits, clock_.now());
+}
+
+// The tables have come to where they were when they began to follow, or could not.
+void Writer::end_following() {
+  const auto ended = store_.end_following();
+  if (!following_since_ || store_.behind().is_following) return;
+  const Began began = *std::exchange(following_since_, std::nullopt);
+  if (!ended || *ended) {
+    if (ended && metrics_.follow_seconds)
+      metrics_.follow_seconds->observe(std::chrono::steady_clock::now() - began.steady);
+    return tables_show(last_commit_ - store_.behind().commits, began.at);
+  }
+  trouble_ = ended->error();
   forget();
   if (trouble_.code == Code::fenced) fatal_ = trouble_;
   // Another program may hold a row, and let go of it: open() waits for that. On a full disk others go on, as far as there
   // is room.
   away_ = trouble_.code != Code::full;
-  follow_retry_at_ = clock_.now() + Duration{1'000};
+  follow_retry_at_ = clock_.now() + pause_max / 2;
 }
 
 Result<> Writer::follow() {
-  const auto started = std::chrono::steady_clock::now();
-  const bool is_behind = store_.behind().commits > 0;  // it may have followed by itself, to answer a question
   TRY(store_.follow());
-  if (is_behind && metrics_.follow_seconds) metrics_.follow_seconds->observe(std::chrono::steady_clock::now() - started);
-  tables_are_there();
+  following_since_.reset();
+  tables_show(last_commit_, clock_.now());
   return {};
 }
 
-void Writer::tables_are_there() {
+void Writer::tables_show(std::int64_t commit_number, Time as_of) {
   behind_since_.reset();
+  if (commit_number < last_commit_) behind_since_ = as_of;
   follow_retry_at_.reset();
-  if (options_.followed) options_.followed->followed(last_commit_);
+  if (options_.followed) options_.followed->followed(commit_number);
 }
 
 // ---- time
@@ -443,8 +466,10 @@ std::optional<Time> Writer::next_wake() const {
   const auto also_at = [&](const std::optional<Time>& one) {
     if (one && (!wake || *one < *wake)) wake = one;
   };
-  also_at(retry_at_);
-  if (retry_at_) return wake;
+  if (retry_at_) {
+    also_at(after_pause(*retry_at_));
+    return wake;
+  }
   if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
   for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_}) also_at(one);
   return wake;

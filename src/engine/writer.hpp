@@ -44,8 +44,8 @@ class Writer {
 
   // Commands of the writer itself wait for the next run().
   [[nodiscard]] bool has_own_items() const { return !own_items_.empty() && !retry_at_; }
-  // The tables do not show the last commits yet: the next run() may see to it.
-  [[nodiscard]] bool is_behind() const { return behind_since_.has_value(); }
+  // The tables are to follow at the time that next_wake() says, whatever the clock is set to meanwhile.
+  [[nodiscard]] bool is_behind() const { return follow_at().has_value(); }
   // Refuses everybody who is held by a commit of unknown outcome.
   void abandon_held();
   // While away: answers polls and waits whose time is up.
@@ -79,11 +79,13 @@ class Writer {
   void forget();
   void give_back(const PollReply& reply);
   void timers_were_taken(bool more);
+  [[nodiscard]] Time after_pause(Time end) const;
   [[nodiscard]] bool is_far_behind(std::size_t times) const;
   [[nodiscard]] std::optional<Time> follow_at() const;
   void follow_when_due();
   [[nodiscard]] Result<> follow();
-  void tables_are_there();
+  void end_following();
+  void tables_show(std::int64_t commit_number, Time as_of);
   [[nodiscard]] Result<> start();
   [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);
   [[nodiscard]] std::unique_ptr<Batch> make_batch(Work work);
@@ -111,6 +113,11 @@ class Writer {
   std::optional<Time> match_all_at_;   // for work that could not be given: somebody may repair its rows
   std::optional<Time> behind_since_;   // the tables do not show what was committed then
   std::optional<Time> follow_retry_at_;  // they could not: not before this time
+  struct Began {
+    Time at;
+    std::chrono::steady_clock::time_point steady;
+  };
+  std::optional<Began> following_since_;  // they are at it
   Time last_commit_at_{};
   Duration pause_{};                   // after a failure
   std::optional<Time> retry_at_;       // after a failure: not before this time without a command

@@ -34,15 +34,15 @@ workflow::JobId job_id(int n) {
 class HeldStore final : public store::MemoryStore {
  public:
   HeldStore(store::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
-  Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
     ++commits;
     if (std::exchange(is_answer_lost, false)) {
-      TRY(MemoryStore::commit(writes, number, journaling));
+      TRY(MemoryStore::commit(writes, number));
       return fail(Code::unknown, "the connection broke inside the commit");
     }
     const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
     if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
-      return MemoryStore::commit(writes, number, journaling);
+      return MemoryStore::commit(writes, number);
     clock_.time += lock_time;
     ++collisions;
     return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");

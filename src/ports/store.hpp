@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,13 +33,6 @@ struct WriterState {
   std::int64_t term = 0;         // of this writer, larger than any before it
   std::int64_t last_commit = 0;  // the last commit number that is durable
   std::int64_t followed = 0;     // the commit whose state the tables show
-};
-
-// A commit whose rows are not in the tables yet: what it changed, as store/journal/codec.hpp writes it.
-struct JournalRow {
-  std::int64_t commit_number = 0;
-  std::int32_t format = 0;
-  std::string data;
 };
 
 struct NodeKey {
@@ -136,17 +130,7 @@ struct WriteSet {
 struct Behind {
   std::int64_t commits = 0;
   std::size_t rows = 0, bytes = 0;  // of all those commits
-};
-
-// How a commit goes to the tables of a store that has a journal.
-struct Journaling {
-  // It is this row: of the write set only what is about runbooks and calls is written beside it.
-  const JournalRow* append = nullptr;
-  // From now on the tables show the state after this commit.
-  std::optional<std::int64_t> followed;
-  // The journal is done with from here to `followed`; none: it has nothing of that.
-  std::optional<std::int64_t> journaled_from;
-  bool only_follows = false;  // that commit is durable already: this need not be when it answers
+  bool is_following = false;        // begin_following() is under way
 };
 
 class Store {
@@ -193,20 +177,20 @@ class Store {
   [[nodiscard]] virtual Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) = 0;
   [[nodiscard]] virtual Result<std::optional<Time>> next_timer() = 0;
 
-  // commit_number is that of the commit before plus one; if tables only follow, that of the commit before.
-  [[nodiscard]] virtual Result<> commit(const WriteSet& writes, std::int64_t commit_number,
-                                        const Journaling& journaling = {}) = 0;
-
-  // The rows of the journal that the tables do not show, in order.
-  [[nodiscard]] virtual Result<std::vector<JournalRow>> journal() = 0;
+  // commit_number is that of the commit before plus one.
+  [[nodiscard]] virtual Result<> commit(const WriteSet& writes, std::int64_t commit_number) = 0;
 
   // Tables that people and other programs read may be behind the commits. follow() brings them to the state after
   // the last one. Code::unavailable: they cannot at the moment, because another program holds a row, say; the store is
   // as it was. Any other call may have to follow first, and answers the same then.
   [[nodiscard]] virtual Behind behind() const { return {}; }
-  // Bytes that are free where the data lies; none: it cannot tell.
-  [[nodiscard]] virtual std::optional<std::uint64_t> room() { return std::nullopt; }
   [[nodiscard]] virtual Result<> follow() { return {}; }
+  // The same beside what else the writer does: begin_following() returns at once, unless it is under way already. When
+  // it has come to its end, `on_end` is called, by any thread, and end_following() answers how far the tables are, once,
+  // unless another call has waited for that.
+  virtual void begin_following() {}
+  [[nodiscard]] virtual std::optional<Result<std::int64_t>> end_following() { return std::nullopt; }
+  virtual void on_following_ended(std::function<void()> on_end) { (void)on_end; }
 };
 
 }  // namespace baton

@@ -52,7 +52,7 @@ Connect locked_connector(const Target& target) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> make_tables(std::string_view url) {
+Result<std::unique_ptr<Tables>> make_tables(std::string_view url) {
   TRY_ASSIGN(const auto target, parse(url));
   return make_sql_store(target.dialect, locked_connector(target));
 }

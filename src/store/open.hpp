@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "ports/reads.hpp"
-#include "ports/store.hpp"
+#include "store/journal/tables.hpp"
 
 namespace baton::store {
 
 // Touches nothing before Store::open().
 [[nodiscard]] Result<std::unique_ptr<Store>> make_store(std::string_view url);
 // The same without a journal: what is committed is in the tables at once. The journal is built on it.
-[[nodiscard]] Result<std::unique_ptr<Store>> make_tables(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Tables>> make_tables(std::string_view url);
 // The database must have been opened by a store or by the token administration before: a reader creates and
 // migrates nothing.
 [[nodiscard]] Result<std::unique_ptr<Reads>> make_reads(std::string_view url);

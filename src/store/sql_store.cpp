@@ -1,9 +1,11 @@
 #include "store/sql_store.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <random>
 #include <thread>
 
+#include "store/background.hpp"
 #include "store/data_tables.hpp"
 #include "store/schema.hpp"
 #include "store/sql_calls.hpp"
@@ -54,8 +56,8 @@ struct Statements {
         "UPDATE writer_state SET term=term+1,owner=?2 WHERE partition=?1 AND (owner=?2 OR ?3=1) RETURNING "
         "term,last_commit,followed",
         {Type::integer, Type::text, Type::integer}};
-    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2,followed=?4 WHERE partition=?1 AND term=?3", "1"),
-                    {Type::integer, Type::integer, Type::integer, Type::integer},
+    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2,followed=?2 WHERE partition=?1 AND term=?3", "1"),
+                    {Type::integer, Type::integer, Type::integer},
                     false,
                     true};
     // The row of the term is held until the commit is over: whoever takes the term sees this commit or prevents it.
@@ -71,7 +73,7 @@ struct Statements {
                       {Type::integer, Type::integer}};
     journal_last = {"SELECT id FROM baton_journal WHERE id>?1 AND id<?2 ORDER BY id DESC LIMIT 1",
                     {Type::integer, Type::integer}};
-    journal_remove = {"DELETE FROM baton_journal WHERE id>=?1 AND id<=?2", {Type::integer, Type::integer}};
+    journal_remove = {"DELETE FROM baton_journal WHERE id>?1 AND id<=?2", {Type::integer, Type::integer}};
   }
   Statement job_insert, job_update, job_select, job_select_whole;
   Statement node_insert, node_update, node_select;
@@ -155,13 +157,15 @@ void drop_repeated(std::vector<Workflow>& workflows) {
   workflows.erase(rest.begin(), rest.end());
 }
 
+constexpr const char* lock_timeout = "SET lock_timeout = '2s'";  // PostgreSQL's
+
 // One writer's name among all that ever were.
 std::string random_name() {
   std::random_device chance;
   return uuid7(Time{}, chance(), (std::uint64_t{chance()} << 32) | chance());
 }
 
-class SqlStore final : public Store {
+class SqlStore final : public Tables {
  public:
   SqlStore(Dialect dialect, Connect connect)
       : dialect_(dialect),
@@ -172,6 +176,7 @@ class SqlStore final : public Store {
         calls_(dialect) {}
 
   Result<WriterState> open(Partition partition) override {
+    background_.wait();
     connection_.reset();
     partition_ = partition.number;
     TRY_ASSIGN(auto connection, connect_());
@@ -202,8 +207,9 @@ class SqlStore final : public Store {
     const Call last{&sql_.journal_last, 1, constant({journal_id(0), journal_end()}), take_last, {}};
     TRY(connection->run({&last, 1}, Mode::read));
     // While a commit waits for a row that another program has locked, nothing else is committed.
-    if (dialect_ == Dialect::postgres) TRY(connection->script("SET lock_timeout = '2s'"));
+    if (dialect_ == Dialect::postgres) TRY(connection->script(lock_timeout));
     term_ = state.term;
+    const std::scoped_lock lock_connection(connection_mutex_);
     connection_ = std::move(connection);
     return state;
   }
@@ -284,9 +290,10 @@ class SqlStore final : public Store {
   }
 
   Result<> write_data(const runbook::DataRows& rows) override {
+    const std::scoped_lock lock(connection_mutex_);
     if (!connection_) return not_open();
     // Writing the rows once more does no harm, so what is unknown may be tried again.
-    return kept(again_if_unknown(write_data_rows(*connection_, dialect_, rows)));
+    return kept(connection_, again_if_unknown(write_data_rows(*connection_, dialect_, rows)));
   }
 
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
@@ -373,29 +380,35 @@ class SqlStore final : public Store {
     return next;
   }
 
-  Result<> commit(const WriteSet& writes, std::int64_t commit_number, const Journaling& journaling) override {
+  Result<> commit(const WriteSet& writes, std::int64_t commit_number) override {
     std::vector<Call> calls;
-    const Error fenced{Code::fenced, "another writer has taken over"};
-    if (const JournalRow* row = journaling.append) {
-      calls.push_back({&sql_.journal_append, 1,
-                       constant({partition_, journal_id(commit_number), std::int64_t{row->format},
-                                 std::string_view(row->data), term_}),
-                       {}, fenced});
-      add_beside_journal(calls, writes);
-      return run(calls, Mode::write);
-    }
-    const std::int64_t followed = journaling.followed.value_or(commit_number);
-    calls.push_back({&sql_.count_commit, 1, constant({partition_, commit_number, term_, followed}), {}, fenced});
-    // From where it begins: before it there may be many that were deleted and are still in the index.
-    if (journaling.journaled_from)
-      calls.push_back(
-          {&sql_.journal_remove, 1, constant({journal_id(*journaling.journaled_from), journal_id(followed)}), {}, {}});
+    calls.push_back(count_commit(commit_number));
     add_journaled(calls, writes);
     add_beside_journal(calls, writes);
-    return run(calls, journaling.only_follows ? Mode::write_lazily : Mode::write);
+    return run(calls, Mode::write);
   }
 
-  std::optional<std::uint64_t> room() override { return connection_ ? connection_->room() : std::nullopt; }
+  Result<> append(const JournalRow& row, const WriteSet& beside) override {
+    std::vector<Call> calls;
+    calls.push_back({&sql_.journal_append, 1,
+                     constant({partition_, journal_id(row.commit_number), std::int64_t{row.format},
+                               std::string_view(row.data), term_}),
+                     {}, fenced()});
+    add_beside_journal(calls, beside);
+    return run(calls, Mode::write);
+  }
+
+  void begin(const Following& following) override {
+    background_.begin([this, following] { return follow(following); });
+  }
+  std::optional<Result<>> end() override { return background_.end(); }
+  void wait() override { background_.wait(); }
+  void on_following_ended(std::function<void()> on_end) override { background_.on_end(std::move(on_end)); }
+
+  std::optional<std::uint64_t> room() override {
+    const std::scoped_lock lock(connection_mutex_);
+    return connection_ ? connection_->room() : std::nullopt;
+  }
 
   Result<std::vector<JournalRow>> journal() override {
     std::vector<JournalRow> rows;
@@ -409,6 +422,27 @@ class SqlStore final : public Store {
   }
 
  private:
+  // In the background. SQLite has one writer at a time: a second connection would wait for the first, and both would
+  // lose what they have cached. The row of the term comes last, so that a commit does not wait for it.
+  Result<> follow(const Following& following) {
+    std::vector<Call> calls;
+    add_journaled(calls, *following.writes);
+    // From where it begins: before it there may be many that were deleted and are still in the index.
+    calls.push_back({&sql_.journal_remove, 1, constant({journal_id(following.from), journal_id(following.to)}), {}, {}});
+    calls.push_back(count_commit(following.to));
+    if (dialect_ == Dialect::sqlite) return run(calls, Mode::write_lazily);
+    if (!second_connection_) {
+      TRY_ASSIGN(second_connection_, connect_());
+      TRY(second_connection_->script(lock_timeout));
+    }
+    return kept(second_connection_, second_connection_->run(calls, Mode::write_lazily));
+  }
+
+  [[nodiscard]] Call count_commit(std::int64_t number) const {
+    return {&sql_.count_commit, 1, constant({partition_, number, term_}), {}, fenced()};
+  }
+  [[nodiscard]] static Error fenced() { return {Code::fenced, "another writer has taken over"}; }
+
   // What a journal holds until the tables follow.
   void add_journaled(std::vector<Call>& calls, const WriteSet& writes) {
     add_write(calls, sql_.job_insert, writes.jobs_new, Columns::all);
@@ -479,17 +513,18 @@ class SqlStore final : public Store {
   }
 
   Result<> run(std::span<const Call> calls, Mode mode) {
+    const std::scoped_lock lock(connection_mutex_);
     if (!connection_) return not_open();
-    return kept(connection_->run(calls, mode));
+    return kept(connection_, connection_->run(calls, mode));
   }
 
   // The outcome; a connection that is of no use any more is dropped.
-  Result<> kept(Result<> outcome) {
+  static Result<> kept(std::unique_ptr<Connection>& connection, Result<> outcome) {
     // After an unknown commit nothing may be read or written on the strength of what was believed before;
     // only open() helps.
-    if (!outcome && (connection_->broken() || outcome.error().code == Code::unknown ||
+    if (!outcome && (connection->broken() || outcome.error().code == Code::unknown ||
                      outcome.error().code == Code::fenced)) {
-      connection_.reset();
+      connection.reset();
     }
     return outcome;
   }
@@ -500,15 +535,18 @@ class SqlStore final : public Store {
   SqlTimers timers_;
   SqlRunbooks runbooks_;
   SqlCalls calls_;
+  std::mutex connection_mutex_;             // taken for each use of the connection
   std::unique_ptr<Connection> connection_;  // none: open() is needed
+  std::unique_ptr<Connection> second_connection_;  // of what is done in the background
   const std::string owner_ = random_name();
   std::int64_t partition_ = 0;
   std::int64_t term_ = 0;
+  Background background_;  // ends before what it uses
 };
 
 }  // namespace
 
-std::unique_ptr<Store> make_sql_store(Dialect dialect, Connect connect) {
+std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect) {
   return std::make_unique<SqlStore>(dialect, std::move(connect));
 }
 

@@ -4,12 +4,13 @@
 #include <functional>
 #include <memory>
 
-#include "ports/store.hpp"
 #include "store/connection.hpp"
+#include "store/journal/tables.hpp"
 
 namespace baton::store {
 
-// `connect` is called by each open(); what else it takes (a lock) it keeps to itself.
-[[nodiscard]] std::unique_ptr<Store> make_sql_store(Dialect dialect, Connect connect);
+// `connect` is called by each open(), and with PostgreSQL for a second connection, on which the tables follow; what else it
+// takes (a lock) it keeps to itself.
+[[nodiscard]] std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect);
 
 }  // namespace baton::store

@@ -58,12 +58,12 @@ void plant_in_runbooks(WriteSet& writes) {
 
 }  // namespace
 
-Result<> PlantedStore::commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) {
-  if (!ANY_MUTANT) return store_.commit(writes, number, journaling);
+Result<> PlantedStore::commit(const WriteSet& writes, std::int64_t number) {
+  if (!ANY_MUTANT) return store_.commit(writes, number);
   WriteSet planted = writes;
   plant_in_workflows(planted);
   plant_in_runbooks(planted);
-  return store_.commit(planted, number, journaling);
+  return store_.commit(planted, number);
 }
 
 }  // namespace baton::simulation

@@ -10,7 +10,7 @@ class PlantedStore final : public Store {
  public:
   explicit PlantedStore(Store& store) : store_(store) {}
 
-  Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override;
+  Result<> commit(const WriteSet& writes, std::int64_t number) override;
 
   Result<WriterState> open(Partition partition) override { return store_.open(partition); }
   Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
@@ -34,10 +34,11 @@ class PlantedStore final : public Store {
     return store_.timers_due(until, limit);
   }
   Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }
-  Result<std::vector<JournalRow>> journal() override { return store_.journal(); }
   Behind behind() const override { return store_.behind(); }
-  std::optional<std::uint64_t> room() override { return store_.room(); }
   Result<> follow() override { return store_.follow(); }
+  void begin_following() override { store_.begin_following(); }
+  std::optional<Result<std::int64_t>> end_following() override { return store_.end_following(); }
+  void on_following_ended(std::function<void()> on_end) override { store_.on_following_ended(std::move(on_end)); }
 
  private:
   Store& store_;

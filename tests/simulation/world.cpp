@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 // dies before or after; and notes which jobs a commit touched. What the journal holds back until the tables follow is in
 // `tables_`; the world's own database has every commit at once, with the tables that others write, and each following
 // must bring the tables to what it says.
-class World::FaultyStore final : public Store {
+class World::FaultyStore final : public store::Tables {
  public:
   explicit FaultyStore(World& world) : world_(world), store_(world.database_), tables_(world.tables_) {}
 
@@ -63,14 +63,65 @@ class World::FaultyStore final : public Store {
     return tables_.timers_due(until, limit);
   }
   Result<std::optional<Time>> next_timer() override { return tables_.next_timer(); }
-  Result<std::vector<JournalRow>> journal() override { return tables_.journal(); }
+  Result<std::vector<store::JournalRow>> journal() override { return tables_.journal(); }
 
-  Result<> commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) override {
-    return noted(try_to_commit(writes, number, journaling));
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    return attempt(&writes, [&]() -> Result<> {
+      TRY(commit_all(writes, number));
+      WriteSet journaled = writes;
+      journaled.runbooks = {};
+      journaled.calls = {};
+      tables_take(tables_.commit(journaled, number));
+      world_.tables_show(number, world_.clock_.time);
+      return {};
+    });
   }
 
+  Result<> append(const store::JournalRow& row, const WriteSet& writes) override {
+    return attempt(&writes, [&]() -> Result<> {
+      TRY(commit_all(writes, row.commit_number));
+      tables_take(tables_.append(row, {}));
+      if (!world_.behind_since_) world_.behind_since_ = world_.clock_.time;
+      return {};
+    });
+  }
+
+  // It takes a moment, in which others are served.
+  void begin(const store::Following& following) override {
+    following_ = following;
+    began_ = world_.clock_.time;
+    const Duration takes{world_.random_.between(0, world_.following_takes.count())};
+    world_.at(takes, [this, &world = world_, generation = world_.generation_] {
+      if (generation != world.generation_ || !following_) return;
+      try {
+        wait();
+        on_end_();
+      } catch (const EngineDies&) {
+        world.kill_engine();
+      }
+    });
+  }
+  void wait() override {
+    if (!following_) return;
+    const store::Following following = *std::exchange(following_, std::nullopt);
+    ended_ = attempt(nullptr, [&]() -> Result<> {
+      tables_.begin(following);
+      tables_take(*tables_.end());
+      world_.tables_show(following.to, began_);
+      return {};
+    });
+  }
+  std::optional<Result<>> end() override { return std::exchange(ended_, std::nullopt); }
+  void on_following_ended(std::function<void()> on_end) override { on_end_ = std::move(on_end); }
+
  private:
-  Result<> try_to_commit(const WriteSet& writes, std::int64_t number, const Journaling& journaling) {
+  // Of a commit, with what it writes, or of the tables that follow.
+  template <class Act>
+  Result<> attempt(const WriteSet* writes, Act&& act) {
+    return noted(with_faults(writes, std::forward<Act>(act)));
+  }
+  template <class Act>
+  Result<> with_faults(const WriteSet* writes, Act&& act) {
     const bool faults = !world_.calm_;
     Random& random = world_.random_;
     world_.maybe_die();
@@ -81,13 +132,12 @@ class World::FaultyStore final : public Store {
     }
     if (faults && random.chance(world_.faults_.commit_fails))
       return fail(Code::unavailable, "the store is away");
-    if (faults && journaling.only_follows && is_row_held()) return fail(Code::conflict, "another program holds a row");
-    if (faults && !journaling.only_follows && refuses(writes)) return fail(Code::invalid, "a row that the store refuses");
+    if (faults && !writes && is_row_held()) return fail(Code::conflict, "another program holds a row");
+    if (faults && writes && refuses(*writes)) return fail(Code::invalid, "a row that the store refuses");
     if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
     const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
     if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
-    const Result<> done = journaling.only_follows ? Result<>{} : commit_all(writes, number);
-    if (done) write_tables(writes, number, journaling);
+    const Result<> done = act();
     world_.maybe_die();
     if (unknown) return fail(Code::unknown, "lost on the way back from the store");
     return done;
@@ -129,18 +179,8 @@ class World::FaultyStore final : public Store {
     return {};
   }
 
-  void write_tables(const WriteSet& writes, std::int64_t number, const Journaling& journaling) {
-    WriteSet journaled = journaling.append ? WriteSet{} : writes;
-    journaled.runbooks = {};
-    journaled.calls = {};
-    const auto done = tables_.commit(journaled, number, journaling);
+  void tables_take(const Result<>& done) {
     world_.expect(done.has_value(), "the tables take what the journal says", done ? "" : done.error().message);
-    if (journaling.append) {
-      if (!world_.behind_since_) world_.behind_since_ = world_.clock_.time;
-    } else {
-      world_.behind_since_.reset();
-      world_.check_followed();
-    }
   }
 
   // Some jobs bring what this store does not take, as long as the storm lasts; the others must not suffer.
@@ -153,6 +193,10 @@ class World::FaultyStore final : public Store {
 
   World& world_;
   store::MemoryStore store_, tables_;
+  std::optional<store::Following> following_;  // under way
+  Time began_{};
+  std::optional<Result<>> ended_;
+  std::function<void()> on_end_;
 };
 
 namespace {
@@ -371,6 +415,11 @@ void World::start_engine() {
   feed_ = std::make_unique<FeedWatch>();
   begin_following();
   engine_ = std::make_unique<Engine>(*this);
+  following_ended_ = false;
+  engine_->store.on_following_ended([this] {
+    following_ended_ = true;
+    schedule_engine();
+  });
   try {
     const bool opened = engine_->writer.open().has_value();
     check_touched();
@@ -410,7 +459,7 @@ void World::maybe_die() {
 void World::schedule_engine() {
   if (!engine_) return;
   std::optional<Time> when;
-  if (!engine_->inbox.empty() || engine_->writer.away() || engine_->writer.is_awaited_to_follow())
+  if (!engine_->inbox.empty() || engine_->writer.away() || following_ended_)
     when = clock_.time + Duration{random_.between(0, 5)};
   else if (const auto wake = engine_->writer.next_wake())
     when = std::max(*wake - clock_.set_by, clock_.time);
@@ -426,6 +475,7 @@ void World::schedule_engine() {
 void World::engine_step() {
   try {
     engine::Writer& writer = engine_->writer;
+    following_ended_ = false;
     if (writer.away()) {
       if (random_.chance(0.2)) writer.abandon_held();
       if (random_.chance(0.3)) writer.expire_while_away();

@@ -106,6 +106,7 @@ class World {
   void check_overtaken(const WriteSet& writes) const;
   // the tables that follow (following.cpp)
   void begin_following();
+  void tables_show(std::int64_t commit_number, Time as_of);
   void check_followed() const;
   void read(std::int64_t acknowledged);
   void check_behind() const;
@@ -132,6 +133,8 @@ class World {
   std::optional<Time> behind_since_;  // the tables do not show what was committed then; in the time of the world
   Time store_failed_at_{};            // the last time
   Time row_held_until_{};             // by another program
+  bool following_ended_ = false;      // and the engine has not looked
+  static constexpr Duration following_takes{20};  // at most
   bool taken_over_ = false;           // by another writer, from this life of the engine
   std::unique_ptr<FeedWatch> feed_;     // of this life of the engine
   std::unique_ptr<Followed> followed_;  // of this life of the engine

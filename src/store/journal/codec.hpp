@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "ports/store.hpp"
+#include "store/journal/tables.hpp"
 
 namespace baton::store {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/mutant.hpp"
 #include "store/journal/codec.hpp"
@@ -25,8 +26,12 @@ bool has_workflows(const WriteSet& w) {
 
 // Rows that cannot be read, or are not there, end the start: without them nobody knows what was acknowledged.
 Result<WriterState> JournalStore::open(Partition partition) {
-  backlog_.clear();
-  last_commit_ = followed_ = 0;  // with what is half read nothing follows
+  tables_->wait();
+  (void)tables_->end();
+  following_.clear();
+  since_.clear();
+  under_way_ = false;
+  last_commit_ = followed_ = following_to_ = 0;  // with what is half read nothing follows
   TRY_ASSIGN(WriterState state, tables_->open(partition));
   TRY_ASSIGN(const auto rows, tables_->journal());
   Backlog backlog;
@@ -39,7 +44,7 @@ Result<WriterState> JournalStore::open(Partition partition) {
   }
   if (expected != state.last_commit)
     return fail(Code::invalid, fmt::format("the journal ends with commit {}, and {} was the last", expected, state.last_commit));
-  backlog_ = std::move(backlog);
+  since_ = std::move(backlog);
   last_commit_ = state.last_commit;
   followed_ = state.followed;
   TRY(follow());
@@ -48,18 +53,26 @@ Result<WriterState> JournalStore::open(Partition partition) {
 }
 
 Result<Loaded> JournalStore::load(const LoadRequest& asked) {
-  if (backlog_.rows() == 0) return tables_->load(asked);
+  if (behind().rows == 0) return tables_->load(asked);
   LoadRequest request = asked;
   Loaded loaded;
-  if (!MUTANT(backlog_not_asked)) loaded = backlog_.load(request);
+  const auto take = [&](Loaded&& more) {
+    const auto move = [](auto& to, auto& from) { std::ranges::move(from, std::back_inserter(to)); };
+    move(loaded.jobs, more.jobs);
+    move(loaded.nodes, more.nodes);
+    move(loaded.task_results, more.task_results);
+    move(loaded.workflows, more.workflows);
+    move(loaded.idempotency_keys, more.idempotency_keys);
+  };
+  // The newest first; what an older one still has to answer is brought up to date by those behind it.
+  if (!MUTANT(backlog_not_asked)) take(since_.load(request));
+  Loaded older = following_.load(request);
+  since_.settle(older);
+  take(std::move(older));
   TRY_ASSIGN(Loaded stored, tables_->load(request));
-  backlog_.settle(stored);
-  const auto take = [](auto& to, auto& from) { std::ranges::move(from, std::back_inserter(to)); };
-  take(loaded.jobs, stored.jobs);
-  take(loaded.nodes, stored.nodes);
-  take(loaded.task_results, stored.task_results);
-  take(loaded.idempotency_keys, stored.idempotency_keys);
-  loaded.workflows = std::move(stored.workflows);
+  following_.settle(stored);
+  since_.settle(stored);
+  take(std::move(stored));
   return loaded;
 }
 
@@ -84,31 +97,25 @@ Result<std::vector<NodeKey>> JournalStore::running_builtin(std::size_t limit) {
 }
 
 Result<std::vector<Timer>> JournalStore::timers_due(Time until, std::size_t limit) {
-  const auto& gone = backlog_.timers_gone();
-  TRY_ASSIGN(auto due, tables_->timers_due(until, limit + gone.size()));
-  std::erase_if(due, [&](const Timer& timer) { return gone.contains(timer); });
-  for (const Timer& timer : backlog_.timers_new()) {
-    if (timer.due > until || MUTANT(backlog_hides_timer)) break;
-    due.push_back(timer);
+  const std::size_t hidden = following_.timers_gone().size() + since_.timers_gone().size();
+  TRY_ASSIGN(const auto stored, tables_->timers_due(until, limit + hidden));
+  std::set<Timer> due(stored.begin(), stored.end());
+  for (const Backlog* backlog : {&following_, &since_}) {
+    for (const Timer& gone : backlog->timers_gone()) due.erase(gone);
+    for (const Timer& timer : backlog->timers_new()) {
+      if (timer.due > until || MUTANT(backlog_hides_timer)) break;
+      due.insert(timer);
+    }
   }
-  std::ranges::sort(due);
-  const auto again = std::ranges::unique(due);  // one that was set again while the tables have it
-  due.erase(again.begin(), again.end());
-  if (due.size() > limit) due.resize(limit);
-  return due;
+  std::vector<Timer> first(due.begin(), due.end());
+  if (first.size() > limit) first.resize(limit);
+  return first;
 }
 
 Result<std::optional<Time>> JournalStore::next_timer() {
-  std::optional<Time> next;
-  if (backlog_.timers_gone().empty()) {
-    TRY_ASSIGN(next, tables_->next_timer());
-  } else {
-    TRY_ASSIGN(const auto first, timers_due(Time::max(), 1));
-    if (!first.empty()) next = first.front().due;
-  }
-  if (const auto& fresh = backlog_.timers_new(); !fresh.empty())
-    next = next ? std::min(*next, fresh.begin()->due) : fresh.begin()->due;
-  return next;
+  if (behind().rows == 0) return tables_->next_timer();
+  TRY_ASSIGN(const auto first, timers_due(Time::max(), 1));
+  return first.empty() ? std::nullopt : std::optional{first.front().due};
 }
 
 // What is acknowledged and cannot be shown, because its row does not fit on the disk any more, helps nobody.
@@ -116,13 +123,13 @@ Result<> JournalStore::leave_room() {
   // A row may touch a page of its table and of an index; texts are written to the log of the database and to the table.
   constexpr std::uint64_t reserve = 512 << 10, for_a_row = 8 << 10;
   const auto room = tables_->room();
-  if (!room || *room >= reserve + backlog_.rows() * for_a_row + 2 * backlog_.bytes()) return {};
+  if (!room || *room >= reserve + behind().rows * for_a_row + 2 * behind().bytes) return {};
   TRY(follow());
   if (tables_->room().value_or(reserve) < reserve) return fail(Code::full, "there is no room left on the disk");
   return {};
 }
 
-Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number, const Journaling&) {
+Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number) {
   const bool is_behind = followed_ < last_commit_;
   if ((!is_behind && !has_workflows(writes)) || !writes.workflows_new.empty())
     return commit_directly(writes, commit_number);
@@ -130,30 +137,61 @@ Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number
   if (data.size() > row_bytes_max) return commit_directly(writes, commit_number);
   TRY(leave_room());
   const JournalRow row{commit_number, journal_format, std::move(data)};
-  TRY(tables_->commit(writes, commit_number, {.append = &row}));
+  TRY(tables_->append(row, writes));
   last_commit_ = commit_number;
-  backlog_.add(writes, row.data.size());
+  since_.add(writes, row.data.size());
   return {};
 }
 
 Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t commit_number) {
   TRY(follow());
-  TRY(tables_->commit(writes, commit_number, {.followed = commit_number}));
+  TRY(tables_->commit(writes, commit_number));
   last_commit_ = followed_ = commit_number;
   return {};
 }
 
+Behind JournalStore::behind() const {
+  return {last_commit_ - followed_, following_.rows() + since_.rows(), following_.bytes() + since_.bytes(), under_way_};
+}
+
+void JournalStore::begin_following() {
+  if (under_way_ || followed_ == last_commit_) return;
+  if (following_to_ <= followed_) {  // else it is tried again with what could not be written
+    following_ = std::move(since_);
+    since_.clear();
+    following_to_ = last_commit_;
+  }
+  if (MUTANT(journal_follows_before)) following_.clear();
+  under_way_ = true;
+  tables_->begin({&following_.writes(), followed_, following_to_});
+}
+
+std::optional<Result<std::int64_t>> JournalStore::end_following() {
+  if (!under_way_) return std::nullopt;
+  auto ended = tables_->end();
+  if (!ended) return std::nullopt;
+  const Result<> done = settle(std::move(*ended));
+  if (!done) return std::unexpected(done.error());
+  return followed_;
+}
+
 // What keeps the tables from following is nobody's fault who asks for something now: whatever it is, the store is away
 // until they can.
+Result<> JournalStore::settle(Result<> ended) {
+  under_way_ = false;
+  if (!ended && (ended.error().code == Code::full || ended.error().code == Code::fenced)) return ended;
+  if (!ended) return fail(Code::unavailable, "the tables cannot follow the journal: " + ended.error().message);
+  following_.clear();
+  followed_ = following_to_;
+  return {};
+}
+
 Result<> JournalStore::follow() {
-  if (followed_ == last_commit_) return {};
-  if (MUTANT(journal_follows_before)) backlog_.clear();
-  const Result<> done = tables_->commit(backlog_.writes(), last_commit_,
-                                        {.followed = last_commit_, .journaled_from = followed_ + 1, .only_follows = true});
-  if (!done && (done.error().code == Code::full || done.error().code == Code::fenced)) return done;
-  if (!done) return fail(Code::unavailable, "the tables cannot follow the journal: " + done.error().message);
-  backlog_.clear();
-  followed_ = last_commit_;
+  while (followed_ < last_commit_) {
+    begin_following();
+    tables_->wait();
+    TRY(settle(tables_->end().value()));
+  }
   return {};
 }
 

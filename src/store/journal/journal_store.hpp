@@ -1,12 +1,14 @@
 // A store whose commit is one append. What a commit changes of workflows and timers goes to the journal, a table of
 // the same database, as one row; the tables follow later, many commits in one transaction that need not be durable
-// at once. Tables that others write (runbooks), or that are a journal themselves (service calls), are written in the
-// commit itself.
+// at once, beside the next commits. Tables that others write (runbooks), or that are a journal themselves (service
+// calls), are written in the commit itself.
 //
 // Invariants:
-//  * the tables show the state after one commit, `followed`; what came after it is in the journal and in the backlog;
-//  * every question is answered from the backlog and the tables together, or after following;
-//  * open() follows what an earlier writer, or this one, has left behind: then the backlog is empty;
+//  * the tables show the state after one commit, `followed`; what came after it is in the journal and in the backlogs:
+//    first that with which the tables are following, or are to try it again, then what was committed since;
+//  * every question is answered from the backlogs and the tables together, or after following. It does not matter
+//    whether the tables have what they are following with already;
+//  * open() follows what an earlier writer, or this one, has left behind: then the backlogs are empty;
 //  * there is room on the disk for the tables to follow: as it gets scarce they follow before each commit, and then
 //    commits are refused;
 //  * a commit that carries large documents, or versions of workflows, is not in the journal: it follows with all
@@ -17,12 +19,13 @@
 #include <memory>
 
 #include "store/journal/backlog.hpp"
+#include "store/journal/tables.hpp"
 
 namespace baton::store {
 
 class JournalStore final : public Store {
  public:
-  explicit JournalStore(std::unique_ptr<Store> tables) : tables_(std::move(tables)) {}
+  explicit JournalStore(std::unique_ptr<Tables> tables) : tables_(std::move(tables)) {}
 
   Result<WriterState> open(Partition partition) override;
   Result<Loaded> load(const LoadRequest& request) override;
@@ -38,19 +41,25 @@ class JournalStore final : public Store {
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;
-  Result<> commit(const WriteSet& writes, std::int64_t commit_number, const Journaling&) override;
-  Result<std::vector<JournalRow>> journal() override { return tables_->journal(); }
-  Behind behind() const override { return {last_commit_ - followed_, backlog_.rows(), backlog_.bytes()}; }
+  Result<> commit(const WriteSet& writes, std::int64_t commit_number) override;
+  Behind behind() const override;
   Result<> follow() override;
-  std::optional<std::uint64_t> room() override { return tables_->room(); }
+  void begin_following() override;
+  std::optional<Result<std::int64_t>> end_following() override;
+  void on_following_ended(std::function<void()> on_end) override { tables_->on_following_ended(std::move(on_end)); }
+
+  [[nodiscard]] Result<std::vector<JournalRow>> journal() { return tables_->journal(); }
 
  private:
   [[nodiscard]] Result<> leave_room();
   [[nodiscard]] Result<> commit_directly(const WriteSet& writes, std::int64_t commit_number);
+  [[nodiscard]] Result<> settle(Result<> ended);
 
-  const std::unique_ptr<Store> tables_;
-  Backlog backlog_;
-  std::int64_t last_commit_ = 0, followed_ = 0;
+  const std::unique_ptr<Tables> tables_;
+  Backlog following_;  // up to following_to_; empty: the tables are not following
+  Backlog since_;      // what was committed after that
+  bool under_way_ = false;
+  std::int64_t last_commit_ = 0, followed_ = 0, following_to_ = 0;
 };
 
 }  // namespace baton::store

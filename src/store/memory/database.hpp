@@ -9,6 +9,7 @@
 #include <set>
 #include <shared_mutex>
 
+#include "store/journal/tables.hpp"
 #include "store/memory/call_tables.hpp"
 #include "store/memory/runbook_tables.hpp"
 #include "store/memory/workflow_tables.hpp"

@@ -173,24 +173,44 @@ Result<std::vector<JournalRow>> MemoryStore::journal() {
   return rows;
 }
 
-Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number, const Journaling& journaling) {
+// Under the database's mutex.
+Result<> MemoryStore::check_term() {
+  if (term_ == row_->term) return {};
+  open_ = false;
+  return fail(Code::fenced, "another writer has taken over");
+}
+
+Result<> MemoryStore::commit(const WriteSet& writes, std::int64_t commit_number) {
   if (!open_) return not_open();
   const Writing lock(database_.mutex);
-  if (term_ != row_->term) {
-    open_ = false;
-    return fail(Code::fenced, "another writer has taken over");
-  }
-  if (journaling.append != nullptr) {
-    TRY(memory::write_beside_journal(database_, writes));
-    row_->journal[commit_number] = *journaling.append;
-  } else {
-    TRY(memory::write(database_, writes));
-    row_->followed = journaling.followed.value_or(commit_number);
-    if (journaling.journaled_from)
-      row_->journal.erase(row_->journal.lower_bound(*journaling.journaled_from), row_->journal.upper_bound(row_->followed));
-  }
-  row_->last_commit = commit_number;
+  TRY(check_term());
+  TRY(memory::write(database_, writes));
+  row_->last_commit = row_->followed = commit_number;
   return {};
+}
+
+Result<> MemoryStore::append(const JournalRow& row, const WriteSet& beside) {
+  if (!open_) return not_open();
+  const Writing lock(database_.mutex);
+  TRY(check_term());
+  TRY(memory::write_beside_journal(database_, beside));
+  row_->journal[row.commit_number] = row;
+  row_->last_commit = row.commit_number;
+  return {};
+}
+
+void MemoryStore::begin(const Following& following) {
+  const auto follow = [&]() -> Result<> {
+    if (!open_) return not_open();
+    const Writing lock(database_.mutex);
+    TRY(check_term());
+    TRY(memory::write(database_, *following.writes));
+    row_->followed = following.to;
+    row_->journal.erase(row_->journal.upper_bound(following.from), row_->journal.upper_bound(following.to));
+    return {};
+  };
+  ended_ = follow();
+  if (on_end_) on_end_();
 }
 
 }  // namespace baton::store

@@ -2,11 +2,12 @@
 // database (database.hpp). For commands that keep nothing (`baton run`), for tests and for the simulator.
 #pragma once
 
+#include "store/journal/tables.hpp"
 #include "store/memory/database.hpp"
 
 namespace baton::store {
 
-class MemoryStore : public Store {
+class MemoryStore : public Tables {
  public:
   explicit MemoryStore(MemoryDatabase& database);  // which must outlive the store
   ~MemoryStore() override;
@@ -25,15 +26,24 @@ class MemoryStore : public Store {
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;
-  Result<> commit(const WriteSet& writes, std::int64_t commit_number, const Journaling& journaling = {}) override;
+  Result<> commit(const WriteSet& writes, std::int64_t commit_number) override;
+  Result<> append(const JournalRow& row, const WriteSet& beside) override;
   Result<std::vector<JournalRow>> journal() override;
+  void begin(const Following& following) override;  // and ends at once
+  std::optional<Result<>> end() override { return std::exchange(ended_, std::nullopt); }
+  void wait() override {}
+  void on_following_ended(std::function<void()> on_end) override { on_end_ = std::move(on_end); }
 
  private:
+  [[nodiscard]] Result<> check_term();
+
   MemoryDatabase& database_;
   const int name_;
   memory::Database::WriterRow* row_ = nullptr;  // of its partition
   std::int64_t term_ = 0;
   bool open_ = false;
+  std::optional<Result<>> ended_;
+  std::function<void()> on_end_;
 };
 
 }  // namespace baton::store

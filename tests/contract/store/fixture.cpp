@@ -43,7 +43,7 @@ Database::~Database() {
 }
 
 std::unique_ptr<Store> Database::store() {
-  std::unique_ptr<Store> tables;
+  std::unique_ptr<store::Tables> tables;
   if (kind_ == Kind::memory)
     tables = std::make_unique<store::MemoryStore>(memory_);
   else

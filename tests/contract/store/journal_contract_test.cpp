@@ -1,4 +1,5 @@
 // What a commit has done, and the tables do not show before they follow.
+#include "store/journal/journal_store.hpp"
 #include "tests/contract/store/fixture.hpp"
 
 namespace baton::contract {
@@ -46,6 +47,7 @@ class JournalContract : public StoreContract {
     EXPECT_EQ(store->next_timer().value(), at(7));
     EXPECT_EQ(store->timers_due(at(100), 10).value(), std::vector{node_timer(at(7), n, "a")});
   }
+  bool journal_is_empty() { return dynamic_cast<store::JournalStore&>(*store).journal()->empty(); }
   std::optional<Job> shown(int n) { return database.reads().value()->job(job(n).tenant, job_id(n)).value(); }
 };
 INSTANTIATE_TEST_SUITE_P(All, JournalContract,
@@ -74,7 +76,7 @@ TEST_P(JournalContract, AStartFindsWhatTheTablesDidNotShow) {
   const auto state = store->open(partition);
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->last_commit, 3);
-  EXPECT_TRUE(store->journal()->empty());
+  EXPECT_TRUE(journal_is_empty());
   EXPECT_EQ(shown(1)->status, JobStatus::failed);
   expect_begun(1);
   commit({});
@@ -97,7 +99,7 @@ TEST_P(JournalContract, ALargeDocumentIsWrittenOnceAndWithItAllThatWasBefore) {
   large.jobs_new = {job(2)};
   large.jobs_new[0].input_data = {'"' + std::string(600'000, 'x') + '"'};
   commit(large);
-  EXPECT_TRUE(store->journal()->empty());
+  EXPECT_TRUE(journal_is_empty());
   EXPECT_EQ(store->behind().commits, 0);
   EXPECT_TRUE(shown(1) && shown(2));
   expect_begun(1);
