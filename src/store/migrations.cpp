@@ -600,8 +600,30 @@ ALTER TABLE writer_state ADD COLUMN followed {bigint} NOT NULL DEFAULT 0;
 UPDATE writer_state SET followed = last_commit;
 )sql";
 
+// The events of jobs in pages (sql_events.hpp); those of before stay rows. Whoever asks for dag_job_events sees both.
+constexpr std::string_view version_9 = R"sql(
+ALTER TABLE dag_job_events RENAME TO dag_job_event_rows;
+CREATE TABLE dag_job_event_pages (
+  job_id {text} NOT NULL,
+  last_event_id {bigint} NOT NULL,
+  events {text} NOT NULL,
+  PRIMARY KEY (job_id, last_event_id)
+) {heap};
+CREATE VIEW dag_job_events(job_id, event_id, event_type, node_id, created_at, event_data) AS
+SELECT job_id, event_id, event_type, node_id, created_at, event_data FROM dag_job_event_rows
+UNION ALL
+{paged_events};
+)sql";
+
 // Version n is at n - 1; append only.
-constexpr std::array all = {version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_8};
+constexpr std::array all = {version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_8, version_9};
+
+constexpr std::string_view paged_events_sqlite =
+    "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"
+    " FROM dag_job_event_pages AS p, json_each(p.events) AS e";
+constexpr std::string_view paged_events_postgres =
+    "SELECT p.job_id, (e.value->>0)::bigint, e.value->>1, e.value->>2, (e.value->>3)::timestamptz, e.value->4"
+    " FROM dag_job_event_pages AS p, json_array_elements(p.events::json) AS e(value)";
 
 struct Word {
   std::string_view placeholder, sqlite, postgres;
@@ -619,6 +641,7 @@ constexpr Word words[] = {
     {"{,id}", "", ", id"},
     {"{service_calls_pkey_last}", "", service_calls_pkey_last},
     {"{journal_uncompressed}", "", "ALTER TABLE baton_journal ALTER COLUMN data SET STORAGE EXTERNAL;"},
+    {"{paged_events}", paged_events_sqlite, paged_events_postgres},
     {"{true}", "1", "true"},
     {"{false}", "0", "false"},
     {"{text}", "TEXT", "text COLLATE \"C\""},

@@ -6,6 +6,7 @@
 #include "core/workflow/definition/definition.hpp"
 #include "store/schema.hpp"
 #include "store/sql_call_reads.hpp"
+#include "store/sql_events.hpp"
 
 namespace baton::store {
 namespace {
@@ -23,6 +24,7 @@ constexpr std::chrono::seconds id_slack{30};
 std::string first_id(Time time) { return uuid7(std::max(time, Time{}), 0, 0).substr(0, 13); }
 
 struct Statements {
+  SqlEvents events{Dialect::sqlite};  // reads are the same in both
   Statement job{select<Job>() + " WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
   Statement has_job{"SELECT job_id FROM dag_jobs WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
   Statement nodes{select<NodeState>() + " WHERE job_id=?1 AND item_index=-1 ORDER BY node_id LIMIT ?2",
@@ -47,8 +49,6 @@ struct Statements {
                           "ORDER BY priority "
                           "DESC,dispatched_at,job_id,item_index,node_id LIMIT ?2",
                       {Type::text, Type::integer}};
-  Statement timeline{select<Event>() + " WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
-                     {Type::text, Type::integer, Type::integer}};
   // Which version is the latest is answered by the key alone; only its row is then read.
   Statement workflows{
       "SELECT w.workflow_id,w.version,w.published_at FROM (SELECT workflow_id,max(version) AS version FROM "
@@ -147,7 +147,18 @@ class SqlReads final : public SqlCallReads {
   }
 
   Result<std::vector<Event>> timeline(const JobId& id, std::int64_t after, std::size_t limit) override {
-    return all<Event>(sql_.timeline, {encode(id), after, number(limit)});
+    TRY_ASSIGN(auto events, all<Event>(sql_.events.rows, {encode(id), after, number(limit)}));
+    constexpr std::size_t pages_at_once = 8;
+    for (std::size_t pages = pages_at_once; pages == pages_at_once && events.size() < limit;) {
+      const std::int64_t last = events.empty() ? after : events.back().event_id;
+      const std::size_t known = events.size();
+      pages = 0;
+      const auto take = [&](const RowView& row) { return ++pages, SqlEvents::read_page(row, id, last, events); };
+      const Call call{&sql_.events.pages, 1, constant({encode(id), last, number(pages_at_once)}), take, {}};
+      TRY(reader_.run({&call, 1}, [&] { events.resize(known), pages = 0; }));
+    }
+    if (events.size() > limit) events.resize(limit);
+    return events;
   }
 
   Result<std::vector<WorkflowSummary>> workflows(const Tenant& tenant, const std::string& after,

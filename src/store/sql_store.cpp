@@ -9,6 +9,7 @@
 #include "store/data_tables.hpp"
 #include "store/schema.hpp"
 #include "store/sql_calls.hpp"
+#include "store/sql_events.hpp"
 #include "store/sql_runbooks.hpp"
 #include "store/sql_timers.hpp"
 #include "store/statements.hpp"
@@ -29,7 +30,6 @@ struct Statements {
         node_select(select_statement<NodeState>(d)),
         result_insert(insert_statement<TaskResult>(d)),
         result_select(select_statement<TaskResult>(d)),
-        event_insert(insert_statement<Event>(d)),
         workflow_insert(insert_statement<Workflow>(d)),
         workflow_select(select_statement<Workflow>(d)),
         key_insert(insert_statement<IdempotencyKey>(d)),
@@ -78,7 +78,6 @@ struct Statements {
   Statement job_insert, job_update, job_select, job_select_whole;
   Statement node_insert, node_update, node_select;
   Statement result_insert, result_select;
-  Statement event_insert;
   Statement workflow_insert, workflow_select;
   Statement key_insert, key_select;
   Statement tag_insert, log_insert;
@@ -172,6 +171,7 @@ class SqlStore final : public Tables {
         connect_(std::move(connect)),
         sql_(dialect),
         timers_(dialect),
+        events_(dialect),
         runbooks_(dialect),
         calls_(dialect) {}
 
@@ -450,7 +450,7 @@ class SqlStore final : public Tables {
     add_write(calls, sql_.node_insert, writes.nodes_new, Columns::all);
     add_update(calls, sql_.node_update, writes.nodes_changed);
     add_write(calls, sql_.result_insert, writes.task_results_new, Columns::all);
-    add_write(calls, sql_.event_insert, writes.events_new, Columns::all);
+    events_.add_write(calls, writes.events_new);
     timers_.add_writes(calls, writes);
     add_write(calls, sql_.workflow_insert, writes.workflows_new, Columns::all);
     add_write(calls, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
@@ -533,6 +533,7 @@ class SqlStore final : public Tables {
   Connect connect_;
   Statements sql_;
   SqlTimers timers_;
+  SqlEvents events_;
   SqlRunbooks runbooks_;
   SqlCalls calls_;
   std::mutex connection_mutex_;             // taken for each use of the connection

@@ -189,7 +189,8 @@ TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
         "LIMIT 9",
         "SELECT job_id FROM dag_task_logs WHERE job_id='j' AND node_id='n' AND log_id>5 ORDER BY log_id "
         "LIMIT 9",
-        "SELECT job_id FROM dag_job_events WHERE job_id='j' AND event_id>1 ORDER BY event_id LIMIT 9",
+        "SELECT events FROM dag_job_event_pages WHERE job_id='j' AND last_event_id>1 ORDER BY last_event_id LIMIT 9",
+        "SELECT job_id FROM dag_job_event_rows WHERE job_id='j' AND event_id>1 ORDER BY event_id LIMIT 9",
         "SELECT workflow_id,max(version) FROM dag_workflows WHERE tenant='t' AND workflow_id>'' GROUP BY "
         "workflow_id LIMIT 9"}) {
     const std::string steps = plan(database.path(), {sql, {}});

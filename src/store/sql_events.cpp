@@ -1,0 +1,99 @@
+#include "store/sql_events.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "base/json_document.hpp"
+#include "base/json_write.hpp"
+#include "store/statements.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+constexpr std::size_t page_events_max = 256;  // so that a reader who wants a few need not read thousands
+
+struct Page {
+  std::string_view job_id;
+  std::int64_t last = 0;
+  std::size_t count = 0;
+  std::string events;
+};
+
+void append(Page& page, const Event& event) {
+  std::string& out = page.events;
+  out += page.count++ == 0 ? "[[" : ",[";
+  append_value(out, event.event_id);
+  out += ',';
+  append_value(out, name(event.event_type));
+  out += ',';
+  append_value(out, event.node_id);
+  out += ',';
+  append_value(out, event.created_at);
+  if (event.event_data) out.append(",").append(event.event_data->text);
+  out += ']';
+  page.last = event.event_id;
+}
+
+std::vector<Page> pages_of(const std::vector<Event>& events) {
+  std::vector<Page> pages;
+  std::unordered_map<std::string_view, std::size_t> open;  // of each job the page that is not full
+  for (const Event& event : events) {
+    const auto [place, is_new] = open.try_emplace(event.job_id.value, pages.size());
+    if (!is_new && pages[place->second].count == page_events_max) place->second = pages.size();
+    if (place->second == pages.size()) pages.push_back({.job_id = event.job_id.value});
+    append(pages[place->second], event);
+  }
+  for (Page& page : pages) page.events += ']';
+  std::ranges::sort(pages, {}, [](const Page& page) { return std::pair(page.job_id, page.last); });
+  return pages;
+}
+
+}  // namespace
+
+SqlEvents::SqlEvents(Dialect dialect)
+    : insert{std::string("INSERT INTO dag_job_event_pages(job_id,last_event_id,events) ") +
+                 (dialect == Dialect::sqlite ? "VALUES(?1,?2,?3)" : "SELECT * FROM unnest(?1,?2,?3)"),
+             {Type::text, Type::integer, Type::text},
+             true},
+      pages{"SELECT events FROM dag_job_event_pages WHERE job_id=?1 AND last_event_id>?2 ORDER BY last_event_id LIMIT ?3",
+            {Type::text, Type::integer, Type::integer}},
+      rows{"SELECT " + names<Event>(Columns::all) +
+               " FROM dag_job_event_rows WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
+           {Type::text, Type::integer, Type::integer}} {}
+
+void SqlEvents::add_write(std::vector<Call>& calls, const std::vector<Event>& events) const {
+  if (events.empty()) return;
+  auto all = std::make_shared<const std::vector<Page>>(pages_of(events));
+  const auto fill = [all](std::size_t set, std::span<Value> to) {
+    const Page& page = (*all)[set];
+    to[0] = page.job_id, to[1] = page.last, to[2] = std::string_view(page.events);
+  };
+  calls.push_back({&insert, all->size(), fill, {}, {}});
+}
+
+Result<> SqlEvents::read_page(const RowView& row, const JobId& job_id, std::int64_t after, std::vector<Event>& out) {
+  const auto unreadable = [] { return fail(Code::invalid, "table dag_job_event_pages holds a row that this version cannot read"); };
+  const auto document = JsonDocument::parse(row.text(0));
+  if (!document || document->root().kind() != JsonKind::array) return unreadable();
+  for (const JsonView& item : document->root().items()) {
+    if (item.kind() != JsonKind::array) return unreadable();
+    const auto fields = item.items();
+    if (fields.size() < 4 || fields[0].kind() != JsonKind::integer || fields[1].kind() != JsonKind::string ||
+        fields[3].kind() != JsonKind::string)
+      return unreadable();
+    if (fields[0].integer() <= after) continue;
+    const auto type = event_type(fields[1].string());
+    const auto created_at = from_iso_or_utc(fields[3].string());
+    if (!type || !created_at) return unreadable();
+    Event event{.job_id = job_id, .event_id = fields[0].integer(), .event_type = *type, .created_at = *created_at};
+    if (fields[2].kind() == JsonKind::string) event.node_id = std::string(fields[2].string());
+    if (fields.size() > 4) event.event_data = fields[4].json();
+    out.push_back(std::move(event));
+  }
+  return {};
+}
+
+}  // namespace baton::store

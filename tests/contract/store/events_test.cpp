@@ -1,0 +1,92 @@
+// Events are stored in pages, and everybody sees rows.
+#include "store/postgres/connection.hpp"
+#include "store/sqlite/connection.hpp"
+#include "tests/contract/store/fixture.hpp"
+
+namespace baton::contract {
+namespace {
+
+using namespace workflow;
+
+class Events : public StoreContract {
+ protected:
+  // Of the first job, by a commit of their own.
+  void happen(std::int64_t from, std::int64_t last) {
+    WriteSet w;
+    for (std::int64_t id = from; id <= last; ++id) w.events_new.push_back(event(1, id));
+    commit(w);
+    ASSERT_TRUE(store->follow());
+  }
+  std::vector<std::int64_t> ids(std::int64_t after, std::size_t limit) {
+    std::vector<std::int64_t> found;
+    const auto events = database.reads().value()->timeline(job_id(1), after, limit).value();
+    for (const Event& each : events) found.push_back(each.event_id);
+    return found;
+  }
+  // The first column of each row.
+  std::vector<std::string> ask(const std::string& sql) {
+    auto connection = database.kind() == Kind::sqlite
+                          ? store::sqlite::connect(database.path(), store::sqlite::Access::reader)
+                          : store::postgres::connect(database.url());
+    std::vector<std::string> found;
+    const store::Statement statement{sql, {}};
+    const store::Call call{&statement, 1, {}, [&](const store::RowView& row) -> Result<> {
+                             return found.emplace_back(row.text(0)), Result<>{};
+                           }, {}};
+    const auto done = (*connection)->run({&call, 1}, store::Mode::read);
+    EXPECT_TRUE(done) << done.error().message;
+    return found;
+  }
+};
+
+class EventsOnAll : public Events {};
+INSTANTIATE_TEST_SUITE_P(All, EventsOnAll, every_store(), name_of);
+
+TEST_P(EventsOnAll, ComeInTheirOrderAcrossPages) {
+  happen(1, 600);
+  happen(601, 601);
+  happen(602, 4'000);
+  EXPECT_EQ(ids(0, 3), (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(ids(254, 4), (std::vector<std::int64_t>{255, 256, 257, 258}));
+  EXPECT_EQ(ids(599, 3), (std::vector<std::int64_t>{600, 601, 602}));
+  const auto all = ids(0, 10'000);
+  ASSERT_EQ(all.size(), 4'000u);
+  for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<std::int64_t>(i + 1));
+  EXPECT_TRUE(ids(4'000, 5).empty());
+}
+
+TEST_P(EventsOnAll, ComeBackAsTheyWereWritten) {
+  WriteSet w;
+  w.events_new = {event(1, 7), event(2, 8), event(1, 9)};
+  w.events_new[0].node_id = "a \"quoted\" né";
+  w.events_new[0].event_data = Json{R"({"x":[1.50,{"y":"\u0041"}],"z":null})"};
+  w.events_new[2].node_id.reset();
+  w.events_new[2].event_data.reset();
+  commit(w);
+  ASSERT_TRUE(store->follow());
+  const auto found = database.reads().value()->timeline(job_id(1), 0, 10).value();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_TRUE(same(w.events_new[0], found[0]));
+  EXPECT_TRUE(same(w.events_new[2], found[1]));
+}
+
+class EventsBySql : public Events {};
+INSTANTIATE_TEST_SUITE_P(All, EventsBySql, ::testing::Values(Kind::sqlite_journal, Kind::postgres_journal), name_of);
+
+TEST_P(EventsBySql, AreRowsOfAViewWithThoseOfBefore) {
+  happen(100, 400);
+  database.execute("INSERT INTO dag_job_event_rows(job_id,event_id,event_type,node_id,created_at,event_data) VALUES('" +
+                   job_id(1).value + "',5,'job_created',NULL,'2026-01-31T08:00:00.000Z','{\"by\":\"hand\"}')");
+  EXPECT_EQ(ids(0, 3), (std::vector<std::int64_t>{5, 100, 101}));
+  const std::string of_job = " FROM dag_job_events WHERE job_id='" + job_id(1).value + "'";
+  EXPECT_EQ(ask("SELECT CAST(count(*) AS text)" + of_job), std::vector<std::string>{"302"});
+  const Event expected = event(1, 400);
+  const std::string last = of_job + " AND event_id=400";
+  EXPECT_EQ(ask("SELECT event_type" + last), std::vector{std::string(name(expected.event_type))});
+  EXPECT_EQ(ask("SELECT node_id" + last), std::vector{expected.node_id.value_or("")});
+  EXPECT_EQ(ask("SELECT CAST(event_data AS text)" + last), std::vector{expected.event_data->text});
+  EXPECT_EQ(from_iso_or_utc(ask("SELECT created_at" + last).at(0)), expected.created_at);
+}
+
+}  // namespace
+}  // namespace baton::contract
