@@ -12,7 +12,7 @@ namespace {
 
 const workflow::JobId job_id{"019c1b7c-4000-7000-8000-000000000001"};
 const std::string task = job_id.value + "_a_0";
-const runbook::Ref step_7{runbook::Kind::step, 7}, cleanup_9{runbook::Kind::cleanup, 9};
+const runbook::Ref step_7{runbook::RowType::step, 7}, cleanup_9{runbook::RowType::cleanup, 9};
 const call::CallKey key{{"acme"}, {"c-1"}};
 
 template <class Made>
@@ -125,8 +125,8 @@ TEST(SubjectOf, ListsThatAreEmptyNameNothing) {
 }
 
 TEST(SubjectOf, ARowOfARunbookIsReadBack) {
-  using enum runbook::Kind;
-  for (const runbook::Kind kind : {step, init, cleanup, phase, batch, runbook})
+  using enum runbook::RowType;
+  for (const runbook::RowType kind : {step, init, cleanup, phase, batch, runbook})
     EXPECT_EQ(ref_of(subject_of(runbook::Ref{kind, 12})), (runbook::Ref{kind, 12}));
   EXPECT_EQ(ref_of(subject_of(job_id)), runbook::Ref{});
 }
@@ -135,14 +135,14 @@ TEST(WaitingTask, IsReadBackAsTheNodeOrTheJobThatItIs) {
   const NodeKey node{job_id, 12, "split_12"};
   const WaitingTask of_job = waiting_task(node, 5, from_millis(1));
   EXPECT_EQ(node_of(of_job), node);
-  EXPECT_EQ(ref_of(of_job).kind, runbook::Kind::none);
-  using enum runbook::Kind;
-  for (const runbook::Kind kind : {step, init, cleanup})
+  EXPECT_EQ(ref_of(of_job).kind, runbook::RowType::none);
+  using enum runbook::RowType;
+  for (const runbook::RowType kind : {step, init, cleanup})
     EXPECT_EQ(ref_of(waiting_task(runbook::Ref{kind, 12}, from_millis(1))), (runbook::Ref{kind, 12}));
 }
 
 TEST(WaitingTask, IsInOrderByItsNumber) {
-  const auto job = [](std::int64_t id) { return waiting_task({runbook::Kind::step, id}, from_millis(1)); };
+  const auto job = [](std::int64_t id) { return waiting_task({runbook::RowType::step, id}, from_millis(1)); };
   EXPECT_LT(job(9), job(10));
   const auto item = [](std::int32_t index, const std::string& id) {
     return waiting_task({job_id, index, id}, 0, from_millis(1));

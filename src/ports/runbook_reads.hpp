@@ -65,7 +65,7 @@ struct FailedBefore {
   std::int64_t id = std::numeric_limits<std::int64_t>::max();
 };
 
-// Where a page of dead jobs goes on: after this one. Kind none: with all of that time.
+// Where a page of dead jobs goes on: after this one. Type none: with all of that time.
 struct DeadJobCursor {
   Time at{};
   runbook::Ref ref;

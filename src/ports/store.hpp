@@ -62,7 +62,7 @@ struct WaitingTask {
 [[nodiscard]] NodeKey node_of(const WaitingTask& task);
 // A queued job of a runbook: the number of its step, init step or cleanup.
 [[nodiscard]] WaitingTask waiting_task(runbook::Ref job, Time queued_at);
-[[nodiscard]] runbook::Ref ref_of(const WaitingTask& task);  // Kind::none: it is not of a runbook
+[[nodiscard]] runbook::Ref ref_of(const WaitingTask& task);  // RowType::none: it is not of a runbook
 
 struct WorkflowKey {
   workflow::Tenant tenant;

@@ -22,29 +22,29 @@ std::optional<Subject::Type> subject_type(std::string_view name) {
   return static_cast<Subject::Type>(found - subject_types.begin());
 }
 
-Subject::Type subject_type(runbook::Kind kind) {
+Subject::Type subject_type(runbook::RowType kind) {
   switch (kind) {
-    case runbook::Kind::none: break;
-    case runbook::Kind::step: return Subject::Type::step;
-    case runbook::Kind::init: return Subject::Type::init;
-    case runbook::Kind::cleanup: return Subject::Type::cleanup;
-    case runbook::Kind::phase: return Subject::Type::phase;
-    case runbook::Kind::batch: return Subject::Type::batch;
-    case runbook::Kind::runbook: return Subject::Type::version;
+    case runbook::RowType::none: break;
+    case runbook::RowType::step: return Subject::Type::step;
+    case runbook::RowType::init: return Subject::Type::init;
+    case runbook::RowType::cleanup: return Subject::Type::cleanup;
+    case runbook::RowType::phase: return Subject::Type::phase;
+    case runbook::RowType::batch: return Subject::Type::batch;
+    case runbook::RowType::runbook: return Subject::Type::version;
   }
   return Subject::Type::none;
 }
 
-runbook::Kind runbook_kind(Subject::Type type) {
-  using enum runbook::Kind;
-  for (const runbook::Kind kind : {step, init, cleanup, phase, batch, runbook})
+runbook::RowType runbook_kind(Subject::Type type) {
+  using enum runbook::RowType;
+  for (const runbook::RowType kind : {step, init, cleanup, phase, batch, runbook})
     if (subject_type(kind) == type) return kind;
   return none;
 }
 
 runbook::Ref ref_of(const Subject& subject) {
   runbook::Ref ref{.kind = runbook_kind(subject.type)};
-  if (ref.kind != runbook::Kind::none)
+  if (ref.kind != runbook::RowType::none)
     std::from_chars(subject.id.data(), subject.id.data() + subject.id.size(), ref.id);
   return ref;
 }

@@ -30,10 +30,10 @@ struct Subject {
 
 // The subjects of rows, and back.
 [[nodiscard]] inline Subject subject_of(const workflow::JobId& id) { return {Subject::Type::job, id.value}; }
-[[nodiscard]] Subject::Type subject_type(runbook::Kind kind);
-[[nodiscard]] runbook::Kind runbook_kind(Subject::Type type);  // none: it is not of a runbook
+[[nodiscard]] Subject::Type subject_type(runbook::RowType kind);
+[[nodiscard]] runbook::RowType runbook_kind(Subject::Type type);  // none: it is not of a runbook
 [[nodiscard]] inline Subject subject_of(runbook::Ref ref) { return {subject_type(ref.kind), std::to_string(ref.id)}; }
-[[nodiscard]] runbook::Ref ref_of(const Subject& subject);  // Kind::none: it is not of a runbook
+[[nodiscard]] runbook::Ref ref_of(const Subject& subject);  // RowType::none: it is not of a runbook
 
 // Which one it is, whoever wires the parts together says.
 struct Partition {

@@ -19,9 +19,9 @@ class ChangeStatements {
   explicit ChangeStatements(Dialect dialect) : dialect_(dialect) {}
 
   // Appends the calls that write `rows`, which must outlive their run.
-  void add(std::vector<Call>& calls, const std::vector<runbook::Changed<Row>>& rows) {
+  void add(std::vector<Query>& calls, const std::vector<runbook::Update<Row>>& rows) {
     const auto changes = std::make_shared<std::vector<Change>>();
-    for (const runbook::Changed<Row>& row : rows)
+    for (const runbook::Update<Row>& row : rows)
       if (const ColumnSet set = differing_columns(row.before, row.row)) changes->push_back({set, &row});
     std::ranges::sort(*changes, {}, [](const Change& c) { return std::tuple(c.set, key_of(c.row->row)); });
     for (std::size_t first = 0, end = 0; first < changes->size(); first = end) {
@@ -45,7 +45,7 @@ class ChangeStatements {
  private:
   struct Change {
     ColumnSet set = 0;
-    const runbook::Changed<Row>* row = nullptr;
+    const runbook::Update<Row>* row = nullptr;
   };
   static constexpr Guard guard = requires(Row row) { row.status; } ? Guard::status : Guard::none;
 

@@ -9,7 +9,7 @@
 
 namespace baton::store {
 
-enum class Kind {
+enum class ColumnRole {
   key,       // names the row
   fixed,     // written once, with the row
   live,      // written again by updates
@@ -21,28 +21,28 @@ template <class Row, class Member>
 struct Column {
   std::string_view name;
   Member Row::*member;
-  Kind kind;
+  ColumnRole role;
 };
 
 template <class Row, class Member>
 constexpr Column<Row, Member> key(std::string_view name, Member Row::*member) {
-  return {name, member, Kind::key};
+  return {name, member, ColumnRole::key};
 }
 template <class Row, class Member>
 constexpr Column<Row, Member> fixed(std::string_view name, Member Row::*member) {
-  return {name, member, Kind::fixed};
+  return {name, member, ColumnRole::fixed};
 }
 template <class Row, class Member>
 constexpr Column<Row, Member> live(std::string_view name, Member Row::*member) {
-  return {name, member, Kind::live};
+  return {name, member, ColumnRole::live};
 }
 template <class Row, class Member>
 constexpr Column<Row, Member> document(std::string_view name, Member Row::*member) {
-  return {name, member, Kind::document};
+  return {name, member, ColumnRole::document};
 }
 template <class Row, class Member>
 constexpr Column<Row, Member> outcome(std::string_view name, Member Row::*member) {
-  return {name, member, Kind::outcome};
+  return {name, member, ColumnRole::outcome};
 }
 
 // The columns of a struct as those of one that is derived from it.
@@ -50,7 +50,7 @@ template <class Row, class Base, class... Member>
 constexpr auto inherit(const std::tuple<Column<Base, Member>...>& columns) {
   return std::apply(
       [](const auto&... column) {
-        return std::tuple{Column<Row, Member>{column.name, column.member, column.kind}...};
+        return std::tuple{Column<Row, Member>{column.name, column.member, column.role}...};
       },
       columns);
 }
@@ -73,7 +73,7 @@ ColumnSet differing_columns(const Row& before, const Row& row) {
   static_assert(std::tuple_size_v<decltype(Table<Row>::columns)> <= 64);
   ColumnSet set = 0, bit = 1;
   for_each_column<Row>([&](const auto& column) {
-    if (column.kind != Kind::key && before.*column.member != row.*column.member) set |= bit;
+    if (column.role != ColumnRole::key && before.*column.member != row.*column.member) set |= bit;
     bit <<= 1;
   });
   return set;
@@ -92,7 +92,7 @@ void copy_columns(const Row& from, Row& to, ColumnSet set) {
 template <class Row>
 void copy_live(const Row& from, Row& to) {
   for_each_column<Row>([&](const auto& column) {
-    if (column.kind == Kind::live) to.*column.member = from.*column.member;
+    if (column.role == ColumnRole::live) to.*column.member = from.*column.member;
   });
 }
 

@@ -28,7 +28,7 @@ struct Statement {
   std::string sql;  // parameters are ?1, ?2, … in both dialects; the text holds no other question mark
   std::vector<Type> parameters;
   bool arrays = false;  // PostgreSQL only: each parameter is an array with one element per set
-  // Each set must change exactly one row, else the run fails with Call::missed. PostgreSQL checks this inside
+  // Each set must change exactly one row, else the run fails with Query::missed. PostgreSQL checks this inside
   // the statement (see statements.hpp), because the statements behind it are already on their way.
   bool exact = false;
 };
@@ -45,7 +45,7 @@ class RowView {
 };
 
 // A statement with all its parameter sets.
-struct Call {
+struct Query {
   const Statement* statement = nullptr;
   std::size_t sets = 1;
   std::function<void(std::size_t set, std::span<Value> out)> fill;
@@ -64,7 +64,7 @@ class Connection {
   virtual ~Connection() = default;
 
   // Runs the calls in order. Inside a transaction that script() has begun it neither begins nor ends one.
-  [[nodiscard]] virtual Result<> run(std::span<const Call> calls, Mode mode) = 0;
+  [[nodiscard]] virtual Result<> run(std::span<const Query> calls, Mode mode) = 0;
 
   // Runs statements without parameters and without answers.
   [[nodiscard]] virtual Result<> script(const std::string& sql) = 0;

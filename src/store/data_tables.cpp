@@ -46,7 +46,7 @@ Result<std::vector<std::string>> columns_of(Connection& connection, Dialect dial
                                             const std::string& table) {
   const Statement catalog = catalog_statement(dialect);
   std::vector<std::string> columns;
-  const Call call{
+  const Query call{
       &catalog,
       1,
       constant({std::string_view(table)}),
@@ -159,7 +159,7 @@ Result<> write_data_rows(Connection& connection, Dialect dialect, const runbook:
       "UPDATE " + quoted_name(dialect, table) +
           " SET _is_current='0' WHERE _is_current='1' AND _last_seen_at<?1",
       {Type::time}};
-  std::vector<Call> calls;
+  std::vector<Query> calls;
   if (!sets.empty()) calls.push_back({&upsert, sets.size(), fill_row, {}, {}});
   if (rows.finish) calls.push_back({&finish, 1, constant({rows.seen_at}), {}, {}});
   return calls.empty() ? Result<>{} : connection.run(calls, Mode::write);
@@ -176,7 +176,7 @@ DataRowLoad::DataRowLoad(Dialect dialect, const std::vector<runbook::Need>& need
   for (auto& [name, table] : tables_) table.member_keys = unique(std::move(table.member_keys));
 }
 
-void DataRowLoad::add_catalog_calls(std::vector<Call>& calls) {
+void DataRowLoad::add_catalog_calls(std::vector<Query>& calls) {
   for (auto& [name, table] : tables_) {
     table.stored_name = table_of(dialect_, name);
     calls.push_back({&catalog_,
@@ -190,7 +190,7 @@ void DataRowLoad::add_catalog_calls(std::vector<Call>& calls) {
 }
 
 // Rows are asked for by key alone, because what says "current" differs between the programs that write them.
-void DataRowLoad::add_calls(std::vector<Call>& calls) {
+void DataRowLoad::add_calls(std::vector<Query>& calls) {
   for (auto& [name, table] : tables_) {
     if (!contains(table.columns, "_member_key")) continue;  // there is no such table, or it is another kind of table
     std::string sql = selected_columns(table, "t._member_key");
@@ -206,7 +206,7 @@ void DataRowLoad::add_calls(std::vector<Call>& calls) {
   }
 }
 
-void DataRowLoad::add_calls_any_case(std::vector<Call>& calls) {
+void DataRowLoad::add_calls_any_case(std::vector<Query>& calls) {
   std::set<std::pair<std::string_view, std::string_view>> found;
   for (const auto& row : found_) found.emplace(row.table, row.member_key);
   for (auto& [name, table] : tables_) {

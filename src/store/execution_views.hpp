@@ -10,7 +10,7 @@ namespace baton::store {
 // Steps know of which batch and version they are through their phase.
 inline ExecutionView view_of(runbook::StepExecution row, std::int64_t batch_id, std::int32_t version) {
   ExecutionView step;
-  step.ref = {runbook::Kind::step, row.id};
+  step.ref = {runbook::RowType::step, row.id};
   step.batch_id = batch_id;
   step.phase_execution_id = row.phase_execution_id;
   step.batch_member_id = row.batch_member_id;
@@ -22,7 +22,7 @@ inline ExecutionView view_of(runbook::StepExecution row, std::int64_t batch_id, 
 
 inline ExecutionView view_of(runbook::InitExecution row) {
   ExecutionView init;
-  init.ref = {runbook::Kind::init, row.id};
+  init.ref = {runbook::RowType::init, row.id};
   init.batch_id = row.batch_id;
   init.runbook_version = row.runbook_version;
   init.execution = std::move(row);
@@ -31,7 +31,7 @@ inline ExecutionView view_of(runbook::InitExecution row) {
 
 inline ExecutionView view_of(runbook::CleanupExecution row) {
   ExecutionView cleanup;
-  cleanup.ref = {runbook::Kind::cleanup, row.id};
+  cleanup.ref = {runbook::RowType::cleanup, row.id};
   cleanup.batch_id = row.batch_id;
   cleanup.phase_execution_id = row.phase_execution_id;
   cleanup.batch_member_id = row.batch_member_id;

@@ -26,7 +26,7 @@ class Reader {
 
   // `restart` forgets what a first try has collected.
   template <class Restart>
-  Result<> run(std::span<const Call> calls, Restart&& restart) {
+  Result<> run(std::span<const Query> calls, Restart&& restart) {
     if (connection_ && !connection_->broken()) {
       auto outcome = connection_->run(calls, Mode::read);
       if (outcome || !connection_->broken()) return outcome;
@@ -39,7 +39,7 @@ class Reader {
 
   // `take`: RowView -> Result<T>, for each row of the answers to all parameter sets.
   template <class T, class Take>
-  Result<std::vector<T>> rows(Call call, Take&& take) {
+  Result<std::vector<T>> rows(Query call, Take&& take) {
     std::vector<T> found;
     call.row = [&](const RowView& view) -> Result<> {
       TRY_ASSIGN(auto row, take(view));
@@ -51,7 +51,7 @@ class Reader {
   }
   template <class T, class Take>
   Result<std::vector<T>> rows(const Statement& statement, std::vector<Value> values, Take&& take) {
-    return rows<T>(Call{&statement, 1, constant(std::move(values)), {}, {}}, std::forward<Take>(take));
+    return rows<T>(Query{&statement, 1, constant(std::move(values)), {}, {}}, std::forward<Take>(take));
   }
 
   template <class Row>

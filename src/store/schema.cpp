@@ -12,7 +12,7 @@ const auto latest = static_cast<std::int64_t>(migrations().size());
 Result<std::int64_t> query_number(Connection& connection, std::string sql) {
   const Statement statement{std::move(sql), {}};
   std::int64_t number = 0;
-  const Call call{&statement,
+  const Query call{&statement,
                   1,
                   {},
                   [&](const RowView& row) -> Result<> { return number = row.integer(0), Result<>{}; },

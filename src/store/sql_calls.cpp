@@ -18,7 +18,7 @@ Statement replace_statement(Dialect dialect) {
   s.sql += " ON CONFLICT(" + names<call::Call>(Columns::keys) + ") DO UPDATE SET ";
   bool first = true;
   for_each_column<call::Call>([&](const auto& column) {
-    if (column.kind == Kind::key) return;
+    if (column.role == ColumnRole::key) return;
     if (!std::exchange(first, false)) s.sql += ',';
     s.sql.append(column.name).append("=excluded.").append(column.name);
   });
@@ -100,7 +100,7 @@ Pair pair_of(const std::pair<Tenant, std::string>& key) { return {key.first.valu
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
 template <class Key, class Take>
-void add_select(std::vector<Call>& calls, const Statement& statement, std::vector<Key> keys, Take&& take) {
+void add_select(std::vector<Query>& calls, const Statement& statement, std::vector<Key> keys, Take&& take) {
   if (keys.empty()) return;
   std::ranges::sort(keys);
   const auto rest = std::ranges::unique(keys);
@@ -115,7 +115,7 @@ void add_select(std::vector<Call>& calls, const Statement& statement, std::vecto
 
 }  // namespace
 
-void SqlCalls::add_writes(std::vector<Call>& calls, const call::Writes& w) const {
+void SqlCalls::add_writes(std::vector<Query>& calls, const call::Writes& w) const {
   add_write(calls, event_insert_, w.events_new, Columns::all);
   add_write(calls, call_insert_, w.calls_new, Columns::all);
   add_update(calls, call_update_, w.calls_changed);
@@ -125,7 +125,7 @@ void SqlCalls::add_writes(std::vector<Call>& calls, const call::Writes& w) const
   add_write(calls, key_insert_, w.keys_new, Columns::all);
 }
 
-void CallLoad::add_rows(std::vector<Call>& calls) {
+void CallLoad::add_rows(std::vector<Query>& calls) {
   std::vector<CallKey> keys = request_.calls;
   keys.insert(keys.end(), request_.streams.begin(), request_.streams.end());
   add_select(calls, sql_.call_select_, std::move(keys), [this](const RowView& view) -> Result<> {
@@ -137,7 +137,7 @@ void CallLoad::add_rows(std::vector<Call>& calls) {
   add_select(calls, sql_.key_select_, request_.idempotency_keys, collect(loaded_.idempotency_keys));
 }
 
-void CallLoad::add_streams(std::vector<Call>& calls) {
+void CallLoad::add_streams(std::vector<Query>& calls) {
   const std::set<CallKey> asked(request_.streams.begin(), request_.streams.end());
   std::vector<CallKey> keys;
   for (RowAtHead& each : rows_) {

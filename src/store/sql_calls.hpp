@@ -28,7 +28,7 @@ struct RowAtHead {
 class SqlCalls {
  public:
   explicit SqlCalls(Dialect dialect);
-  void add_writes(std::vector<Call>& calls, const call::Writes& writes) const;
+  void add_writes(std::vector<Query>& calls, const call::Writes& writes) const;
 
  private:
   friend class CallLoad;
@@ -43,8 +43,8 @@ class CallLoad {
  public:
   // Both must outlive this object, and this object the calls.
   CallLoad(const SqlCalls& sql, const call::LoadRequest& request) : sql_(sql), request_(request) {}
-  void add_rows(std::vector<Call>& calls);
-  void add_streams(std::vector<Call>& calls);
+  void add_rows(std::vector<Query>& calls);
+  void add_streams(std::vector<Query>& calls);
   [[nodiscard]] Result<call::Loaded> finish();
 
  private:

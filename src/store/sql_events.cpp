@@ -38,13 +38,16 @@ void append(Page& page, const Event& event) {
 }
 
 std::vector<Page> pages_of(const std::vector<Event>& events) {
+  std::vector<const Event*> order;
+  for (const Event& event : events) order.push_back(&event);
+  std::ranges::stable_sort(order, {}, [](const Event* event) { return event->event_id; });  // which they mostly are
   std::vector<Page> pages;
   std::unordered_map<std::string_view, std::size_t> open;  // of each job the page that is not full
-  for (const Event& event : events) {
-    const auto [place, is_new] = open.try_emplace(event.job_id.value, pages.size());
+  for (const Event* event : order) {
+    const auto [place, is_new] = open.try_emplace(event->job_id.value, pages.size());
     if (!is_new && pages[place->second].count == page_events_max) place->second = pages.size();
-    if (place->second == pages.size()) pages.push_back({.job_id = event.job_id.value});
-    append(pages[place->second], event);
+    if (place->second == pages.size()) pages.push_back({.job_id = event->job_id.value});
+    append(pages[place->second], *event);
   }
   for (Page& page : pages) page.events += ']';
   std::ranges::sort(pages, {}, [](const Page& page) { return std::pair(page.job_id, page.last); });
@@ -64,7 +67,7 @@ SqlEvents::SqlEvents(Dialect dialect)
                " FROM dag_job_event_rows WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
            {Type::text, Type::integer, Type::integer}} {}
 
-void SqlEvents::add_write(std::vector<Call>& calls, const std::vector<Event>& events) const {
+void SqlEvents::add_write(std::vector<Query>& calls, const std::vector<Event>& events) const {
   if (events.empty()) return;
   auto all = std::make_shared<const std::vector<Page>>(pages_of(events));
   const auto fill = [all](std::size_t set, std::span<Value> to) {

@@ -80,7 +80,7 @@ class SqlReads final : public SqlCallReads {
   Result<bool> has_job(const Tenant& tenant, const JobId& id) override {
     bool known = false;
     const auto take = [&](const RowView&) -> Result<> { return known = true, Result<>{}; };
-    const Call call{&sql_.has_job, 1, constant({encode(id), encode(tenant)}), take, {}};
+    const Query call{&sql_.has_job, 1, constant({encode(id), encode(tenant)}), take, {}};
     TRY(reader_.run({&call, 1}, [&] { known = false; }));
     return known;
   }
@@ -136,7 +136,7 @@ class SqlReads final : public SqlCallReads {
       std::ranges::copy(values, out.begin());
     };
     JobPage page;
-    const Call call{&statement, asked.size(), fill_range, collect(page.jobs, Columns::summary), {}};
+    const Query call{&statement, asked.size(), fill_range, collect(page.jobs, Columns::summary), {}};
     TRY(reader_.run({&call, 1}, [&] { page.jobs.clear(); }));
     std::ranges::sort(page.jobs, std::greater{}, &Job::job_id);
     if (page.jobs.size() > limit) {
@@ -154,7 +154,7 @@ class SqlReads final : public SqlCallReads {
       const std::size_t known = events.size();
       pages = 0;
       const auto take = [&](const RowView& row) { return ++pages, SqlEvents::read_page(row, id, last, events); };
-      const Call call{&sql_.events.pages, 1, constant({encode(id), last, number(pages_at_once)}), take, {}};
+      const Query call{&sql_.events.pages, 1, constant({encode(id), last, number(pages_at_once)}), take, {}};
       TRY(reader_.run({&call, 1}, [&] { events.resize(known), pages = 0; }));
     }
     if (events.size() > limit) events.resize(limit);
@@ -173,7 +173,7 @@ class SqlReads final : public SqlCallReads {
       found.push_back(std::move(summary));
       return {};
     };
-    const Call call{&sql_.workflows, 1, constant({encode(tenant), encode(after), number(limit)}), take, {}};
+    const Query call{&sql_.workflows, 1, constant({encode(tenant), encode(after), number(limit)}), take, {}};
     TRY(reader_.run({&call, 1}, [&] { found.clear(); }));
     return found;
   }
@@ -219,7 +219,7 @@ class SqlTokenAdmin final : public TokenAdmin {
 
   Result<> add(const Token& token) override {
     TRY(open());
-    const Call call{
+    const Query call{
         &insert_, 1, [&](std::size_t, std::span<Value> out) { fill(token, Columns::all, out); }, {}, {}};
     return connection_->run({&call, 1}, Mode::write);
   }
@@ -227,7 +227,7 @@ class SqlTokenAdmin final : public TokenAdmin {
   Result<bool> revoke(const std::string& token_id, Time now) override {
     TRY(open());
     bool hit = false;
-    const Call call{&revoke_,
+    const Query call{&revoke_,
                     1,
                     constant({encode(token_id), now}),
                     [&](const RowView&) -> Result<> { return hit = true, Result<>{}; },

@@ -305,7 +305,7 @@ Result<std::vector<BatchSummary>> SqlRunbookReads::batches_of(const std::string&
     out[1] = encode(statuses[set % statuses.size()]);
     out[2] = before, out[3] = number(limit);
   };
-  const Call call{&sql_->batches_by_runbook, runbook_ids.size() * statuses.size(), fill_range, {}, {}};
+  const Query call{&sql_->batches_by_runbook, runbook_ids.size() * statuses.size(), fill_range, {}, {}};
   TRY_ASSIGN(auto found, reader_.rows<BatchSummary>(call, read_batch));
   std::ranges::sort(found, std::greater{}, [](const BatchSummary& summary) { return summary.batch.id; });
   if (found.size() > limit) found.resize(limit);
@@ -402,7 +402,7 @@ Result<std::vector<KnownMember>> SqlRunbookReads::known_members(const std::strin
 Result<std::vector<MatrixCell>> SqlRunbookReads::cells(const std::vector<std::int64_t>& member_ids) {
   if (member_ids.empty()) return std::vector<MatrixCell>{};
   const auto fill_id = [&](std::size_t set, std::span<Value> out) { out[0] = member_ids[set]; };
-  return reader_.rows<MatrixCell>(Call{&sql_->cells, member_ids.size(), fill_id, {}, {}}, read_cell);
+  return reader_.rows<MatrixCell>(Query{&sql_->cells, member_ids.size(), fill_id, {}, {}}, read_cell);
 }
 
 Result<std::vector<ExecutionView>> SqlRunbookReads::steps_of_member(std::int64_t member_id) {
@@ -434,15 +434,15 @@ Result<std::vector<Failure>> SqlRunbookReads::cleanup_failures(std::int64_t batc
 // Each table is a range of its own, in the order of the page; the page is their merge.
 Result<std::vector<ExecutionView>> SqlRunbookReads::dead_jobs(const DeadJobCursor& after, std::size_t limit) {
   std::vector<ExecutionView> found;
-  const auto add = [&](runbook::Kind kind, const Statement& statement, auto read_one) -> Result<> {
+  const auto add = [&](runbook::RowType kind, const Statement& statement, auto read_one) -> Result<> {
     const std::int64_t id = kind < after.ref.kind ? last_id : kind == after.ref.kind ? after.ref.id : 0;
     TRY_ASSIGN(auto more, reader_.rows<ExecutionView>(statement, {after.at, id, number(limit)}, read_one));
     std::ranges::move(more, std::back_inserter(found));
     return {};
   };
-  TRY(add(runbook::Kind::step, sql_->dead_steps, read_step));
-  TRY(add(runbook::Kind::init, sql_->dead_inits, read_init));
-  TRY(add(runbook::Kind::cleanup, sql_->dead_cleanups, read_cleanup));
+  TRY(add(runbook::RowType::step, sql_->dead_steps, read_step));
+  TRY(add(runbook::RowType::init, sql_->dead_inits, read_init));
+  TRY(add(runbook::RowType::cleanup, sql_->dead_cleanups, read_cleanup));
   std::ranges::sort(found, {}, [](const ExecutionView& job) { return std::pair(job.execution.dead_at, job.ref); });
   if (found.size() > limit) found.resize(limit);
   return found;
@@ -464,11 +464,11 @@ Result<std::vector<ExecutionView>> SqlRunbookReads::steps_of_phase(std::int64_t 
 
 Result<std::optional<ExecutionView>> SqlRunbookReads::execution(Ref ref) {
   std::vector<ExecutionView> found;
-  if (ref.kind == runbook::Kind::step) {
+  if (ref.kind == runbook::RowType::step) {
     TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->step, {ref.id}, read_step));
-  } else if (ref.kind == runbook::Kind::init) {
+  } else if (ref.kind == runbook::RowType::init) {
     TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->init, {ref.id}, read_init));
-  } else if (ref.kind == runbook::Kind::cleanup) {
+  } else if (ref.kind == runbook::RowType::cleanup) {
     TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->cleanup, {ref.id}, read_cleanup));
   }
   if (found.empty()) return std::nullopt;
@@ -489,7 +489,7 @@ Result<std::vector<ExecutionView>> SqlRunbookReads::cleanups_of_member(std::int6
   TRY_ASSIGN(auto found, reader_.rows<ExecutionView>(sql_->removals, {member_id}, read_cleanup));
   if (!step_ids.empty()) {
     const auto fill_id = [&](std::size_t set, std::span<Value> out) { out[0] = step_ids[set]; };
-    const Call call{&sql_->rollbacks_of_steps, step_ids.size(), fill_id, {}, {}};
+    const Query call{&sql_->rollbacks_of_steps, step_ids.size(), fill_id, {}, {}};
     TRY_ASSIGN(auto rollbacks, reader_.rows<ExecutionView>(call, read_cleanup));
     std::ranges::move(rollbacks, std::back_inserter(found));
   }

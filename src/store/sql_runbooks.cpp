@@ -22,8 +22,8 @@ struct WriteStatements {
   Statement insert, by_id;
   ChangeStatements<Row> updates;
 
-  void add(std::vector<Call>& calls, const std::vector<Row>& rows_new,
-           const std::vector<Changed<Row>>& rows_changed) {
+  void add(std::vector<Query>& calls, const std::vector<Row>& rows_new,
+           const std::vector<Update<Row>>& rows_changed) {
     add_write(calls, insert, rows_new, Columns::all);
     updates.add(calls, rows_changed);
   }
@@ -206,9 +206,9 @@ SqlRunbooks::SqlRunbooks(Dialect dialect) : sql_(std::make_unique<RunbookStateme
 SqlRunbooks::~SqlRunbooks() = default;
 
 const Statement& SqlRunbooks::phases_without_timer() const { return sql_->untimed; }
-const Statement& SqlRunbooks::left_by_others(runbook::Kind kind) const {
-  if (kind == runbook::Kind::phase) return sql_->unwalked_phases;
-  return kind == runbook::Kind::step ? sql_->untimed_steps : sql_->untimed_inits;
+const Statement& SqlRunbooks::left_by_others(runbook::RowType kind) const {
+  if (kind == runbook::RowType::phase) return sql_->unwalked_phases;
+  return kind == runbook::RowType::step ? sql_->untimed_steps : sql_->untimed_inits;
 }
 const Statement& SqlRunbooks::reserve_ids(runbook::Table table) const {
   return sql_->reserve[static_cast<std::size_t>(table)];
@@ -217,7 +217,7 @@ const Statement& SqlRunbooks::begin_sequence(runbook::Table table) const {
   return sql_->begin[static_cast<std::size_t>(table)];
 }
 
-void SqlRunbooks::add_writes(std::vector<Call>& calls, const Writes& w) {
+void SqlRunbooks::add_writes(std::vector<Query>& calls, const Writes& w) {
   sql_->runbooks.add(calls, w.runbooks_new, w.runbooks_changed);
   sql_->batches.add(calls, w.batches_new, w.batches_changed);
   sql_->members.add(calls, w.members_new, w.members_changed);
@@ -229,9 +229,9 @@ void SqlRunbooks::add_writes(std::vector<Call>& calls, const Writes& w) {
   add_write(calls, sql_->event_insert, w.events_new, Columns::all);
 }
 
-void SqlRunbooks::add_waiting(std::vector<Call>& calls, const std::string& queue, std::size_t limit,
+void SqlRunbooks::add_waiting(std::vector<Query>& calls, const std::string& queue, std::size_t limit,
                               std::vector<WaitingTask>& out) const {
-  const auto add = [&](const Statement& statement, runbook::Kind kind) {
+  const auto add = [&](const Statement& statement, runbook::RowType kind) {
     const auto take = [&out, kind](const RowView& row) -> Result<> {
       Time queued_at{};
       if (!row.is_null(1)) (void)decode(row, 1, queued_at);  // what is unreadable is found out when it is given
@@ -241,9 +241,9 @@ void SqlRunbooks::add_waiting(std::vector<Call>& calls, const std::string& queue
     calls.push_back(
         {&statement, 1, constant({std::string_view(queue), static_cast<std::int64_t>(limit)}), take, {}});
   };
-  add(sql_->waiting_steps, runbook::Kind::step);
-  add(sql_->waiting_inits, runbook::Kind::init);
-  add(sql_->waiting_cleanups, runbook::Kind::cleanup);
+  add(sql_->waiting_steps, runbook::RowType::step);
+  add(sql_->waiting_inits, runbook::RowType::init);
+  add(sql_->waiting_cleanups, runbook::RowType::cleanup);
 }
 
 // --- loading
@@ -306,14 +306,14 @@ RunbookLoad::RunbookLoad(const SqlRunbooks& runbooks, const std::vector<Need>& n
 }
 
 template <class Need, class Row>
-void RunbookLoad::add(std::vector<Call>& calls, const Asked<Need>& asked, const Statement& statement,
+void RunbookLoad::add(std::vector<Query>& calls, const Asked<Need>& asked, const Statement& statement,
                       Found<Row>& found) {
   if (asked.empty()) return;
   found.rows.reserve(found.rows.capacity() + asked.size());
   calls.push_back({&statement, asked.size(), filled_from(asked, fill<Need>), collect_into<Row>(found), {}});
 }
 
-void RunbookLoad::add_calls(std::vector<Call>& calls) {
+void RunbookLoad::add_calls(std::vector<Query>& calls) {
   add(calls, versions_, sql_.runbook_version, runbooks_);
   if (const auto& named = std::get<Asked<need::RunbookNamed>>(asked_); !named.empty())
     calls.push_back({&sql_.runbook_active,
@@ -350,7 +350,7 @@ void RunbookLoad::add_calls(std::vector<Call>& calls) {
   add<need::Cleanup>(calls, sql_.cleanups.by_id, cleanups_);
 }
 
-void RunbookLoad::add_steps(std::vector<Call>& calls) {
+void RunbookLoad::add_steps(std::vector<Query>& calls) {
   const auto& asked = std::get<Asked<need::Step>>(asked_);
   if (asked.empty()) return;
   const auto take = [this, collect = collect_into<StepExecution>(steps_)](const RowView& view) -> Result<> {
@@ -363,14 +363,14 @@ void RunbookLoad::add_steps(std::vector<Call>& calls) {
   calls.push_back({&sql_.step_and_place, asked.size(), filled_from(asked, fill<need::Step>), take, {}});
 }
 
-void RunbookLoad::add_counts(std::vector<Call>& calls) {
+void RunbookLoad::add_counts(std::vector<Query>& calls) {
   const auto& asked = std::get<Asked<need::CountsOf>>(asked_);
   if (asked.empty()) return;
   calls.push_back(
       {&sql_.counts_of, asked.size(), filled_from(asked, fill<need::CountsOf>), collect(counts_), {}});
 }
 
-void RunbookLoad::add_batches_of_time(std::vector<Call>& calls) {
+void RunbookLoad::add_batches_of_time(std::vector<Query>& calls) {
   const auto& asked = std::get<Asked<need::BatchOfTime>>(asked_);
   if (asked.empty()) return;
   for (const need::BatchOfTime* need : asked) newest_.try_emplace({need->runbook, need->time});

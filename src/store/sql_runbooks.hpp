@@ -22,14 +22,14 @@ class SqlRunbooks {
   ~SqlRunbooks();
 
   // Appends the calls that write `writes`, which must outlive their run.
-  void add_writes(std::vector<Call>& calls, const runbook::Writes& writes);
+  void add_writes(std::vector<Query>& calls, const runbook::Writes& writes);
 
   // Appends the calls that find queued jobs of a queue; the tasks come in no order.
-  void add_waiting(std::vector<Call>& calls, const std::string& queue, std::size_t limit,
+  void add_waiting(std::vector<Query>& calls, const std::string& queue, std::size_t limit,
                    std::vector<WaitingTask>& out) const;
 
   [[nodiscard]] const Statement& phases_without_timer() const;
-  [[nodiscard]] const Statement& left_by_others(runbook::Kind kind) const;
+  [[nodiscard]] const Statement& left_by_others(runbook::RowType kind) const;
   [[nodiscard]] const Statement& reserve_ids(runbook::Table table) const;
   // SQLite only: makes sure that there is a sequence, so that reserve_ids finds its row.
   [[nodiscard]] const Statement& begin_sequence(runbook::Table table) const;
@@ -46,7 +46,7 @@ class RunbookLoad {
  public:
   RunbookLoad(const SqlRunbooks& runbooks, const std::vector<runbook::Need>& needs);
 
-  void add_calls(std::vector<Call>& calls);
+  void add_calls(std::vector<Query>& calls);
   // After the run.
   [[nodiscard]] runbook::Loaded finish();
 
@@ -67,14 +67,14 @@ class RunbookLoad {
   };
 
   template <class Need, class Row>
-  void add(std::vector<Call>& calls, const Asked<Need>& asked, const Statement& statement, Found<Row>& found);
+  void add(std::vector<Query>& calls, const Asked<Need>& asked, const Statement& statement, Found<Row>& found);
   template <class Need, class Row>
-  void add(std::vector<Call>& calls, const Statement& statement, Found<Row>& found) {
+  void add(std::vector<Query>& calls, const Statement& statement, Found<Row>& found) {
     add(calls, std::get<Asked<Need>>(asked_), statement, found);
   }
-  void add_steps(std::vector<Call>& calls);
-  void add_counts(std::vector<Call>& calls);
-  void add_batches_of_time(std::vector<Call>& calls);
+  void add_steps(std::vector<Query>& calls);
+  void add_counts(std::vector<Query>& calls);
+  void add_batches_of_time(std::vector<Query>& calls);
 
   const RunbookStatements& sql_;
   AskedOfEach<runbook::Need>::type asked_;

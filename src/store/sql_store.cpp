@@ -98,7 +98,7 @@ using KeyText = std::string_view;
 using KeyPair = std::pair<std::string_view, std::string_view>;
 
 template <class Row>
-void add_select(std::vector<Call>& calls, const Statement& statement, const std::vector<KeyText>& keys,
+void add_select(std::vector<Query>& calls, const Statement& statement, const std::vector<KeyText>& keys,
                 std::vector<Row>& out, Columns columns = Columns::all) {
   if (keys.empty()) return;
   calls.push_back({&statement,
@@ -109,7 +109,7 @@ void add_select(std::vector<Call>& calls, const Statement& statement, const std:
 }
 
 template <class Row>
-void add_select(std::vector<Call>& calls, const Statement& statement, const std::vector<KeyPair>& keys,
+void add_select(std::vector<Query>& calls, const Statement& statement, const std::vector<KeyPair>& keys,
                 std::vector<Row>& out) {
   if (keys.empty()) return;
   const auto fill_pair = [&keys](std::size_t i, std::span<Value> to) {
@@ -188,7 +188,7 @@ class SqlStore final : public Tables {
       state = {row.integer(0), row.integer(1), row.integer(2)};
       return {};
     };
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     if (first) calls.push_back({&sql_.make_partition, 1, constant({partition_}), {}, {}});
     calls.push_back(
         {&sql_.take_term, 1, constant({partition_, encode(owner_), std::int64_t{first}}), take, {}});
@@ -204,7 +204,7 @@ class SqlStore final : public Tables {
     const auto take_last = [&](const RowView& row) -> Result<> {
       return state.last_commit = std::max(state.last_commit, row.integer(0) - journal_id(0)), Result<>{};
     };
-    const Call last{&sql_.journal_last, 1, constant({journal_id(0), journal_end()}), take_last, {}};
+    const Query last{&sql_.journal_last, 1, constant({journal_id(0), journal_end()}), take_last, {}};
     TRY(connection->run({&last, 1}, Mode::read));
     // While a commit waits for a row that another program has locked, nothing else is committed.
     if (dialect_ == Dialect::postgres) TRY(connection->script(lock_timeout));
@@ -217,7 +217,7 @@ class SqlStore final : public Tables {
   Result<Loaded> load(const LoadRequest& request) override {
     const Keys keys(request);
     Loaded loaded;
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     add_select(calls, sql_.job_select, keys.jobs, loaded.jobs, Columns::summary);
     add_select(calls, sql_.job_select_whole, keys.jobs_whole, loaded.jobs);
     if (!keys.nodes.empty()) {
@@ -247,7 +247,7 @@ class SqlStore final : public Tables {
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
     RunbookLoad rows(runbooks_, needs);
     DataRowLoad data(dialect_, needs);
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     data.add_catalog_calls(calls);
     if (!calls.empty()) TRY(run(calls, Mode::read));
     calls.clear();
@@ -264,7 +264,7 @@ class SqlStore final : public Tables {
 
   Result<call::Loaded> load(const call::LoadRequest& request) override {
     CallLoad load(calls_, request);
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     load.add_rows(calls);
     if (!calls.empty()) TRY(run(calls, Mode::read));
     calls.clear();
@@ -282,7 +282,7 @@ class SqlStore final : public Tables {
       for (std::int64_t id = last - asked + 1; id <= last; ++id) ids.push_back(id);
       return {};
     };
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     if (dialect_ == Dialect::sqlite) calls.push_back({&runbooks_.begin_sequence(table), 1, {}, {}, {}});
     calls.push_back({&runbooks_.reserve_ids(table), 1, constant({asked}), take, {}});
     TRY(again_if_unknown(run(calls, Mode::write)));  // ids that were perhaps reserved are gaps
@@ -301,7 +301,7 @@ class SqlStore final : public Tables {
     const auto take = [&](const RowView& row) -> Result<> {
       return found.push_back(row.integer(0)), Result<>{};
     };
-    const Call call{
+    const Query call{
         &runbooks_.phases_without_timer(), 1, constant({static_cast<std::int64_t>(limit)}), take, {}};
     TRY(run({&call, 1}, Mode::read));
     return found;
@@ -309,12 +309,12 @@ class SqlStore final : public Tables {
 
   Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
     std::vector<runbook::Ref> found;
-    for (const runbook::Kind kind : {runbook::Kind::step, runbook::Kind::init, runbook::Kind::phase}) {
+    for (const runbook::RowType kind : {runbook::RowType::step, runbook::RowType::init, runbook::RowType::phase}) {
       if (kind < after.kind || found.size() >= limit) continue;
       const auto take = [&](const RowView& row) -> Result<> {
         return found.push_back({kind, row.integer(0)}), Result<>{};
       };
-      const Call call{&runbooks_.left_by_others(kind),
+      const Query call{&runbooks_.left_by_others(kind),
                       1,
                       constant({kind == after.kind ? after.id : std::int64_t{0},
                                 static_cast<std::int64_t>(limit - found.size())}),
@@ -333,7 +333,7 @@ class SqlStore final : public Tables {
       found.push_back(waiting_task(node_key(row), static_cast<std::int32_t>(row.integer(3)), dispatched_at));
       return {};
     };
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     calls.push_back({&sql_.waiting,
                      1,
                      constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
@@ -349,7 +349,7 @@ class SqlStore final : public Tables {
 
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
     std::vector<NodeKey> found;
-    const Call call{
+    const Query call{
         &sql_.running_builtin,
         1,
         constant({static_cast<std::int64_t>(limit)}),
@@ -364,7 +364,7 @@ class SqlStore final : public Tables {
     const auto take = [&](const RowView& row) -> Result<> {
       return found.push_back(SqlTimers::read(row)), Result<>{};
     };
-    const Call call{
+    const Query call{
         &timers_.due, 1, constant({to_millis(until), static_cast<std::int64_t>(limit)}), take, {}};
     TRY(run({&call, 1}, Mode::read));
     return found;
@@ -375,13 +375,13 @@ class SqlStore final : public Tables {
     const auto take = [&](const RowView& row) -> Result<> {
       return next = from_millis(row.integer(0)), Result<>{};
     };
-    const Call call{&timers_.next, 1, {}, take, {}};
+    const Query call{&timers_.next, 1, {}, take, {}};
     TRY(run({&call, 1}, Mode::read));
     return next;
   }
 
   Result<> commit(const WriteSet& writes, std::int64_t commit_number) override {
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     calls.push_back(count_commit(commit_number));
     add_journaled(calls, writes);
     add_beside_journal(calls, writes);
@@ -389,7 +389,7 @@ class SqlStore final : public Tables {
   }
 
   Result<> append(const JournalRow& row, const WriteSet& beside) override {
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     calls.push_back({&sql_.journal_append, 1,
                      constant({partition_, journal_id(row.commit_number), std::int64_t{row.format},
                                std::string_view(row.data), term_}),
@@ -416,7 +416,7 @@ class SqlStore final : public Tables {
       rows.push_back({row.integer(0) - journal_id(0), static_cast<std::int32_t>(row.integer(1)), row.bytes(2)});
       return {};
     };
-    const Call call{&sql_.journal_select, 1, constant({journal_id(0), journal_end()}), take, {}};
+    const Query call{&sql_.journal_select, 1, constant({journal_id(0), journal_end()}), take, {}};
     TRY(run({&call, 1}, Mode::read));
     return rows;
   }
@@ -425,7 +425,7 @@ class SqlStore final : public Tables {
   // In the background. SQLite has one writer at a time: a second connection would wait for the first, and both would
   // lose what they have cached. The row of the term comes last, so that a commit does not wait for it.
   Result<> follow(const Following& following) {
-    std::vector<Call> calls;
+    std::vector<Query> calls;
     add_journaled(calls, *following.writes);
     // From where it begins: before it there may be many that were deleted and are still in the index.
     calls.push_back({&sql_.journal_remove, 1, constant({journal_id(following.from), journal_id(following.to)}), {}, {}});
@@ -438,13 +438,13 @@ class SqlStore final : public Tables {
     return kept(second_connection_, second_connection_->run(calls, Mode::write_lazily));
   }
 
-  [[nodiscard]] Call count_commit(std::int64_t number) const {
+  [[nodiscard]] Query count_commit(std::int64_t number) const {
     return {&sql_.count_commit, 1, constant({partition_, number, term_}), {}, fenced()};
   }
   [[nodiscard]] static Error fenced() { return {Code::fenced, "another writer has taken over"}; }
 
   // What a journal holds until the tables follow.
-  void add_journaled(std::vector<Call>& calls, const WriteSet& writes) {
+  void add_journaled(std::vector<Query>& calls, const WriteSet& writes) {
     add_write(calls, sql_.job_insert, writes.jobs_new, Columns::all);
     add_update(calls, sql_.job_update, writes.jobs_changed);
     add_write(calls, sql_.node_insert, writes.nodes_new, Columns::all);
@@ -457,7 +457,7 @@ class SqlStore final : public Tables {
     add_write(calls, sql_.tag_insert, writes.tags_new, Columns::all);
     add_write(calls, sql_.log_insert, writes.logs_new, Columns::all);
   }
-  void add_beside_journal(std::vector<Call>& calls, const WriteSet& writes) {
+  void add_beside_journal(std::vector<Query>& calls, const WriteSet& writes) {
     runbooks_.add_writes(calls, writes.runbooks);
     calls_.add_writes(calls, writes.calls);
   }
@@ -475,7 +475,7 @@ class SqlStore final : public Tables {
     const Statement try_lock{"SELECT pg_try_advisory_lock(7021952+?1)::int", {Type::integer}};
     const Statement whose{"SELECT owner FROM writer_state WHERE partition=?1", {Type::integer}};
     bool taken = false;
-    const Call call{&try_lock,
+    const Query call{&try_lock,
                     1,
                     constant({partition_}),
                     [&](const RowView& row) -> Result<> { return taken = row.integer(0) == 1, Result<>{}; },
@@ -490,7 +490,7 @@ class SqlStore final : public Tables {
     }
     // One's own old connection may hold it for a while yet; another's name says that it is over.
     std::string owner;
-    const Call ask{&whose,
+    const Query ask{&whose,
                    1,
                    constant({partition_}),
                    [&](const RowView& row) -> Result<> { return owner = row.text(0), Result<>{}; },
@@ -512,7 +512,7 @@ class SqlStore final : public Tables {
     return outcome;
   }
 
-  Result<> run(std::span<const Call> calls, Mode mode) {
+  Result<> run(std::span<const Query> calls, Mode mode) {
     const std::scoped_lock lock(connection_mutex_);
     if (!connection_) return not_open();
     return kept(connection_, connection_->run(calls, mode));

@@ -11,7 +11,7 @@ namespace baton::store {
 struct SqlTimers {
   explicit SqlTimers(Dialect dialect);
   // Appends the calls that write the timers of `writes`, which must outlive their run.
-  void add_writes(std::vector<Call>& calls, const WriteSet& writes) const;
+  void add_writes(std::vector<Query>& calls, const WriteSet& writes) const;
   [[nodiscard]] static Timer read(const RowView& row);  // of an answer to `due`
 
   Statement insert, remove;

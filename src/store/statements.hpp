@@ -146,11 +146,11 @@ enum class Columns {
 };
 
 template <class Member>
-constexpr bool includes(Columns columns, Kind kind) {
+constexpr bool includes(Columns columns, ColumnRole role) {
   switch (columns) {
     case Columns::all: return true;
-    case Columns::keys: return kind == Kind::key;
-    case Columns::deciding: return kind != Kind::outcome;
+    case Columns::keys: return role == ColumnRole::key;
+    case Columns::deciding: return role != ColumnRole::outcome;
     case Columns::summary: return type_of<Member>() != Type::json;
   }
   return false;
@@ -159,7 +159,7 @@ constexpr bool includes(Columns columns, Kind kind) {
 template <class Row, class F>
 constexpr void for_columns(Columns columns, F&& f) {
   for_each_column<Row>([&]<class Member>(const Column<Row, Member>& column) {
-    if (includes<Member>(columns, column.kind)) f(column);
+    if (includes<Member>(columns, column.role)) f(column);
   });
 }
 
@@ -167,7 +167,7 @@ constexpr void for_columns(Columns columns, F&& f) {
 template <class Row, class F>
 constexpr void for_columns(ColumnSet set, F&& f) {
   for_each_column<Row>([&](const auto& column) {
-    if (column.kind == Kind::key || (set & 1) != 0) f(column);
+    if (column.role == ColumnRole::key || (set & 1) != 0) f(column);
     set >>= 1;
   });
 }
@@ -176,7 +176,7 @@ template <class Row>
 constexpr ColumnSet live_columns() {
   ColumnSet set = 0, bit = 1;
   for_each_column<Row>([&](const auto& column) {
-    if (column.kind == Kind::live) set |= bit;
+    if (column.role == ColumnRole::live) set |= bit;
     bit <<= 1;
   });
   return set;
@@ -184,7 +184,7 @@ constexpr ColumnSet live_columns() {
 
 template <class Row, class Member>
 constexpr Type type_of(const Column<Row, Member>& column) {
-  if (column.kind == Kind::document || column.kind == Kind::outcome) return Type::text;
+  if (column.role == ColumnRole::document || column.role == ColumnRole::outcome) return Type::text;
   return type_of<Member>();
 }
 
@@ -280,7 +280,7 @@ Statement upsert_statement(Dialect dialect) {
   s.sql += " ON CONFLICT(" + names<Row>(Columns::keys) + ") DO UPDATE SET ";
   bool first = true;
   for_each_column<Row>([&](const auto& column) {
-    if (column.kind != Kind::live) return;
+    if (column.role != ColumnRole::live) return;
     if (!std::exchange(first, false)) s.sql += ',';
     s.sql.append(column.name).append("=excluded.").append(column.name);
   });
@@ -335,7 +335,7 @@ Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(),
   std::string assignments, condition;
   for_columns<Row>(set, [&](const auto& column) {
     const std::string assignment = std::string(column.name) + "=" + next_value(column.name);
-    if (column.kind == Kind::key)
+    if (column.role == ColumnRole::key)
       condition += (condition.empty() ? "t." : " AND t.") + assignment;
     else
       assignments += (assignments.empty() ? "" : ",") + assignment;
@@ -386,7 +386,7 @@ Statement select_statement(Dialect dialect, Columns columns = Columns::all) {
 template <class Row>
 auto key_of(const Row& row) {
   constexpr std::size_t n = std::apply(
-      [](const auto&... column) { return (std::size_t{column.kind == Kind::key} + ...); }, Table<Row>::columns);
+      [](const auto&... column) { return (std::size_t{column.role == ColumnRole::key} + ...); }, Table<Row>::columns);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::tie(row.*std::get<I>(Table<Row>::columns).member...);
   }(std::make_index_sequence<n>{});
@@ -413,7 +413,7 @@ Error missed(Guard guard) {
 
 // Appends a call that writes `rows`; nothing for no rows.
 template <class Row>
-void add_write(std::vector<Call>& calls, const Statement& statement, const std::vector<Row>& rows,
+void add_write(std::vector<Query>& calls, const Statement& statement, const std::vector<Row>& rows,
                auto columns) {
   if (rows.empty()) return;
   calls.push_back({&statement,
@@ -426,7 +426,7 @@ void add_write(std::vector<Call>& calls, const Statement& statement, const std::
 }
 
 template <class Row>
-void add_update(std::vector<Call>& calls, const Statement& statement, const std::vector<Row>& rows) {
+void add_update(std::vector<Query>& calls, const Statement& statement, const std::vector<Row>& rows) {
   add_write(calls, statement, rows, live_columns<Row>());
 }
 

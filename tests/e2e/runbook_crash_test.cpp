@@ -210,14 +210,14 @@ void kill_again_and_again(const std::vector<std::string>& options, int times, co
 TEST(RunbookCrash, TwentyKillsOfTheServerLoseNothingAndDoubleNothingOnSqlite) {
   const support::TemporaryDirectory data;
   kill_again_and_again({"--data", data.path(), "--lease-seconds", "1"}, 20, [&] {
-    return open_sql(runbook_contract::Kind::sqlite, (data.path() / "baton.db").string());
+    return open_sql(runbook_contract::StoreType::sqlite, (data.path() / "baton.db").string());
   });
 }
 
 TEST(RunbookCrash, KillsOfTheServerLoseNothingAndDoubleNothingOnPostgres) {
   support::PostgresServer postgres;
   kill_again_and_again({"--store", postgres.url(), "--lease-seconds", "1"}, 20,
-                       [&] { return open_sql(runbook_contract::Kind::postgres, postgres.url()); });
+                       [&] { return open_sql(runbook_contract::StoreType::postgres, postgres.url()); });
 }
 
 TEST(RunbookCrash, RestartsOfTheDatabaseLoseNothingAndDoubleNothing) {
@@ -236,7 +236,7 @@ TEST(RunbookCrash, RestartsOfTheDatabaseLoseNothingAndDoubleNothing) {
   }
   wait_for_end(server, batch);
   workers.stop();
-  audit(*open_sql(runbook_contract::Kind::postgres, postgres.url()), workers.accepted());
+  audit(*open_sql(runbook_contract::StoreType::postgres, postgres.url()), workers.accepted());
 }
 
 }  // namespace

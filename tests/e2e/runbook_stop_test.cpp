@@ -47,7 +47,7 @@ TEST(RunbookStop, DoesNotWaitForADataSourceThatNeverAnswers) {
   server.process().signal(SIGTERM);
   EXPECT_EQ(server.process().wait(20s), 0);
   EXPECT_LT(std::chrono::steady_clock::now() - from, 3s);
-  EXPECT_EQ(open_sql(runbook_contract::Kind::sqlite, (data.path() / "baton.db").string())
+  EXPECT_EQ(open_sql(runbook_contract::StoreType::sqlite, (data.path() / "baton.db").string())
                 ->text("SELECT last_error, last_synced_at FROM runbooks"),
             "null null")
       << "that the server stopped is no fault of the source";
@@ -70,7 +70,7 @@ void half_imported(const std::string& scheduler) {
     server.process().signal(SIGTERM);
     ASSERT_EQ(server.process().wait(10s), 0);
   }
-  open_sql(runbook_contract::Kind::sqlite, (data.path() / "baton.db").string())
+  open_sql(runbook_contract::StoreType::sqlite, (data.path() / "baton.db").string())
       ->exec("UPDATE batches SET importing=1, status='detected'");
   Server server({"--data", data.path(), "--scheduler", scheduler});
   auto client = server.client();

@@ -9,12 +9,12 @@
 namespace baton::e2e {
 namespace {
 
-using runbook_contract::Kind;
+using runbook_contract::StoreType;
 
-class ServiceCallsRows : public ServiceCallsTest, public testing::WithParamInterface<Kind> {
+class ServiceCallsRows : public ServiceCallsTest, public testing::WithParamInterface<StoreType> {
  protected:
   void SetUp() override {
-    if (GetParam() == Kind::postgres) postgres_ = std::make_unique<support::PostgresServer>();
+    if (GetParam() == StoreType::postgres) postgres_ = std::make_unique<support::PostgresServer>();
     where_ = postgres_ ? postgres_->url() : (data_.path() / "baton.db").string();
     server_ = std::make_unique<Server>(on());
   }
@@ -52,8 +52,8 @@ class ServiceCallsRows : public ServiceCallsTest, public testing::WithParamInter
   std::string where_;
   std::unique_ptr<Server> server_;
 };
-INSTANTIATE_TEST_SUITE_P(On, ServiceCallsRows, testing::Values(Kind::sqlite, Kind::postgres),
-                         [](const auto& each) { return each.param == Kind::sqlite ? "sqlite" : "postgres"; });
+INSTANTIATE_TEST_SUITE_P(On, ServiceCallsRows, testing::Values(StoreType::sqlite, StoreType::postgres),
+                         [](const auto& each) { return each.param == StoreType::sqlite ? "sqlite" : "postgres"; });
 
 TEST_P(ServiceCallsRows, AreWrittenAnewByWhateverTouchesTheCall) {
   auto client = server_->client();
@@ -121,7 +121,7 @@ TEST_P(ServiceCallsRows, AreWrittenAnewByACheck) {
   for (std::size_t i = 0; i < std::size(damages) + 2; ++i) ids.push_back(submit(client, body));
   const Ran busy = check({"--rebuild"});
   EXPECT_EQ(busy.code, 1) << busy.out;
-  EXPECT_NE(busy.err.find(GetParam() == Kind::sqlite ? "holds" : "another baton server"), std::string::npos) << busy.err;
+  EXPECT_NE(busy.err.find(GetParam() == StoreType::sqlite ? "holds" : "another baton server"), std::string::npos) << busy.err;
   stop();
   for (std::size_t i = 0; i < std::size(damages); ++i) damage(damages[i], ids[i]);
   damage("UPDATE service_calls SET name='other' WHERE service_call_id={id}", ids[std::size(damages)]);

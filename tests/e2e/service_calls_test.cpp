@@ -391,7 +391,7 @@ TEST_F(ServiceCalls, AreWhatTheirEventsComeTo) {
   const Ran right = check();
   EXPECT_EQ(right.code, 0) << right.err;
   EXPECT_NE(right.out.find("3 service calls, 12 events"), std::string::npos) << right.out;
-  auto sql = runbook_contract::open_sql(runbook_contract::Kind::sqlite, (data_.path() / "baton.db").string());
+  auto sql = runbook_contract::open_sql(runbook_contract::StoreType::sqlite, (data_.path() / "baton.db").string());
   const auto breaks = [&](const std::string& statement, const std::string& told) {
     sql->exec("BEGIN");
     sql->exec(statement);

@@ -21,7 +21,7 @@ void plant(WriteSet& writes, workflow::NodeState& node) {
   }
 }
 
-void plant(WriteSet& writes, runbook::Execution& row, runbook::Kind kind) {
+void plant(WriteSet& writes, runbook::Execution& row, runbook::RowType kind) {
   if (MUTANT(poll_never_times_out)) row.poll_timeout_sec.reset();
   if (MUTANT(runbook_lease_timer_forgotten) && row.job_state == runbook::JobState::leased) {
     forget_timer(writes, subject_of(runbook::Ref{kind, row.id}), "");
@@ -41,13 +41,13 @@ void plant_in_workflows(WriteSet& writes) {
 
 void plant_in_runbooks(WriteSet& writes) {
   runbook::Writes& rows = writes.runbooks;
-  const auto each_job = [&](auto& created, auto& changed, runbook::Kind kind) {
+  const auto each_job = [&](auto& created, auto& changed, runbook::RowType kind) {
     for (auto& row : created) plant(writes, row, kind);
     for (auto& change : changed) plant(writes, change.row, kind);
   };
-  each_job(rows.steps_new, rows.steps_changed, runbook::Kind::step);
-  each_job(rows.inits_new, rows.inits_changed, runbook::Kind::init);
-  each_job(rows.cleanups_new, rows.cleanups_changed, runbook::Kind::cleanup);
+  each_job(rows.steps_new, rows.steps_changed, runbook::RowType::step);
+  each_job(rows.inits_new, rows.inits_changed, runbook::RowType::init);
+  each_job(rows.cleanups_new, rows.cleanups_changed, runbook::RowType::cleanup);
   for (auto& count : rows.counts)
     if (MUTANT(runbook_counts_drift) && count.status == name(runbook::StepStatus::polling)) count.n = 0;
   for (auto& [before, row] : rows.runbooks_changed)

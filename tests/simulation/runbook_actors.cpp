@@ -6,7 +6,7 @@ namespace baton::simulation {
 
 using namespace std::chrono_literals;
 using runbook::Batch;
-using runbook::Kind;
+using runbook::RowType;
 using runbook::StepStatus;
 
 // ---- workers ----
@@ -269,13 +269,13 @@ void Person::steer(const Batch& batch) {
 void Person::touch_step() {
   Random& random = side_.random();
   std::vector<std::pair<runbook::Ref, StepStatus>> refs;
-  const auto look = [&](Kind kind, const auto& table) {
+  const auto look = [&](RowType kind, const auto& table) {
     for (const auto& [id, row] : table)
       if (row.status != StepStatus::succeeded || random.chance(0.02)) refs.push_back({{kind, id}, row.status});
   };
-  look(Kind::step, side_.rows().steps);
-  look(Kind::init, side_.rows().inits);
-  look(Kind::cleanup, side_.rows().cleanups);
+  look(RowType::step, side_.rows().steps);
+  look(RowType::init, side_.rows().inits);
+  look(RowType::cleanup, side_.rows().cleanups);
   if (refs.empty()) return;
   const auto& [ref, status] = refs[random.below(refs.size())];
   using What = ChangeStep::What;

@@ -47,7 +47,7 @@ void RunbookWatch::check_phases(const Whole& all) const {
          "batch " + std::to_string(batch.id));
   std::set<std::pair<std::int32_t, std::string>> seen;
   for (const PhaseExecution* phase : all.phases) {
-    check_timer(Kind::phase, phase->id, phase->timer_due);
+    check_timer(RowType::phase, phase->id, phase->timer_due);
     const std::string what = "phase " + std::to_string(phase->id) + " '" + phase->phase_name + "' of batch " +
                              std::to_string(batch.id);
     if (phase->walk != Walk::none && phase->walk != Walk::held)
@@ -69,12 +69,12 @@ void RunbookWatch::check_batch(const Whole& all) const {
   check_counts(all);
   check_phases(all);
   const Batch& batch = *all.batch;
-  check_timer(Kind::batch, batch.id, batch.timer_due);
+  check_timer(RowType::batch, batch.id, batch.timer_due);
   expect((batch.walk != Walk::none) == batch.timer_due.has_value(), "a walk over a batch goes on",
          std::to_string(batch.id));
-  for (const StepExecution* row : all.steps) check_job(*row, all, Kind::step, about(*row, Kind::step));
-  for (const InitExecution* row : all.inits) check_job(*row, all, Kind::init, about(*row, Kind::init));
-  for (const CleanupExecution* row : all.cleanups) check_job(*row, all, Kind::cleanup, about(*row, Kind::cleanup));
+  for (const StepExecution* row : all.steps) check_job(*row, all, RowType::step, about(*row, RowType::step));
+  for (const InitExecution* row : all.inits) check_job(*row, all, RowType::init, about(*row, RowType::init));
+  for (const CleanupExecution* row : all.cleanups) check_job(*row, all, RowType::cleanup, about(*row, RowType::cleanup));
   check_members(all);
   check_cleanups(all);
   bool before = true;  // init steps run one after the other
@@ -82,12 +82,12 @@ void RunbookWatch::check_batch(const Whole& all) const {
   std::ranges::sort(inits, {}, [](const auto* i) { return std::tuple(i->runbook_version, i->step_index, i->id); });
   for (const InitExecution* init : inits) {
     if (under_way(*init) && !retried_.contains(batch.id))
-      expect(before, "init steps run one after the other", about(*init, Kind::init));
+      expect(before, "init steps run one after the other", about(*init, RowType::init));
     before = before && init->status == StepStatus::succeeded;
   }
 }
 
-void RunbookWatch::check_timer(Kind kind, std::int64_t id, std::optional<Time> due) const {
+void RunbookWatch::check_timer(RowType kind, std::int64_t id, std::optional<Time> due) const {
   expect(!due || timers_.contains({*due, subject_of(Ref{kind, id}), ""}), "what a row says of its timer is stored",
          std::string(name(kind)) + " " + std::to_string(id));
 }
@@ -128,7 +128,7 @@ void RunbookWatch::check_counts(const Whole& all) const {
                                      std::get<4>(expected.begin()->first));
 }
 
-void RunbookWatch::check_job(const Execution& row, const Whole& all, Kind kind, const std::string& what) const {
+void RunbookWatch::check_job(const Execution& row, const Whole& all, RowType kind, const std::string& what) const {
   check_timer(kind, row.id, row.timer_due);
   if (!row.counted_as) return;  // another's, that we have not come to yet
   const bool out = row.job_state != JobState::none;
@@ -178,8 +178,8 @@ void RunbookWatch::check_order(const std::vector<const StepExecution*>& steps, c
   bool all_succeeded = true;
   for (const StepExecution* step : steps) {
     if (under_way(*step)) {
-      expect(!busy, "of a member's steps one is under way", what + ", " + about(*step, Kind::step));
-      expect(all_succeeded, "steps before the one under way have succeeded", what + ", " + about(*step, Kind::step));
+      expect(!busy, "of a member's steps one is under way", what + ", " + about(*step, RowType::step));
+      expect(all_succeeded, "steps before the one under way have succeeded", what + ", " + about(*step, RowType::step));
       busy = step;
     }
     all_succeeded = all_succeeded && step->status == StepStatus::succeeded;
@@ -198,7 +198,7 @@ void RunbookWatch::check_members(const Whole& all) const {
     bool open = false;
     for (const StepExecution* step : by_member[member->id]) {
       expect(seen.emplace(step->phase_execution_id, step->step_index).second, "a member has each step once",
-             what + ", " + about(*step, Kind::step));
+             what + ", " + about(*step, RowType::step));
       (step->is_catch_up ? catch_up : by_phase[step->phase_execution_id]).push_back(step);
       open = open || (step->counted_as && is_open(step->status));
       if (step->is_catch_up && under_way(*step))
@@ -220,7 +220,7 @@ void RunbookWatch::check_members(const Whole& all) const {
     const bool lockstep_walk = std::ranges::any_of(all.phases, [](const auto* p) { return p->walk != Walk::none; });
     if (member->status == MemberStatus::removed && told)
       for (const StepExecution* step : by_member[member->id])
-        expect(!step->dead_at, "who has left has no dead letters", what + ", " + about(*step, Kind::step));
+        expect(!step->dead_at, "who has left has no dead letters", what + ", " + about(*step, RowType::step));
     if (over && !lockstep_walk)
       expect(!open, "who has failed or left has nothing open", what + " " + std::string(name(member->status)));
   }
@@ -234,7 +234,7 @@ void RunbookWatch::check_lockstep(const Whole& all, const PhaseExecution& phase)
     if (step->phase_execution_id != phase.id || step->is_catch_up || !step->counted_as) continue;
     if (under_way(*step)) expect(step->step_index <= phase.current_index, "all do one step before the next", what);
     if (step->step_index < phase.current_index)
-      expect(!is_open(step->status), "nobody is behind in lockstep", what + ", " + about(*step, Kind::step));
+      expect(!is_open(step->status), "nobody is behind in lockstep", what + ", " + about(*step, RowType::step));
     if (is_failure(step->status) && !retried_.contains(all.batch->id))
       expect(step->step_index >= phase.current_index, "the first step with a failure ends the phase", what);
   }
@@ -255,12 +255,12 @@ void RunbookWatch::check_kept(const Writes& writes) const {
     expect(row.due_at == phases_before_.at(row.id).due_at, "when a phase is due is kept as it was said",
            "phase " + std::to_string(row.id));
   }
-  check_params(writes.steps_changed, steps_before_, Kind::step);
-  check_params(writes.inits_changed, inits_before_, Kind::init);
+  check_params(writes.steps_changed, steps_before_, RowType::step);
+  check_params(writes.inits_changed, inits_before_, RowType::init);
 }
 
 template <class Row>
-void RunbookWatch::check_params(const std::vector<Changed<Row>>& changed, const Rows<Row>& before, Kind kind) const {
+void RunbookWatch::check_params(const std::vector<Update<Row>>& changed, const Rows<Row>& before, RowType kind) const {
   for (const auto& [loaded, row] : changed) {
     const Execution& stored = *find({kind, row.id});
     const bool resolved = loaded.params_json && loaded.params_json->text != "null";
@@ -282,15 +282,15 @@ void RunbookWatch::check_cleanups(const Whole& all) const {
                          row->kind == CleanupKind::removal ? row->batch_member_id.value_or(0) : 0);
     bool& open = open_before[key];
     if (row->status != StepStatus::pending && row->status != StepStatus::cancelled)
-      expect(!open, "rollbacks and removals go in order", about(*row, Kind::cleanup));
+      expect(!open, "rollbacks and removals go in order", about(*row, RowType::cleanup));
     open = open || is_open(row->status);
   }
   for (const auto& [key, open] : open_before) {
     const auto& [kind, step_id, init_id, member_id] = key;
     if (open || kind == CleanupKind::removal || all.batch->status == BatchStatus::cancelled) continue;
-    const Execution* cause = step_id != 0 ? find({Kind::step, step_id}) : find({Kind::init, init_id});
+    const Execution* cause = step_id != 0 ? find({RowType::step, step_id}) : find({RowType::init, init_id});
     expect(cause && cause->status == StepStatus::rolled_back, "what was rolled back says so",
-           cause ? about(*cause, step_id != 0 ? Kind::step : Kind::init) : "");
+           cause ? about(*cause, step_id != 0 ? RowType::step : RowType::init) : "");
   }
 }
 
@@ -353,13 +353,13 @@ void RunbookWatch::check_all() {
       return it == table.end() ? std::nullopt : it->second.timer_due;
     };
     switch (ref.kind) {
-      case Kind::step: return in(rows_.steps);
-      case Kind::init: return in(rows_.inits);
-      case Kind::cleanup: return in(rows_.cleanups);
-      case Kind::phase: return in(rows_.phases);
-      case Kind::batch: return in(rows_.batches);
-      case Kind::runbook: return in(rows_.runbooks);
-      case Kind::none: break;
+      case RowType::step: return in(rows_.steps);
+      case RowType::init: return in(rows_.inits);
+      case RowType::cleanup: return in(rows_.cleanups);
+      case RowType::phase: return in(rows_.phases);
+      case RowType::batch: return in(rows_.batches);
+      case RowType::runbook: return in(rows_.runbooks);
+      case RowType::none: break;
     }
     return std::nullopt;
   };

@@ -16,7 +16,7 @@ bool under_way(StepStatus status) {
 }
 
 template <class Row>
-void remember(const auto& table, const std::vector<Changed<Row>>& changed,
+void remember(const auto& table, const std::vector<Update<Row>>& changed,
               std::map<std::int64_t, Row>& before) {
   before.clear();
   for (const auto& [loaded, row] : changed)
@@ -35,20 +35,20 @@ const Execution* RunbookWatch::find(Ref ref) const {
     return it == table.end() ? nullptr : &it->second;
   };
   switch (ref.kind) {
-    case Kind::step: return in(rows_.steps);
-    case Kind::init: return in(rows_.inits);
-    case Kind::cleanup: return in(rows_.cleanups);
+    case RowType::step: return in(rows_.steps);
+    case RowType::init: return in(rows_.inits);
+    case RowType::cleanup: return in(rows_.cleanups);
     default: return nullptr;
   }
 }
 
 std::int64_t RunbookWatch::batch_of(Ref ref) const {
   if (!find(ref)) return 0;
-  if (ref.kind == Kind::step) return rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id).batch_id;
-  return ref.kind == Kind::init ? rows_.inits.at(ref.id).batch_id : rows_.cleanups.at(ref.id).batch_id;
+  if (ref.kind == RowType::step) return rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id).batch_id;
+  return ref.kind == RowType::init ? rows_.inits.at(ref.id).batch_id : rows_.cleanups.at(ref.id).batch_id;
 }
 
-std::string RunbookWatch::about(const Execution& row, Kind kind) const {
+std::string RunbookWatch::about(const Execution& row, RowType kind) const {
   return std::string(name(kind)) + " " + std::to_string(row.id) + " '" + row.step_name + "' " +
          std::string(name(row.status)) + " " + std::string(name(row.job_state)) + " of batch " +
          std::to_string(batch_of({kind, row.id}));
@@ -69,9 +69,9 @@ const Definition& RunbookWatch::definition(const Batch& batch, std::int32_t vers
 const Step* RunbookWatch::step_of(Ref ref) const {
   const Batch& batch = rows_.batches.at(batch_of(ref));
   const std::vector<Step>* steps = nullptr;
-  if (ref.kind == Kind::init) {
+  if (ref.kind == RowType::init) {
     steps = &definition(batch, rows_.inits.at(ref.id).runbook_version).init;
-  } else if (ref.kind == Kind::step) {
+  } else if (ref.kind == RowType::step) {
     const PhaseExecution& phase = rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id);
     const Phase* of = definition(batch, phase.runbook_version).phase(phase.phase_name);
     if (of) steps = &of->steps;
@@ -145,7 +145,7 @@ void RunbookWatch::on_handed_out(const Handout& job) {
          "a delivery is counted before it leaves", what);
   expect(job.runbook->batch_id == batch_of(named->ref), "a job knows its batch", what);
   lease_promised_[{job.task_id, job.lease}] = job.lease_until;
-  if (named->ref.kind == Kind::step) check_target(rows_.steps.at(named->ref.id), job.params, what);
+  if (named->ref.kind == RowType::step) check_target(rows_.steps.at(named->ref.id), job.params, what);
 }
 
 // Later parameters show what an earlier step has put out, and the member is the right one.
@@ -214,7 +214,7 @@ void RunbookWatch::committed(const Writes& writes) {
     touched_.insert(rows_.phases.at(id).batch_id);
     if (!fresh) check_move(phases_before_.at(id), rows_.phases.at(id));
   });
-  const auto jobs = [&](Kind kind, const auto& table, const auto& before, const auto& fresh, const auto& changed) {
+  const auto jobs = [&](RowType kind, const auto& table, const auto& before, const auto& fresh, const auto& changed) {
     each(fresh, changed, [&](std::int64_t id, bool is_new) {
       const auto& row = table.at(id);
       touched_.insert(batch_of({kind, id}));
@@ -223,9 +223,9 @@ void RunbookWatch::committed(const Writes& writes) {
       check_move(from, row, {kind, id}, about(row, kind));
     });
   };
-  jobs(Kind::init, rows_.inits, inits_before_, writes.inits_new, writes.inits_changed);
-  jobs(Kind::cleanup, rows_.cleanups, cleanups_before_, writes.cleanups_new, writes.cleanups_changed);
-  jobs(Kind::step, rows_.steps, steps_before_, writes.steps_new, writes.steps_changed);
+  jobs(RowType::init, rows_.inits, inits_before_, writes.inits_new, writes.inits_changed);
+  jobs(RowType::cleanup, rows_.cleanups, cleanups_before_, writes.cleanups_new, writes.cleanups_changed);
+  jobs(RowType::step, rows_.steps, steps_before_, writes.steps_new, writes.steps_changed);
   const auto begun = [&](const StepExecution& row) {
     const auto from = steps_before_.find(row.id);
     const bool was = from != steps_before_.end() && from->second.dispatched_at;
@@ -332,7 +332,7 @@ void RunbookWatch::check_move(const Execution& from, const Execution& to, Ref re
   if (to.status == StepStatus::rolled_back && from.status != to.status) {
     int before = 0;
     for (const auto& [id, cleanup] : rows_.cleanups) {
-      if ((ref.kind == Kind::step ? cleanup.caused_by_step_id : cleanup.caused_by_init_id) != to.id) continue;
+      if ((ref.kind == RowType::step ? cleanup.caused_by_step_id : cleanup.caused_by_init_id) != to.id) continue;
       ++before;
       expect(is_terminal(cleanup.status) || handled_.contains(batch_id), "a step is rolled back after its rollback",
              moved);
@@ -352,7 +352,7 @@ void RunbookWatch::check_failure(const Execution& from, const Execution& to, Ref
     expect(std::ranges::any_of(rows_.cleanups,
                                [&](const auto& entry) {
                                  const CleanupExecution& row = entry.second;
-                                 return (ref.kind == Kind::step ? row.caused_by_step_id : row.caused_by_init_id) == ref.id;
+                                 return (ref.kind == RowType::step ? row.caused_by_step_id : row.caused_by_init_id) == ref.id;
                                }),
            "what fails is rolled back", what);
   const bool by_worker = to.error_message && (to.error_message == "bad luck" || to.error_message->starts_with("timed out"));
@@ -383,7 +383,7 @@ void RunbookWatch::check_lease(const Execution& from, const Execution& to, const
 void RunbookWatch::check_begin(const StepExecution& step) const {
   const PhaseExecution& phase = rows_.phases.at(step.phase_execution_id);
   const Batch& batch = rows_.batches.at(phase.batch_id);
-  const std::string what = about(step, Kind::step);
+  const std::string what = about(step, RowType::step);
   expect(batch.status != BatchStatus::detected && batch.status != BatchStatus::init_dispatched,
          "no step runs before the batch is active", what);
   for (const auto& [id, init] : rows_.inits)
@@ -393,10 +393,10 @@ void RunbookWatch::check_begin(const StepExecution& step) const {
   expect(phase.status == PhaseStatus::dispatched || step.is_catch_up, "a step runs in its phase", what);
   for (const auto& [id, other] : rows_.steps) {
     if (!step.is_catch_up || !other.is_catch_up || other.batch_member_id != step.batch_member_id || id == step.id) continue;
-    expect(!under_way(other.status), "who is late begins one step after the other", what + ", " + about(other, Kind::step));
+    expect(!under_way(other.status), "who is late begins one step after the other", what + ", " + about(other, RowType::step));
     if (place_of(other) < place_of(step))
       expect(other.status == StepStatus::succeeded || handled_.contains(batch.id) || retried_.contains(batch.id),
-             "what was missed is caught up in order", what + ", " + about(other, Kind::step));
+             "what was missed is caught up in order", what + ", " + about(other, RowType::step));
   }
   expect(rows_.members.at(step.batch_member_id).status == MemberStatus::active ||
              interfered_.contains(batch.id),
@@ -419,7 +419,7 @@ void RunbookWatch::check_phase_end(const PhaseExecution& phase) const {
     ++all;
     succeeded += step.status == StepStatus::succeeded;
     if (step.is_catch_up) continue;
-    expect(is_terminal(step.status), "a phase ends after its steps", what + ", " + about(step, Kind::step));
+    expect(is_terminal(step.status), "a phase ends after its steps", what + ", " + about(step, RowType::step));
     ++steps;
     failures += is_failure(step.status);
   }
@@ -440,7 +440,7 @@ void RunbookWatch::check_phase_end(const PhaseExecution& phase) const {
       if (lockstep && phase.status == PhaseStatus::completed && step.phase_execution_id == phase.id && !step.is_catch_up)
         expect(step.status != StepStatus::cancelled || step.error_message != "a step before it failed" ||
                    rows_.members.at(step.batch_member_id).status != MemberStatus::active,
-               "a phase is complete when everybody has done it", what + ", " + about(step, Kind::step));
+               "a phase is complete when everybody has done it", what + ", " + about(step, RowType::step));
     return;
   }
   const bool completed = lockstep ? failures == 0 : one_succeeded;
@@ -468,7 +468,7 @@ void RunbookWatch::check_batch_end(const Batch& batch) const {
   }
   for (const auto& [id, step] : rows_.steps)
     if (step.counted_as && rows_.phases.at(step.phase_execution_id).batch_id == batch.id && !init_failed)
-      expect(is_terminal(step.status), "a batch ends after its steps", what + ", " + about(step, Kind::step));
+      expect(is_terminal(step.status), "a batch ends after its steps", what + ", " + about(step, RowType::step));
   const Runbook& book = rows_.runbooks.at(batch.runbook_id);
   const bool lockstep = definition(batch, book.version).progression == Progression::lockstep;
   const bool good = !init_failed && (lockstep ? failed == 0 : completed > 0);

@@ -58,7 +58,7 @@ void Outsider::publish() {
     if (is_terminal(batch.status) || batch.created_by != "outsider") continue;
     for (const auto& [phase_id, phase] : db.phases)
       if (phase.batch_id == id && phase.status == PhaseStatus::pending) {
-        if (phase.timer_due) side_.erase_timer({*phase.timer_due, subject_of(Ref{Kind::phase, phase_id}), ""});
+        if (phase.timer_due) side_.erase_timer({*phase.timer_due, subject_of(Ref{RowType::phase, phase_id}), ""});
         db.phases.change(phase_id, [](PhaseExecution& old) {
           old.status = PhaseStatus::superseded;
           old.timer_due.reset();
@@ -227,7 +227,7 @@ bool Outsider::leave_out(StepExecution& row) {
   if (polling && side_.random().chance(0.5)) row.poll_started_at = row.last_polled_at = row.dispatched_at;
   if (!row.params_json) row.params_json = Json{"{}"};
   if (side_.random().chance(0.5)) return false;
-  ReportResult result{.task_id = *row.job_id, .correlated = Ref{Kind::step, row.id}, .completed = side_.random().chance(0.8)};
+  ReportResult result{.task_id = *row.job_id, .correlated = Ref{RowType::step, row.id}, .completed = side_.random().chance(0.8)};
   if (result.completed) result.output = Json{R"({"complete":true})"};
   if (!result.completed) result.error = "bad luck";
   side_.at(side_.within(1s, 3h), [this, result] { side_.send_surely(result, [](const Reply&) {}); });

@@ -62,20 +62,20 @@ class RunbookWatch {
   void check_batch_end(const runbook::Batch& batch) const;
   void check_kept(const runbook::Writes& writes) const;
   template <class Row>
-  void check_params(const std::vector<runbook::Changed<Row>>& changed, const Rows<Row>& before, runbook::Kind kind) const;
+  void check_params(const std::vector<runbook::Update<Row>>& changed, const Rows<Row>& before, runbook::RowType kind) const;
 
   // rows after a commit (runbook_invariants.cpp)
   [[nodiscard]] Whole whole(std::int64_t batch_id) const;
   void check_batch(const Whole& batch) const;
   void check_counts(const Whole& batch) const;
-  void check_job(const runbook::Execution& row, const Whole& batch, runbook::Kind kind,
+  void check_job(const runbook::Execution& row, const Whole& batch, runbook::RowType kind,
                  const std::string& about) const;
   void check_members(const Whole& batch) const;
   void check_order(const std::vector<const runbook::StepExecution*>& steps, const std::string& about) const;
   void check_phases(const Whole& batch) const;
   void check_lockstep(const Whole& batch, const runbook::PhaseExecution& phase) const;
   void check_cleanups(const Whole& batch) const;
-  void check_timer(runbook::Kind kind, std::int64_t id, std::optional<Time> due) const;
+  void check_timer(runbook::RowType kind, std::int64_t id, std::optional<Time> due) const;
   void check_end(const Whole& batch) const;
   void check_removals(const Whole& batch) const;
 
@@ -87,7 +87,7 @@ class RunbookWatch {
   [[nodiscard]] std::int64_t batch_of(runbook::Ref ref) const;
   // Those run in a batch that has ended, too: members may leave it.
   [[nodiscard]] bool is_removal(runbook::Ref ref) const {
-    return ref.kind == runbook::Kind::cleanup && rows_.cleanups.at(ref.id).kind == runbook::CleanupKind::removal;
+    return ref.kind == runbook::RowType::cleanup && rows_.cleanups.at(ref.id).kind == runbook::CleanupKind::removal;
   }
   [[nodiscard]] const runbook::Definition& definition(const runbook::Batch& batch, std::int32_t version) const;
   [[nodiscard]] const runbook::Step* step_of(runbook::Ref ref) const;
@@ -96,7 +96,7 @@ class RunbookWatch {
     const runbook::PhaseExecution& phase = rows_.phases.at(step.phase_execution_id);
     return {-phase.offset_minutes, phase.id, step.step_index};
   }
-  [[nodiscard]] std::string about(const runbook::Execution& row, runbook::Kind kind) const;
+  [[nodiscard]] std::string about(const runbook::Execution& row, runbook::RowType kind) const;
 
   const store::memory::RunbookTables& rows_;
   const std::set<Timer>& timers_;

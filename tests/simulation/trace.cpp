@@ -59,7 +59,7 @@ std::string of(const Row& row) {
 
 template <class Row>
 void lines(std::string& out, std::string_view what, const std::vector<Row>& fresh,
-           const std::vector<Changed<Row>>& changed, const auto& before) {
+           const std::vector<Update<Row>>& changed, const auto& before) {
   for (const Row& row : fresh) out += "    new " + std::string(what) + " " + number(row.id) + of(row) + ": " + state(row) + "\n";
   for (const auto& [loaded, row] : changed) {
     const auto it = before.find(row.id);

@@ -38,7 +38,7 @@ class WorkflowLoad final : public Workload {
   void on_handed_out(const Handout& task, const Poll& poll);
   [[nodiscard]] const workflow::Job* named_by(const Command& command) const;
   [[nodiscard]] const workflow::Job* foreign_to(const Command& command) const;
-  static void check_refused(const Command& command, const Reply& reply);
+  void check_refused(const Command& command, const Reply& reply);
   void check_tenants(const WriteSet& writes) const;
   [[nodiscard]] const workflow::NodeState& stored_node(const workflow::JobId& job_id,
                                                        const std::string& node_id) const;

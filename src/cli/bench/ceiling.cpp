@@ -56,48 +56,48 @@ class Writer {
 
   Result<> write(std::size_t batch) {
     std::vector<Run> runs;
-    Journal journal;
+    Decided decided;
     const Time now = clock_.now();
     std::vector<JobId> ids(batch);
     for (JobId& id : ids) id.value = uuid7(now, random_(), random_());
     std::ranges::sort(ids);
     for (const JobId& id : ids)
       runs.push_back(create({id, Tenant{"default"}, 1, Json{R"({"message":"hello"})"}, {}}, definition_,
-                            policy_, now, journal));
+                            policy_, now, decided));
     // Each round is one transaction: results, and what follows from them handed out at once.
     while (true) {
-      for (Run& run : runs) hand_out_all(run, journal);
-      TRY(commit(runs, journal));
-      journal = {};
+      for (Run& run : runs) hand_out_all(run, decided);
+      TRY(commit(runs, decided));
+      decided = {};
       if (is_terminal(runs.front().job.status)) return {};
-      for (Run& run : runs) report_all(run, journal);
+      for (Run& run : runs) report_all(run, decided);
     }
   }
 
   [[nodiscard]] Steady::duration spent() const { return spent_; }
 
  private:
-  void hand_out_all(Run& run, Journal& journal) {
+  void hand_out_all(Run& run, Decided& decided) {
     for (NodeIndex i = 0; i < run.nodes.size(); ++i)
       if (run.at(i).state.status == NodeStatus::dispatched)
-        ENSURE(hand_out(run, NodeRef{i}, "bench", false, policy_, clock_.now(), journal));
+        ENSURE(hand_out(run, NodeRef{i}, "bench", false, policy_, clock_.now(), decided));
   }
 
-  void report_all(Run& run, Journal& journal) {
+  void report_all(Run& run, Decided& decided) {
     for (NodeIndex i = 0; i < run.nodes.size(); ++i) {
       if (run.at(i).state.status != NodeStatus::running) continue;
-      const Report said{.completed = true,
+      const TaskReport said{.completed = true,
                         .output = Json{R"({"message":"hello"})"},
                         .lease = lease_token(run.at(i).state),
                         .worker = "bench"};
-      ENSURE(report(run, NodeRef{i}, said, nullptr, policy_, clock_.now(), journal) == Verdict::accepted);
+      ENSURE(report(run, NodeRef{i}, said, nullptr, policy_, clock_.now(), decided) == Verdict::accepted);
     }
   }
 
-  Result<> commit(std::vector<Run>& runs, Journal& journal) {
+  Result<> commit(std::vector<Run>& runs, Decided& decided) {
     WriteSet writes;
     for (Run& run : runs) add_rows(writes, run);
-    writes.events_new = std::move(journal.events);
+    writes.events_new = std::move(decided.events);
     std::int64_t event_id = ++commit_ << events_per_commit_bits;
     for (Event& event : writes.events_new) event.event_id = event_id++;
     std::ranges::stable_sort(writes.events_new, {}, &Event::job_id);

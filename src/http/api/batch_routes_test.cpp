@@ -4,7 +4,7 @@
 namespace baton::http {
 namespace {
 
-using runbook::Kind;
+using runbook::RowType;
 using runbook::StepStatus;
 
 constexpr const char* move_yaml =
@@ -314,7 +314,7 @@ TEST_F(BatchRoutes, steps_init_steps_and_cleanups_are_shown_and_changed) {
             R"({"id":43,"type":"step","status":"pending"})");
   for (const std::string path : {"steps/43/skip", "steps/43/cancel", "inits/51/retry", "cleanups/61/skip"})
     EXPECT_EQ(ask("POST", "/api/v1/" + path).status, 200) << path;
-  EXPECT_EQ(inbox_.all<ChangeStep>().back().ref, (runbook::Ref{Kind::cleanup, 61}));
+  EXPECT_EQ(inbox_.all<ChangeStep>().back().ref, (runbook::Ref{RowType::cleanup, 61}));
   EXPECT_EQ(code(ask("POST", "/api/v1/inits/404/retry")), "step_not_found");
   EXPECT_EQ(code(ask("POST", "/api/v1/steps/x/retry")), "step_not_found");
 }

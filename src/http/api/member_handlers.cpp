@@ -69,7 +69,7 @@ std::string cursor_of(const FailureKey& key) {
 
 // Where the page begins among those of one kind. Of what failed in the same moment, the higher kind was shown
 // before.
-FailedBefore before_of(const std::optional<FailureKey>& cursor, runbook::Kind kind) {
+FailedBefore before_of(const std::optional<FailureKey>& cursor, runbook::RowType kind) {
   if (!cursor) return {};
   const auto& [at, shown, id] = *cursor;
   const int ours = static_cast<int>(kind);
@@ -82,13 +82,13 @@ Result<std::vector<Failure>> read_failures(Reads& reads, std::int64_t batch_id,
   TRY(known_batch(reads, batch_id));
   TRY_ASSIGN(const auto phases, reads.phases(batch_id));
   TRY_ASSIGN(auto inits, reads.inits(batch_id));
-  TRY_ASSIGN(auto all, reads.cleanup_failures(batch_id, before_of(cursor, runbook::Kind::cleanup), limit));
+  TRY_ASSIGN(auto all, reads.cleanup_failures(batch_id, before_of(cursor, runbook::RowType::cleanup), limit));
   for (auto& init : inits)
     if (is_failure(init.execution.status) && (!cursor || key_of(init) < *cursor))
       all.push_back({std::move(init), "", ""});
   for (const auto& phase : phases) {
     if (phase.status == runbook::PhaseStatus::pending) continue;
-    TRY_ASSIGN(auto some, reads.failures(phase.id, before_of(cursor, runbook::Kind::step), limit));
+    TRY_ASSIGN(auto some, reads.failures(phase.id, before_of(cursor, runbook::RowType::step), limit));
     std::ranges::move(some, std::back_inserter(all));
   }
   std::ranges::sort(all, std::greater{}, [](const Failure& failure) { return key_of(failure.step); });

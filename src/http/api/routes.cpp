@@ -12,7 +12,7 @@ namespace baton::http {
 namespace {
 
 using enum Permission;
-using runbook::Kind;
+using runbook::RowType;
 using What = ChangeStep::What;
 
 Task<Response> refuse_tenant(Context& context) {
@@ -89,21 +89,21 @@ constexpr std::array<Route, 88> table{{
     {"GET", "/api/v1/batches/{batch_id}/failures", read, of_default<list_failures>, "listFailures", "Steps, init steps and cleanups that failed for good, the last to fail first", "limit cursor", "", "FailurePage"},
     {"GET", "/api/v1/batches/{batch_id}/cleanups", read, of_default<list_cleanups>, "listCleanups", "Rollbacks and removals of a batch, by id", "many_limit cursor", "", "CleanupPage"},
     {"GET", "/api/v1/phases/{phase_id}/steps", read, of_default<list_steps>, "listSteps", "The steps of a phase, by id", "many_limit cursor", "", "StepPage"},
-    {"GET", "/api/v1/steps/{step_id}", read, of_default<show_execution<Kind::step>>, "getStep", "One step with its documents", "", "", "ExecutionText"},
-    {"GET", "/api/v1/steps/{step_id}/logs", read, of_default<show_execution_logs<Kind::step>>, "getStepLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
-    {"POST", "/api/v1/steps/{step_id}/retry", submit, of_default<change_execution<Kind::step, What::retry>>, "retryStep", "Try it again", "", "Change", "StepChanged"},
-    {"POST", "/api/v1/steps/{step_id}/skip", submit, of_default<change_execution<Kind::step, What::skip>>, "skipStep", "Take it as done", "", "Change", "StepChanged"},
-    {"POST", "/api/v1/steps/{step_id}/cancel", submit, of_default<change_execution<Kind::step, What::cancel>>, "cancelStep", "Give it up", "", "Change", "StepChanged"},
-    {"GET", "/api/v1/inits/{init_id}", read, of_default<show_execution<Kind::init>>, "getInit", "One init step with its documents", "", "", "ExecutionText"},
-    {"GET", "/api/v1/inits/{init_id}/logs", read, of_default<show_execution_logs<Kind::init>>, "getInitLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
-    {"POST", "/api/v1/inits/{init_id}/retry", submit, of_default<change_execution<Kind::init, What::retry>>, "retryInit", "Try it again", "", "Change", "StepChanged"},
-    {"POST", "/api/v1/inits/{init_id}/skip", submit, of_default<change_execution<Kind::init, What::skip>>, "skipInit", "Take it as done", "", "Change", "StepChanged"},
-    {"POST", "/api/v1/inits/{init_id}/cancel", submit, of_default<change_execution<Kind::init, What::cancel>>, "cancelInit", "Give it up", "", "Change", "StepChanged"},
-    {"GET", "/api/v1/cleanups/{cleanup_id}", read, of_default<show_execution<Kind::cleanup>>, "getCleanup", "One cleanup with its documents", "", "", "ExecutionText"},
-    {"GET", "/api/v1/cleanups/{cleanup_id}/logs", read, of_default<show_execution_logs<Kind::cleanup>>, "getCleanupLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
-    {"POST", "/api/v1/cleanups/{cleanup_id}/retry", submit, of_default<change_execution<Kind::cleanup, What::retry>>, "retryCleanup", "Try it again", "", "Change", "StepChanged"},
-    {"POST", "/api/v1/cleanups/{cleanup_id}/skip", submit, of_default<change_execution<Kind::cleanup, What::skip>>, "skipCleanup", "Take it as done", "", "Change", "StepChanged"},
-    {"POST", "/api/v1/cleanups/{cleanup_id}/cancel", submit, of_default<change_execution<Kind::cleanup, What::cancel>>, "cancelCleanup", "Give it up", "", "Change", "StepChanged"},
+    {"GET", "/api/v1/steps/{step_id}", read, of_default<show_execution<RowType::step>>, "getStep", "One step with its documents", "", "", "ExecutionText"},
+    {"GET", "/api/v1/steps/{step_id}/logs", read, of_default<show_execution_logs<RowType::step>>, "getStepLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
+    {"POST", "/api/v1/steps/{step_id}/retry", submit, of_default<change_execution<RowType::step, What::retry>>, "retryStep", "Try it again", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/steps/{step_id}/skip", submit, of_default<change_execution<RowType::step, What::skip>>, "skipStep", "Take it as done", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/steps/{step_id}/cancel", submit, of_default<change_execution<RowType::step, What::cancel>>, "cancelStep", "Give it up", "", "Change", "StepChanged"},
+    {"GET", "/api/v1/inits/{init_id}", read, of_default<show_execution<RowType::init>>, "getInit", "One init step with its documents", "", "", "ExecutionText"},
+    {"GET", "/api/v1/inits/{init_id}/logs", read, of_default<show_execution_logs<RowType::init>>, "getInitLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
+    {"POST", "/api/v1/inits/{init_id}/retry", submit, of_default<change_execution<RowType::init, What::retry>>, "retryInit", "Try it again", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/inits/{init_id}/skip", submit, of_default<change_execution<RowType::init, What::skip>>, "skipInit", "Take it as done", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/inits/{init_id}/cancel", submit, of_default<change_execution<RowType::init, What::cancel>>, "cancelInit", "Give it up", "", "Change", "StepChanged"},
+    {"GET", "/api/v1/cleanups/{cleanup_id}", read, of_default<show_execution<RowType::cleanup>>, "getCleanup", "One cleanup with its documents", "", "", "ExecutionText"},
+    {"GET", "/api/v1/cleanups/{cleanup_id}/logs", read, of_default<show_execution_logs<RowType::cleanup>>, "getCleanupLogs", "What its jobs said, all tries and polls of it, oldest first", "after event_limit", "", "LogPage"},
+    {"POST", "/api/v1/cleanups/{cleanup_id}/retry", submit, of_default<change_execution<RowType::cleanup, What::retry>>, "retryCleanup", "Try it again", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/cleanups/{cleanup_id}/skip", submit, of_default<change_execution<RowType::cleanup, What::skip>>, "skipCleanup", "Take it as done", "", "Change", "StepChanged"},
+    {"POST", "/api/v1/cleanups/{cleanup_id}/cancel", submit, of_default<change_execution<RowType::cleanup, What::cancel>>, "cancelCleanup", "Give it up", "", "Change", "StepChanged"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls", submit, submit_call, "submitServiceCall", "Have one HTTP request made at its time, once", "", "ServiceCallSubmission", "ServiceCallMade"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls:batch", submit, submit_calls, "submitServiceCalls", "Submit up to 1,000 calls, as an object, an array or NDJSON; each is answered by itself", "", "ServiceCallBatch", "ServiceCallsSubmitted"},
     {"GET", "/api/v1/tenants/{tenant}/service-calls", read, list_calls, "listServiceCalls", "List service calls, newest first; of a range of time the earliest first", "call_status call_name tag due_from due_until limit cursor", "", "ServiceCallPage"},

@@ -288,7 +288,7 @@ class ServerTest : public ::testing::Test {
                 task.lease = "L1";
                 if (c.queue == "pool-1") {
                   task.task_id = "init-7-retry-2";
-                  task.runbook = RunbookJob{42, {runbook::Kind::init, 7}, "move", 3};
+                  task.runbook = RunbookJob{42, {runbook::RowType::init, 7}, "move", 3};
                 }
                 return PollReply{{task}};
               },

@@ -15,7 +15,7 @@ namespace baton::http {
 
 namespace {
 
-Response no_such_step(const Request& request, runbook::Kind kind) {
+Response no_such_step(const Request& request, runbook::RowType kind) {
   return problem(404, "step_not_found", fmt::format("no {} '{}'", name(kind), request.captures[0]));
 }
 
@@ -68,7 +68,7 @@ Task<Response> list_cleanups(Context& context) {
   co_return executions_response("cleanups", *rows, page);
 }
 
-template <runbook::Kind kind>
+template <runbook::RowType kind>
 Task<Response> show_execution(Context& context) {
   const runbook::Ref ref{kind, captured_id(context.request)};
   auto query = [ref](Reads& reads) { return reads.execution(ref); };
@@ -80,7 +80,7 @@ Task<Response> show_execution(Context& context) {
   co_return response;
 }
 
-template <runbook::Kind kind>
+template <runbook::RowType kind>
 Task<Response> show_execution_logs(Context& context) {
   std::vector<FieldError> errors;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -105,7 +105,7 @@ Task<Response> show_execution_logs(Context& context) {
   co_return response;
 }
 
-template <runbook::Kind kind, ChangeStep::What what>
+template <runbook::RowType kind, ChangeStep::What what>
 Task<Response> change_execution(Context& context) {
   auto change = read_attribution(context.request);
   if (!change) co_return std::move(change.error());
@@ -118,7 +118,7 @@ Task<Response> change_execution(Context& context) {
   co_return response;
 }
 
-using enum runbook::Kind;
+using enum runbook::RowType;
 using What = ChangeStep::What;
 template Task<Response> show_execution<step>(Context&);
 template Task<Response> show_execution<init>(Context&);

@@ -119,11 +119,11 @@ void append_place(std::string& out, const ExecutionView& view) {
   append_member(out, "type", name(view.ref.kind));
   append_member(out, "batch_id", view.batch_id);
   append_member(out, "runbook_version", view.runbook_version);
-  if (view.ref.kind != runbook::Kind::init) {
+  if (view.ref.kind != runbook::RowType::init) {
     append_member(out, "phase_execution_id", view.phase_execution_id);
     append_member(out, "batch_member_id", view.batch_member_id);
   }
-  if (view.ref.kind == runbook::Kind::step) append_member(out, "is_catch_up", view.is_catch_up);
+  if (view.ref.kind == runbook::RowType::step) append_member(out, "is_catch_up", view.is_catch_up);
   if (!view.cleanup_kind) return;
   append_member(out, "kind", name(*view.cleanup_kind));
   append_member(out, "sequence", view.sequence);

@@ -78,7 +78,7 @@ class Encoder {
   }
   template <class Row>
   void changed(const std::vector<Row>& list) {
-    rows(list, [](const auto& column) { return column.kind == Kind::key || column.kind == Kind::live; });
+    rows(list, [](const auto& column) { return column.role == ColumnRole::key || column.role == ColumnRole::live; });
   }
   void timers(const std::vector<Timer>& list) {
     number(list.size());

@@ -19,7 +19,7 @@ template <class Row>
 Row as_loaded(Row row) {
   for_each_column<Row>([&](const auto& column) {
     if constexpr (requires { (row.*column.member).reset(); }) {
-      if (column.kind == Kind::outcome) (row.*column.member).reset();
+      if (column.role == ColumnRole::outcome) (row.*column.member).reset();
     }
   });
   return row;
@@ -176,7 +176,7 @@ void Load::by_id(const need::Step& need) {
 }
 
 template <class Row>
-void add_waiting(std::vector<WaitingTask>& found, const auto& table, runbook::Kind kind,
+void add_waiting(std::vector<WaitingTask>& found, const auto& table, runbook::RowType kind,
                  const std::string& queue, std::size_t limit) {
   const auto rows = table.template with<JobsWaiting<Row>>(queue);
   for (const Row* row : rows | at_most(limit))
@@ -195,9 +195,9 @@ runbook::Loaded RunbookTables::load(const std::vector<Need>& needs) const {
 
 std::vector<WaitingTask> RunbookTables::waiting(const std::string& queue, std::size_t limit) const {
   std::vector<WaitingTask> found;
-  add_waiting<StepExecution>(found, steps, runbook::Kind::step, queue, limit);
-  add_waiting<InitExecution>(found, inits, runbook::Kind::init, queue, limit);
-  add_waiting<CleanupExecution>(found, cleanups, runbook::Kind::cleanup, queue, limit);
+  add_waiting<StepExecution>(found, steps, runbook::RowType::step, queue, limit);
+  add_waiting<InitExecution>(found, inits, runbook::RowType::init, queue, limit);
+  add_waiting<CleanupExecution>(found, cleanups, runbook::RowType::cleanup, queue, limit);
   std::ranges::sort(found);
   return found;
 }
@@ -205,7 +205,7 @@ std::vector<WaitingTask> RunbookTables::waiting(const std::string& queue, std::s
 // Looks through the tables, as the databases do.
 std::vector<Ref> RunbookTables::left_by_others(Ref after, std::size_t limit) const {
   std::vector<Ref> found;
-  const auto add = [&](const auto& table, runbook::Kind kind) {
+  const auto add = [&](const auto& table, runbook::RowType kind) {
     for (const auto& [id, row] : table) {
       const bool is_out = row.status == StepStatus::dispatched || row.status == StepStatus::polling;
       if (found.size() < limit && Ref{kind, id} > after && is_out && !row.timer_due &&
@@ -213,12 +213,12 @@ std::vector<Ref> RunbookTables::left_by_others(Ref after, std::size_t limit) con
         found.push_back({kind, id});
     }
   };
-  add(steps, runbook::Kind::step);
-  add(inits, runbook::Kind::init);
+  add(steps, runbook::RowType::step);
+  add(inits, runbook::RowType::init);
   for (const auto& [id, row] : phases)
-    if (found.size() < limit && Ref{runbook::Kind::phase, id} > after && row.status == PhaseStatus::dispatched &&
+    if (found.size() < limit && Ref{runbook::RowType::phase, id} > after && row.status == PhaseStatus::dispatched &&
         row.walk == Walk::none && row.walk_after == 0)
-      found.push_back({runbook::Kind::phase, id});
+      found.push_back({runbook::RowType::phase, id});
   return found;
 }
 

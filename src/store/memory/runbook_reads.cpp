@@ -307,7 +307,7 @@ Result<std::vector<Failure>> MemoryReads::cleanup_failures(std::int64_t batch_id
 Result<std::vector<ExecutionView>> MemoryReads::dead_jobs(const DeadJobCursor& after, std::size_t limit) {
   const auto reading = lock();
   std::vector<ExecutionView> found;
-  const auto add = [&]<class Row>(const auto& table, runbook::Kind kind, std::type_identity<Row>) {
+  const auto add = [&]<class Row>(const auto& table, runbook::RowType kind, std::type_identity<Row>) {
     constexpr auto last_id = std::numeric_limits<std::int64_t>::max();
     const std::int64_t id = kind < after.ref.kind ? last_id : kind == after.ref.kind ? after.ref.id : 0;
     const auto rows = table.template after<memory::JobsDead<Row>>(std::tuple<>{}, after.at, id);
@@ -318,9 +318,9 @@ Result<std::vector<ExecutionView>> MemoryReads::dead_jobs(const DeadJobCursor& a
         found.push_back(view_of(*row));
     }
   };
-  add(database_.runbooks.steps, runbook::Kind::step, std::type_identity<StepExecution>{});
-  add(database_.runbooks.inits, runbook::Kind::init, std::type_identity<InitExecution>{});
-  add(database_.runbooks.cleanups, runbook::Kind::cleanup, std::type_identity<CleanupExecution>{});
+  add(database_.runbooks.steps, runbook::RowType::step, std::type_identity<StepExecution>{});
+  add(database_.runbooks.inits, runbook::RowType::init, std::type_identity<InitExecution>{});
+  add(database_.runbooks.cleanups, runbook::RowType::cleanup, std::type_identity<CleanupExecution>{});
   std::ranges::sort(found, {}, [](const ExecutionView& job) { return std::pair(job.execution.dead_at, job.ref); });
   if (found.size() > limit) found.resize(limit);
   return found;
@@ -346,11 +346,11 @@ Result<std::vector<ExecutionView>> MemoryReads::steps_of_phase(std::int64_t phas
 Result<std::optional<ExecutionView>> MemoryReads::execution(Ref ref) {
   const auto reading = lock();
   const memory::RunbookTables& db = database_.runbooks;
-  if (ref.kind == runbook::Kind::step) {
+  if (ref.kind == runbook::RowType::step) {
     if (const auto* row = db.steps.get(ref.id)) return step_view(*row);
-  } else if (ref.kind == runbook::Kind::init) {
+  } else if (ref.kind == runbook::RowType::init) {
     if (const auto* row = db.inits.get(ref.id)) return view_of(*row);
-  } else if (ref.kind == runbook::Kind::cleanup) {
+  } else if (ref.kind == runbook::RowType::cleanup) {
     if (const auto* row = db.cleanups.get(ref.id)) return view_of(*row);
   }
   return std::nullopt;

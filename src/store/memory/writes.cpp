@@ -53,7 +53,7 @@ Result<> check_rows(const auto& table, const std::vector<Row>& rows_new,
 // Rows that others write too: an update finds its row in the status that was loaded.
 template <class Row>
 Result<> check_rows(const auto& table, const std::vector<Row>& rows_new,
-                    const std::vector<runbook::Changed<Row>>& rows_changed) {
+                    const std::vector<runbook::Update<Row>>& rows_changed) {
   TRY(check_new(table, rows_new));
   for (const auto& [before, row] : rows_changed) {
     if (differing_columns(before, row) == 0) continue;
@@ -117,7 +117,7 @@ void apply(auto& table, const std::vector<Row>& rows_new, const std::vector<Row>
 
 template <class Row>
 void apply(auto& table, const std::vector<Row>& rows_new,
-           const std::vector<runbook::Changed<Row>>& rows_changed) {
+           const std::vector<runbook::Update<Row>>& rows_changed) {
   insert(table, rows_new);
   for (const auto& [before, row] : rows_changed) {
     ColumnSet set = differing_columns(before, row);

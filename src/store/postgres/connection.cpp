@@ -87,7 +87,7 @@ class PostgresConnection final : public Connection {
  public:
   explicit PostgresConnection(Session session) : session_(std::move(session)) {}
 
-  Result<> run(std::span<const Call> calls, Mode mode) override {
+  Result<> run(std::span<const Query> calls, Mode mode) override {
     if (broken()) return fail(Code::unavailable, "PostgreSQL: the connection is lost");
     const bool own = PQtransactionStatus(session_.get()) == PQTRANS_IDLE &&
                      (mode != Mode::read || calls.size() > 1 || calls[0].sets > 1);
@@ -98,7 +98,7 @@ class PostgresConnection final : public Connection {
               send_plain(mode == Mode::read ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
       if (mode == Mode::write_lazily) alive = alive && send_plain("SET LOCAL synchronous_commit = off");
     }
-    for (const Call& call : calls) alive = alive && send_call(call);
+    for (const Query& call : calls) alive = alive && send_call(call);
     if (own) alive = alive && send_plain("COMMIT");
     alive = alive && PQpipelineSync(session_.get()) == 1;
     return alive ? receive(mode, own) : lost(mode);
@@ -117,7 +117,7 @@ class PostgresConnection final : public Connection {
  private:
   // What was sent and is to be answered, in order.
   struct Sent {
-    const Call* call = nullptr;
+    const Query* call = nullptr;
     const std::string* prepares = nullptr;  // the SQL, if this is its preparation
     bool commits = false;
   };
@@ -127,7 +127,7 @@ class PostgresConnection final : public Connection {
     return PQsendQueryParams(session_.get(), sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
   }
 
-  bool send_call(const Call& call) {
+  bool send_call(const Query& call) {
     const Statement& statement = *call.statement;
     std::vector<Parameter> parameters;
     parameters.reserve(statement.parameters.size());
@@ -165,7 +165,7 @@ class PostgresConnection final : public Connection {
                          types.data()) == 1;
   }
 
-  bool send_execute(const Call& call, std::vector<Parameter>& parameters) {
+  bool send_execute(const Query& call, std::vector<Parameter>& parameters) {
     std::vector<const char*> data;
     std::vector<int> sizes;
     for (Parameter& parameter : parameters) {

@@ -70,7 +70,7 @@ class Parameter {
     put_int32(size_at, static_cast<std::int32_t>(bytes_.size() - size_at - 4));
   }
 
-  // Call once, when all values are there.
+  // Query once, when all values are there.
   [[nodiscard]] const char* finish() {
     if (!array_) return is_null_ ? nullptr : bytes_.c_str();
     put_int32(4, is_null_ ? 1 : 0);

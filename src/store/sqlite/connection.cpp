@@ -87,7 +87,7 @@ class SqliteConnection final : public Connection {
  public:
   explicit SqliteConnection(Database db) : db_(std::move(db)) {}
 
-  Result<> run(std::span<const Call> calls, Mode mode) override {
+  Result<> run(std::span<const Query> calls, Mode mode) override {
     if (mode != Mode::write_lazily) return run_synced(calls, mode);
     // The WAL is not synced now. The next commit syncs all of it, and a crash before that undoes this one whole.
     TRY(script("PRAGMA synchronous=NORMAL"));
@@ -96,10 +96,10 @@ class SqliteConnection final : public Connection {
     return done;
   }
 
-  Result<> run_synced(std::span<const Call> calls, Mode mode) {
+  Result<> run_synced(std::span<const Query> calls, Mode mode) {
     const bool own = sqlite3_get_autocommit(db_.get()) != 0;
     if (own) TRY(script(mode == Mode::read ? "BEGIN" : "BEGIN IMMEDIATE"));
-    for (const Call& call : calls) {
+    for (const Query& call : calls) {
       if (auto done = run_call(call); !done) return own ? roll_back(std::move(done).error()) : done;
     }
     if (own) TRY(commit(mode));
@@ -142,7 +142,7 @@ class SqliteConnection final : public Connection {
     return roll_back(std::move(failure));
   }
 
-  Result<> run_call(const Call& call) {
+  Result<> run_call(const Query& call) {
     TRY_ASSIGN(sqlite3_stmt* const statement, prepare(call.statement->sql));
     values_.resize(call.statement->parameters.size());
     times_.resize(std::max(times_.size(), values_.size()));

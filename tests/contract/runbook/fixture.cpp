@@ -25,9 +25,9 @@ support::PostgresServer& postgres() {
 // The server of one kind of store, what it stands on, and the connections to both.
 class World {
  public:
-  explicit World(Kind kind)
+  explicit World(StoreType kind)
       : kind_(kind),
-        where_(kind == Kind::sqlite ? (data_.path() / "baton.db").string()
+        where_(kind == StoreType::sqlite ? (data_.path() / "baton.db").string()
                                     : postgres().create_database("runbooks")) {}
 
   void ensure(const std::vector<std::string>& more = {}) {
@@ -35,8 +35,8 @@ class World {
     client_.reset();
     sql_.reset();
     server_.reset();  // it holds the lock of the file, if it lives
-    std::vector<std::string> arguments{kind_ == Kind::sqlite ? "--data" : "--store",
-                                       kind_ == Kind::sqlite ? data_.path().string() : where_};
+    std::vector<std::string> arguments{kind_ == StoreType::sqlite ? "--data" : "--store",
+                                       kind_ == StoreType::sqlite ? data_.path().string() : where_};
     if (std::ranges::find(more, "--scheduler") == more.end())
       arguments.insert(arguments.end(), {"--scheduler", "off"});
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -57,7 +57,7 @@ class World {
   const std::string& url() const { return server_->url(); }
 
  private:
-  Kind kind_;
+  StoreType kind_;
   support::TemporaryDirectory data_;
   std::string where_;
   std::optional<e2e::Server> server_;
@@ -65,12 +65,12 @@ class World {
   std::optional<http::Client> client_;
 };
 
-World& world(Kind kind) {
-  if (kind == Kind::sqlite) {
-    static World sqlite(Kind::sqlite);
+World& world(StoreType kind) {
+  if (kind == StoreType::sqlite) {
+    static World sqlite(StoreType::sqlite);
     return sqlite;
   }
-  static World instance(Kind::postgres);
+  static World instance(StoreType::postgres);
   return instance;
 }
 
@@ -83,8 +83,8 @@ json::array ids_of(const std::vector<Id>& ids) { return json::array(ids.begin(),
 
 }  // namespace
 
-std::string name_of(const testing::TestParamInfo<Kind>& info) {
-  return info.param == Kind::sqlite ? "Sqlite" : "Postgres";
+std::string name_of(const testing::TestParamInfo<StoreType>& info) {
+  return info.param == StoreType::sqlite ? "Sqlite" : "Postgres";
 }
 
 Contract::Contract() {
@@ -105,7 +105,7 @@ Id Contract::insert(const std::string& table, const Cells& cells) {
     values += (values.empty() ? "" : ",") + cell.literal;
   }
   // Ids are the database's to issue; a test that needs a certain one has to insist.
-  const bool insists = GetParam() == Kind::postgres && cells.contains("id");
+  const bool insists = GetParam() == StoreType::postgres && cells.contains("id");
   return number("INSERT INTO " + table + " (" + columns + ")" + (insists ? " OVERRIDING SYSTEM VALUE" : "") +
                 " VALUES (" + values + ") RETURNING id");
 }

@@ -26,17 +26,17 @@ using Here = std::source_location;
 
 using Cells = std::map<std::string, Cell>;
 
-[[nodiscard]] std::string name_of(const testing::TestParamInfo<Kind>& info);
+[[nodiscard]] std::string name_of(const testing::TestParamInfo<StoreType>& info);
 
 #define ON_EACH_STORE(suite) \
-  INSTANTIATE_TEST_SUITE_P(On, suite, testing::Values(Kind::sqlite, Kind::postgres), name_of)
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::Values(StoreType::sqlite, StoreType::postgres), name_of)
 
 // SQL for 'set' or 'unset', where the value itself is not known to the test.
 [[nodiscard]] inline std::string is_set(const std::string& column) {
   return "CASE WHEN " + column + " IS NULL THEN 'unset' ELSE 'set' END";
 }
 
-class Contract : public testing::TestWithParam<Kind> {
+class Contract : public testing::TestWithParam<StoreType> {
  protected:
   Contract();
 

@@ -386,7 +386,7 @@ TEST_P(PhaseDue, WritesTimestampsThatSqlUnderstands) {
   work(1);
   expect_phase(p1, "completed");
   const std::string age =
-      GetParam() == Kind::sqlite
+      GetParam() == StoreType::sqlite
           ? "CASE WHEN abs(strftime('%s', 'now') - strftime('%s', C)) < 60 THEN 'near' END"
           : "CASE WHEN abs(extract(epoch FROM now() - C)) < 60 THEN 'near' END";
   for (const std::string column : {"dispatched_at", "completed_at"}) {

@@ -207,7 +207,7 @@ TEST_P(ChangesBySql, AnotherWriterInTheMiddleOfItsTransactionIsWaitedFor) {
   tell(phase_due(p1));
   const Job job = one();
   const auto other = another_connection();
-  other->exec(GetParam() == Kind::sqlite ? "BEGIN IMMEDIATE" : "BEGIN");
+  other->exec(GetParam() == StoreType::sqlite ? "BEGIN IMMEDIATE" : "BEGIN");
   other->exec("UPDATE batch_members SET data_json='{\"Upn\":\"new\"}' WHERE id=" +
               std::to_string(members_[0]));
   std::jthread commits([&] {
@@ -229,7 +229,7 @@ TEST_P(ChangesBySql, ASchedulerThatRefreshesRowsDuringAResultKeepsWhatItWrote) {
   const std::string member = " WHERE id=" + std::to_string(members_[0]);
   const std::string phase = " WHERE id=" + std::to_string(p1);
   const auto other = another_connection();
-  other->exec(GetParam() == Kind::sqlite ? "BEGIN IMMEDIATE" : "BEGIN");
+  other->exec(GetParam() == StoreType::sqlite ? "BEGIN IMMEDIATE" : "BEGIN");
   other->exec("UPDATE batch_members SET data_json='{\"Upn\":\"fresh\"}'" + member);
   other->exec("UPDATE step_executions SET params_json='{\"fresh\":1}', max_retries=7" + step);
   other->exec("UPDATE phase_executions SET due_at='2031-01-01T00:00:00Z', offset_minutes=5" + phase);

@@ -52,7 +52,7 @@ TEST_P(Retry, SaysWhenInRetryAfter) {
   const std::string soon = timestamp(7200s - 60s);
   const std::string late = timestamp(7200s + 60s);
   // As numbers of seconds in both databases, whatever the precision of the text.
-  const std::string inside = GetParam() == Kind::sqlite
+  const std::string inside = GetParam() == StoreType::sqlite
                                  ? "strftime('%s', retry_after) BETWEEN strftime('%s', '" + soon +
                                        "') AND strftime('%s', '" + late + "')"
                                  : "retry_after BETWEEN '" + soon + "' AND '" + late + "'";

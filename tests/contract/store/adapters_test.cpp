@@ -34,7 +34,7 @@ TEST(Urls, ThatNobodyUnderstandsAreRefusedWithoutTheirSecrets) {
 }
 
 TEST(Sqlite, MakesItsDirectoryAndKeepsTheFilePrivate) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   const std::string path = std::filesystem::path(database.path()).parent_path() / "a" / "b" / "c.db";
   auto store = store::make_store("sqlite:" + path).value();
   ASSERT_TRUE(store->open(partition));
@@ -47,7 +47,7 @@ TEST(Sqlite, MakesItsDirectoryAndKeepsTheFilePrivate) {
 }
 
 TEST(Sqlite, SaysWhichFileItCannotOpen) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   std::ofstream(database.path())
       << "This is no database, and is long enough to be seen as none, whatever comes next.";
   const auto opened = database.store()->open(partition);
@@ -60,7 +60,7 @@ TEST(Sqlite, SaysWhichFileItCannotOpen) {
 }
 
 TEST(Sqlite, AFullDiskChangesNothingAndTheWriterGoesOn) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   ASSERT_TRUE(database.store()->open(partition));
   store::Connection* inside = nullptr;
   auto store =
@@ -83,7 +83,7 @@ TEST(Sqlite, AFullDiskChangesNothingAndTheWriterGoesOn) {
 }
 
 TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
@@ -96,7 +96,7 @@ TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
 }
 
 TEST(Sqlite, ReadersCannotWrite) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   ASSERT_TRUE(database.store()->open(partition));
   auto reader = store::sqlite::connect(database.path(), store::sqlite::Access::reader).value();
   EXPECT_FALSE(reader->script("UPDATE writer_state SET term=0"));
@@ -104,7 +104,7 @@ TEST(Sqlite, ReadersCannotWrite) {
 
 // One row that another program has spoilt must not keep the others of all queues from being handed out.
 TEST(Sqlite, ATaskThatWaitsSinceATimeThatCannotBeReadHidesNoOther) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   WriteSet w;
@@ -140,7 +140,7 @@ std::string plan(const std::string& path, const store::Statement& statement) {
   store::Statement explain = statement;
   explain.sql = "EXPLAIN QUERY PLAN " + statement.sql;
   std::string lines;
-  const store::Call call{&explain,
+  const store::Query call{&explain,
                          1,
                          {},
                          [&](const store::RowView& row) -> Result<> {
@@ -152,7 +152,7 @@ std::string plan(const std::string& path, const store::Statement& statement) {
 }
 
 TEST(Sqlite, ListsUseAnIndexAndNeverSort) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   ASSERT_TRUE(database.store()->open(partition));
   for (int mask = 0; mask < 16; ++mask) {
     JobFilter filter{.tenant = {"default"},
@@ -174,7 +174,7 @@ TEST(Sqlite, ListsUseAnIndexAndNeverSort) {
 }
 
 TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   ASSERT_TRUE(database.store()->open(partition));
   for (const char* sql :
        {"SELECT job_id,item_index,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant='t' AND "
@@ -200,7 +200,7 @@ TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
 }
 
 TEST(Postgres, ListsUseAnIndexAndNeverSort) {
-  Database database(Kind::postgres);
+  Database database(StoreType::postgres);
   ASSERT_TRUE(database.store()->open(partition));
   auto connection = store::postgres::connect(database.url()).value();
   const store::Statement explain{
@@ -208,7 +208,7 @@ TEST(Postgres, ListsUseAnIndexAndNeverSort) {
       "job_id DESC LIMIT 9",
       {}};
   std::string steps;
-  const store::Call call{
+  const store::Query call{
       &explain,
       1,
       {},
@@ -254,7 +254,7 @@ TEST_F(PostgresAway, ALostConnectionIsUnknownInACommitAndUnavailableElsewhere) {
 // Those who migrate are a writer, of which there is one, and the token administration, of which there may be
 // many.
 TEST(Postgres, ManyWhoMigrateAtOnceAllSucceed) {
-  Database database(Kind::postgres);
+  Database database(StoreType::postgres);
   std::array<Result<>, 4> outcomes;
   {
     std::vector<std::jthread> threads;
@@ -270,7 +270,7 @@ TEST(Postgres, ManyWhoMigrateAtOnceAllSucceed) {
 }
 
 TEST(Postgres, AStatementThatFailedOnceIsStillUsable) {
-  Database database(Kind::postgres);
+  Database database(StoreType::postgres);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   WriteSet w;

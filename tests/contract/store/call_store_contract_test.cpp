@@ -8,7 +8,7 @@ namespace {
 
 using namespace call;
 
-class CallStoreContract : public testing::TestWithParam<Kind> {
+class CallStoreContract : public testing::TestWithParam<StoreType> {
  protected:
   void SetUp() override { last_commit_ = store->open(partition).value().last_commit; }
 
@@ -182,7 +182,7 @@ class LostRows : public CallStoreContract {
     EXPECT_TRUE(store->load(call::LoadRequest{.calls = {right.key()}}).value().without_row.empty()) << what;
   }
 };
-INSTANTIATE_TEST_SUITE_P(On, LostRows, testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(On, LostRows, testing::Values(StoreType::memory, StoreType::sqlite, StoreType::postgres), name_of);
 
 TEST_P(LostRows, ADeletedOneIsFoldedFromTheEvents) {
   const Call right = begin(1);
@@ -204,16 +204,16 @@ TEST_P(LostRows, ADamagedOneIsNotBelieved) {
   damaged("another start", [](Call& row) { row.started_by = "somebody else"; });
   damaged("unreadable tags", [](Call& row) { row.tags = "[\"x"; });
   damaged("tags of another kind", [](Call& row) { row.tags = "{}"; });
-  if (GetParam() != Kind::postgres)  // which takes no such thing
+  if (GetParam() != StoreType::postgres)  // which takes no such thing
     damaged("an unreadable document", [](Call& row) { row.request_spec = Json{"{\"url\":"}; });
 }
 
 TEST_P(LostRows, OneThatCannotBeReadIsFoldedFromTheEvents) {
-  if (GetParam() == Kind::memory) return;
+  if (GetParam() == StoreType::memory) return;
   const Call right = begin(1);
   database.execute("UPDATE service_calls SET status='Banana'");
   expect_rebuilt(right, "status");
-  if (GetParam() == Kind::postgres) return;
+  if (GetParam() == StoreType::postgres) return;
   for (const char* column : {"due_at", "submitted_at", "started_at"}) {
     database.execute("UPDATE service_calls SET " + std::string(column) + "='garbage'");
     expect_rebuilt(right, column);
@@ -242,7 +242,7 @@ TEST_P(LostRows, AreNotMadeUpFromAStreamThatCannotBeFolded) {
 }
 
 TEST_P(LostRows, AreSeenByReaders) {
-  if (GetParam() == Kind::memory) return;
+  if (GetParam() == StoreType::memory) return;
   const Call right = begin(1), other = begin(2);
   auto reads = database.reads().value();
   const auto without_row = [&](std::size_t page) {
@@ -275,7 +275,7 @@ TEST_P(LostRows, AreSeenByReaders) {
 }
 
 TEST_P(LostRows, WithATimeThatCannotBeReadAreAskedAboutEarly) {
-  if (GetParam() != Kind::sqlite) return;
+  if (GetParam() != StoreType::sqlite) return;
   commit(submitted(1, at(10)));
   commit(submitted(2, at(20)));
   database.execute("UPDATE service_calls SET due_at=substr(due_at,1,20)||'xxxx' WHERE name='call 1'");

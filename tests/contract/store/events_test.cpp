@@ -25,12 +25,12 @@ class Events : public StoreContract {
   }
   // The first column of each row.
   std::vector<std::string> ask(const std::string& sql) {
-    auto connection = database.kind() == Kind::sqlite
+    auto connection = database.kind() == StoreType::sqlite
                           ? store::sqlite::connect(database.path(), store::sqlite::Access::reader)
                           : store::postgres::connect(database.url());
     std::vector<std::string> found;
     const store::Statement statement{sql, {}};
-    const store::Call call{&statement, 1, {}, [&](const store::RowView& row) -> Result<> {
+    const store::Query call{&statement, 1, {}, [&](const store::RowView& row) -> Result<> {
                              return found.emplace_back(row.text(0)), Result<>{};
                            }, {}};
     const auto done = (*connection)->run({&call, 1}, store::Mode::read);
@@ -71,7 +71,7 @@ TEST_P(EventsOnAll, ComeBackAsTheyWereWritten) {
 }
 
 class EventsBySql : public Events {};
-INSTANTIATE_TEST_SUITE_P(All, EventsBySql, ::testing::Values(Kind::sqlite_journal, Kind::postgres_journal), name_of);
+INSTANTIATE_TEST_SUITE_P(All, EventsBySql, ::testing::Values(StoreType::sqlite_journal, StoreType::postgres_journal), name_of);
 
 TEST_P(EventsBySql, AreRowsOfAViewWithThoseOfBefore) {
   happen(100, 400);

@@ -25,16 +25,16 @@ std::filesystem::path make_directory() {
 
 }  // namespace
 
-std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
+std::string name_of(const ::testing::TestParamInfo<StoreType>& info) {
   constexpr const char* names[] = {"Memory", "Sqlite", "Postgres", "MemoryJournal", "SqliteJournal", "PostgresJournal"};
   return names[static_cast<int>(info.param)];
 }
 
-Database::Database(Kind kind)
-    : kind_(static_cast<Kind>(static_cast<int>(kind) % 3)), has_journal_(kind >= Kind::memory_journal), directory_(make_directory()) {
+Database::Database(StoreType kind)
+    : kind_(static_cast<StoreType>(static_cast<int>(kind) % 3)), has_journal_(kind >= StoreType::memory_journal), directory_(make_directory()) {
   static int count = 0;
-  if (kind_ == Kind::sqlite) url_ = "sqlite:" + path();
-  if (kind_ == Kind::postgres) url_ = server().create_database("contract_" + std::to_string(++count));
+  if (kind_ == StoreType::sqlite) url_ = "sqlite:" + path();
+  if (kind_ == StoreType::postgres) url_ = server().create_database("contract_" + std::to_string(++count));
 }
 
 Database::~Database() {
@@ -44,7 +44,7 @@ Database::~Database() {
 
 std::unique_ptr<Store> Database::store() {
   std::unique_ptr<store::Tables> tables;
-  if (kind_ == Kind::memory)
+  if (kind_ == StoreType::memory)
     tables = std::make_unique<store::MemoryStore>(memory_);
   else
     tables = store::make_tables(url_).value();
@@ -53,17 +53,17 @@ std::unique_ptr<Store> Database::store() {
 }
 
 Result<std::unique_ptr<Reads>> Database::reads() {
-  if (kind_ == Kind::memory) return std::make_unique<store::MemoryReads>(memory_);
+  if (kind_ == StoreType::memory) return std::make_unique<store::MemoryReads>(memory_);
   return store::make_reads(url_);
 }
 
 Result<std::unique_ptr<TokenAdmin>> Database::token_admin() {
-  if (kind_ == Kind::memory) return std::make_unique<store::MemoryTokenAdmin>(memory_);
+  if (kind_ == StoreType::memory) return std::make_unique<store::MemoryTokenAdmin>(memory_);
   return store::make_token_admin(url_);
 }
 
 void Database::execute(const std::string& sql) const {
-  auto connection = kind_ == Kind::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin)
+  auto connection = kind_ == StoreType::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin)
                                           : store::postgres::connect(url_);
   ASSERT_TRUE(connection) << connection.error().message;
   const auto done = (*connection)->script(sql);
@@ -71,14 +71,14 @@ void Database::execute(const std::string& sql) const {
 }
 
 void Database::take_term() {
-  if (kind_ == Kind::memory)
+  if (kind_ == StoreType::memory)
     ++memory_.writers.at(partition).term, memory_.writers.at(partition).owner = -1;
   else
     execute("UPDATE writer_state SET term=term+1, owner='another'");
 }
 
 void Database::lose_rows_of_calls() {
-  if (kind_ == Kind::memory)
+  if (kind_ == StoreType::memory)
     memory_.calls.clear();
   else
     execute("DELETE FROM service_calls");
@@ -92,7 +92,7 @@ Timer node_timer(Time due, int job, const std::string& node_id) {
   return {due, subject_of(job_id(job)), node_id};
 }
 
-Timer runbook_timer(Time due, runbook::Kind kind, std::int64_t id) {
+Timer runbook_timer(Time due, runbook::RowType kind, std::int64_t id) {
   return {due, subject_of(runbook::Ref{kind, id}), ""};
 }
 

@@ -15,21 +15,21 @@
 namespace baton::contract {
 
 // The last three have a journal, whose tables follow only when a question needs them.
-enum class Kind { memory, sqlite, postgres, memory_journal, sqlite_journal, postgres_journal };
+enum class StoreType { memory, sqlite, postgres, memory_journal, sqlite_journal, postgres_journal };
 
 inline auto every_store() {
-  return ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres, Kind::memory_journal, Kind::sqlite_journal,
-                           Kind::postgres_journal);
+  return ::testing::Values(StoreType::memory, StoreType::sqlite, StoreType::postgres, StoreType::memory_journal, StoreType::sqlite_journal,
+                           StoreType::postgres_journal);
 }
 
-std::string name_of(const ::testing::TestParamInfo<Kind>& info);
+std::string name_of(const ::testing::TestParamInfo<StoreType>& info);
 
 inline constexpr Partition partition{0};
 
 // Each test has a database of its own.
 class Database {
  public:
-  explicit Database(Kind kind);
+  explicit Database(StoreType kind);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -41,13 +41,13 @@ class Database {
   [[nodiscard]] std::string path() const { return directory_ / "store.db"; }  // of the SQLite file
   void execute(const std::string& sql) const;  // beside all adapters, of which this one has SQL
   [[nodiscard]] store::MemoryDatabase& memory() { return memory_; }
-  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] StoreType kind() const { return kind_; }
   [[nodiscard]] bool has_journal() const { return has_journal_; }
   void take_term();           // as another writer would
   void lose_rows_of_calls();  // their events stay
 
  private:
-  Kind kind_;  // of the tables
+  StoreType kind_;  // of the tables
   bool has_journal_;
   std::filesystem::path directory_;
   std::string url_;
@@ -55,7 +55,7 @@ class Database {
 };
 
 // A store that is open, with its commits in order.
-class StoreContract : public ::testing::TestWithParam<Kind> {
+class StoreContract : public ::testing::TestWithParam<StoreType> {
  protected:
   void SetUp() override {
     store = database.store();
@@ -90,7 +90,7 @@ workflow::TaskResult task_result(int n);
 workflow::Event event(int n, std::int64_t event_id);
 Time at(std::int64_t millis);                            // after the start of the test's time
 Timer node_timer(Time due, int job, const std::string& node_id);
-Timer runbook_timer(Time due, runbook::Kind kind, std::int64_t id);
+Timer runbook_timer(Time due, runbook::RowType kind, std::int64_t id);
 LoadRequest for_jobs(std::vector<workflow::JobId> ids);  // with their documents
 
 // Compares all columns and names the first that differs.

@@ -51,7 +51,7 @@ class JournalContract : public StoreContract {
   std::optional<Job> shown(int n) { return database.reads().value()->job(job(n).tenant, job_id(n)).value(); }
 };
 INSTANTIATE_TEST_SUITE_P(All, JournalContract,
-                         ::testing::Values(Kind::memory_journal, Kind::sqlite_journal, Kind::postgres_journal), name_of);
+                         ::testing::Values(StoreType::memory_journal, StoreType::sqlite_journal, StoreType::postgres_journal), name_of);
 
 TEST_P(JournalContract, QuestionsSeeEveryCommitAndTablesTheOneThatTheyFollowed) {
   begin(1);
@@ -155,7 +155,7 @@ TEST_P(JournalContract, AWriterThatWasReplacedLeavesTheJournalToTheNextOne) {
 TEST_P(JournalContract, AJournalThatLacksACommitIsNotFollowed) {
   begin(1);
   store.reset();
-  if (database.kind() == Kind::memory)
+  if (database.kind() == StoreType::memory)
     database.memory().writers.at(partition).journal.erase(2);
   else
     database.execute("DELETE FROM baton_journal WHERE id=2");
@@ -166,7 +166,7 @@ TEST_P(JournalContract, AJournalThatLacksACommitIsNotFollowed) {
 
 // Some databases are set to tell bytes in the way of old.
 TEST(PostgresJournal, IsReadHoweverTheDatabaseTellsBytes) {
-  Database database(Kind::postgres_journal);
+  Database database(StoreType::postgres_journal);
   ASSERT_TRUE(database.store()->open(partition));
   database.execute("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET bytea_output = escape', current_database()); END $$");
   auto store = database.store();

@@ -19,14 +19,14 @@ const JobId failed{"019c1b7c-4000-7000-8000-000000000002"};
 const Time morning = from_iso("2026-02-02T08:00:00Z").value();
 
 // From each version to the newest; the rows are the same in all of them.
-class Migration : public ::testing::TestWithParam<std::tuple<Kind, int>> {
+class Migration : public ::testing::TestWithParam<std::tuple<StoreType, int>> {
  protected:
-  [[nodiscard]] static Kind kind() { return std::get<0>(GetParam()); }
+  [[nodiscard]] static StoreType kind() { return std::get<0>(GetParam()); }
   [[nodiscard]] static int version() { return std::get<1>(GetParam()); }
 
   void SetUp() override {
     const std::string name =
-        "version_" + std::to_string(version()) + (kind() == Kind::sqlite ? ".sqlite.sql" : ".postgres.sql");
+        "version_" + std::to_string(version()) + (kind() == StoreType::sqlite ? ".sqlite.sql" : ".postgres.sql");
     std::ifstream file(std::filesystem::path(BATON_SOURCE_DIR) / "tests/contract/store" / name);
     ASSERT_TRUE(file) << name;
     database.execute(std::string(std::istreambuf_iterator<char>(file), {}));
@@ -59,10 +59,10 @@ class Migration : public ::testing::TestWithParam<std::tuple<Kind, int>> {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Migration,
-                         ::testing::Combine(::testing::Values(Kind::sqlite, Kind::postgres),
+                         ::testing::Combine(::testing::Values(StoreType::sqlite, StoreType::postgres),
                                             ::testing::Values(1, 2)),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param) == Kind::sqlite ? "Sqlite"
+                           return std::string(std::get<0>(test.param) == StoreType::sqlite ? "Sqlite"
                                                                                       : "Postgres") +
                                   "FromVersion" + std::to_string(std::get<1>(test.param));
                          });
@@ -128,17 +128,17 @@ TEST_P(Migration, WhatWaitedStillWaitsAndTimersAndLeasesAreThere) {
 TEST_P(Migration, TheJobGoesOnToItsEnd) {
   open();
   const Policy policy;
-  Journal journal;
+  Decided decided;
   workflow::Run run = load_run();
   const auto ref = [&](const char* id) { return run.definition->locate(id).value(); };
   const Time now = morning + std::chrono::seconds{10};
-  EXPECT_TRUE(hand_out(run, ref("a"), "w-2", true, policy, now, journal));
+  EXPECT_TRUE(hand_out(run, ref("a"), "w-2", true, policy, now, decided));
   const auto finish = [&](const char* id, const char* lease) {
-    const Report done{.retry_count = run.at(ref(id)).state.retry_count,
+    const TaskReport done{.retry_count = run.at(ref(id)).state.retry_count,
                       .completed = true,
                       .output = Json{"1"},
                       .lease = lease};
-    EXPECT_EQ(report(run, ref(id), done, nullptr, policy, now, journal), Verdict::accepted) << id;
+    EXPECT_EQ(report(run, ref(id), done, nullptr, policy, now, decided), Verdict::accepted) << id;
   };
   finish("a", "0.1");
   finish("b", "1.2");  // a lease that the earlier version gave
@@ -154,8 +154,8 @@ TEST_P(Migration, TheJobGoesOnToItsEnd) {
   EXPECT_EQ(store->next_timer().value(), std::nullopt);
   EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->at(0).part, "join");
   workflow::Run later = load_run();
-  const Report done{.completed = true, .output = Json{"1"}};
-  EXPECT_EQ(report(later, ref("join"), done, nullptr, policy, now, journal), Verdict::accepted);
+  const TaskReport done{.completed = true, .output = Json{"1"}};
+  EXPECT_EQ(report(later, ref("join"), done, nullptr, policy, now, decided), Verdict::accepted);
   EXPECT_EQ(later.job.status, JobStatus::completed);
 }
 
@@ -223,7 +223,7 @@ TEST_P(Migration, RunbooksBegin) {
   const auto ids = store->reserve_ids(runbook::Table::runbooks, 1);
   ASSERT_TRUE(ids) << ids.error().message;
   w.runbooks.runbooks_new = {runbook::Runbook{.id = ids->at(0), .name = "waves", .version = 1}};
-  w.timers_new = {runbook_timer(morning, runbook::Kind::runbook, ids->at(0))};
+  w.timers_new = {runbook_timer(morning, runbook::RowType::runbook, ids->at(0))};
   const auto committed = store->commit(w, 42);
   ASSERT_TRUE(committed) << committed.error().message;
   EXPECT_EQ(store->next_timer().value(), morning);
@@ -233,8 +233,8 @@ TEST_P(Migration, RunbooksBegin) {
 }
 
 // The tables of a version, with these rows.
-void make_tables(const Database& database, Kind kind, std::size_t version, const std::string& rows) {
-  const auto dialect = kind == Kind::sqlite ? store::Dialect::sqlite : store::Dialect::postgres;
+void make_tables(const Database& database, StoreType kind, std::size_t version, const std::string& rows) {
+  const auto dialect = kind == StoreType::sqlite ? store::Dialect::sqlite : store::Dialect::postgres;
   std::string sql = "CREATE TABLE schema_migrations (version {int} PRIMARY KEY, applied_at {time} NOT NULL);";
   for (std::size_t v = 1; v <= version; ++v)
     sql += std::string(store::migrations()[v - 1]) + "INSERT INTO schema_migrations VALUES (" +
@@ -243,13 +243,13 @@ void make_tables(const Database& database, Kind kind, std::size_t version, const
 }
 
 // Up to version 6 each kind of work had its own table of timers.
-class TimersOfVersion : public ::testing::TestWithParam<std::tuple<Kind, int>> {};
+class TimersOfVersion : public ::testing::TestWithParam<std::tuple<StoreType, int>> {};
 
 INSTANTIATE_TEST_SUITE_P(All, TimersOfVersion,
-                         ::testing::Combine(::testing::Values(Kind::sqlite, Kind::postgres),
+                         ::testing::Combine(::testing::Values(StoreType::sqlite, StoreType::postgres),
                                             ::testing::Values(1, 2, 3, 4, 5, 6)),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param) == Kind::sqlite ? "Sqlite" : "Postgres") +
+                           return std::string(std::get<0>(test.param) == StoreType::sqlite ? "Sqlite" : "Postgres") +
                                   std::to_string(std::get<1>(test.param));
                          });
 
@@ -264,9 +264,9 @@ TEST_P(TimersOfVersion, AreInOneTable) {
     expected.insert(expected.begin(), node_timer(from_millis(10), 1, "split_7"));
   }
   if (version >= 3) {
-    using enum runbook::Kind;
+    using enum runbook::RowType;
     std::int64_t due = 30;
-    for (const runbook::Kind of : {step, init, cleanup, phase, batch, runbook}) {
+    for (const runbook::RowType of : {step, init, cleanup, phase, batch, runbook}) {
       rows += "INSERT INTO runbook_timers(due,kind,id) VALUES (" + std::to_string(++due) + ",'" +
               std::string(name(of)) + "',9000000000);";
       expected.push_back(runbook_timer(from_millis(due), of, 9'000'000'000));
@@ -284,7 +284,7 @@ TEST_P(TimersOfVersion, AreInOneTable) {
 }
 
 // A database as a version before flags were numbers has left it.
-class FlagsOfVersion4 : public ::testing::TestWithParam<Kind> {
+class FlagsOfVersion4 : public ::testing::TestWithParam<StoreType> {
  protected:
   void SetUp() override {
     make_tables(database, GetParam(), 4, R"sql(
@@ -307,7 +307,7 @@ INSERT INTO runbook_waves_v1(_member_key, "A", _is_current) VALUES ('a', '1', {t
   std::unique_ptr<Store> store;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, FlagsOfVersion4, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(All, FlagsOfVersion4, ::testing::Values(StoreType::sqlite, StoreType::postgres), name_of);
 
 TEST_P(FlagsOfVersion4, AreNumbersWithTheirValuesAndDefaults) {
   database.execute(R"sql(
@@ -343,12 +343,12 @@ UPDATE runbook_waves_v1 SET "A" = 'found' WHERE _is_current = 1;
 
 class MigrationOnPostgres : public ::testing::Test {
  protected:
-  Database database{Kind::postgres};
+  Database database{StoreType::postgres};
 };
 
 // Whoever waits for a table holds up everybody who comes after it.
 TEST_F(MigrationOnPostgres, SaysSoWhenAnotherProgramHoldsATableAndChangesNothing) {
-  make_tables(database, Kind::postgres, 5, "INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, '');");
+  make_tables(database, StoreType::postgres, 5, "INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, '');");
   const auto other = store::postgres::connect(database.url()).value();
   ASSERT_TRUE(other->script("BEGIN; SELECT * FROM step_executions"));
   auto store = database.store();
@@ -372,7 +372,7 @@ TEST_F(MigrationOnPostgres, WorksInASchemaWhoseNameHasCapitals) {
 CREATE SCHEMA "Wave Runner";
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = %I', current_database(), 'Wave Runner'); END $$;
 )sql");
-  make_tables(database, Kind::postgres, 4, "INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, '');");
+  make_tables(database, StoreType::postgres, 4, "INSERT INTO runbooks(name, version, yaml_content) VALUES ('waves', 1, '');");
   auto store = database.store();
   const auto state = store->open(partition);
   ASSERT_TRUE(state) << state.error().message;

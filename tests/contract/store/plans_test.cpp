@@ -27,7 +27,7 @@ std::vector<store::Statement> statements(store::Dialect dialect) {
 
 std::vector<std::string> lines(store::Connection& connection, const store::Statement& statement, int column) {
   std::vector<std::string> found;
-  const store::Call call{
+  const store::Query call{
       &statement,
       1,
       {},
@@ -39,7 +39,7 @@ std::vector<std::string> lines(store::Connection& connection, const store::State
 }
 
 TEST(SqlitePlans, NothingIsReadFromEndToEnd) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   ASSERT_TRUE(database.store()->open(partition));
   auto connection = store::sqlite::connect(database.path(), store::sqlite::Access::reader).value();
   // Indexes that hold only what is looked for, the first timer, and lists that were made before.
@@ -64,7 +64,7 @@ TEST(SqlitePlans, NothingIsReadFromEndToEnd) {
 
 // PostgreSQL shows the plan that it keeps for all parameters only for a statement that is prepared.
 TEST(PostgresPlans, NothingIsReadFromEndToEndEvenBeforeThereAreStatistics) {
-  Database database(Kind::postgres);
+  Database database(StoreType::postgres);
   ASSERT_TRUE(database.store()->open(partition));
   auto connection = store::postgres::connect(database.url()).value();
   for (const store::Statement& statement : statements(store::Dialect::postgres)) {

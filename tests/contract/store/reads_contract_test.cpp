@@ -9,7 +9,7 @@ namespace {
 
 using namespace workflow;
 
-class ReadsContract : public ::testing::TestWithParam<Kind> {
+class ReadsContract : public ::testing::TestWithParam<StoreType> {
  protected:
   void SetUp() override {
     store = database.store();
@@ -44,7 +44,7 @@ class ReadsContract : public ::testing::TestWithParam<Kind> {
   std::int64_t number = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, ReadsContract, ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres),
+INSTANTIATE_TEST_SUITE_P(All, ReadsContract, ::testing::Values(StoreType::memory, StoreType::sqlite, StoreType::postgres),
                          name_of);
 
 TEST_P(ReadsContract, AJobIsSeenByItsTenantOnly) {
@@ -369,7 +369,7 @@ TEST_P(ReadsContract, TokensAreAddedFoundByHashAndRevokedOnce) {
 
 // What only a database has: a schema.
 class SchemaContract : public ReadsContract {};
-INSTANTIATE_TEST_SUITE_P(All, SchemaContract, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(All, SchemaContract, ::testing::Values(StoreType::sqlite, StoreType::postgres), name_of);
 
 TEST_P(SchemaContract, TokenAdministrationMigratesAFreshDatabaseAndReadersRefuseOne) {
   Database fresh(GetParam());

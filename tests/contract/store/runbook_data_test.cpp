@@ -32,7 +32,7 @@ class RunbookData : public RunbookStoreContract {
 };
 
 // Also without a table, and without columns.
-INSTANTIATE_TEST_SUITE_P(All, RunbookData, ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres),
+INSTANTIATE_TEST_SUITE_P(All, RunbookData, ::testing::Values(StoreType::memory, StoreType::sqlite, StoreType::postgres),
                          name_of);
 
 TEST_P(RunbookData, ARowIsFoundByItsKeyWithTextNullsAndArraysAsTheirJson) {
@@ -123,7 +123,7 @@ TEST_P(RunbookData, ThousandsOfRowsArrive) {
 }
 
 class SqlRunbookData : public RunbookData {};
-INSTANTIATE_TEST_SUITE_P(All, SqlRunbookData, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(All, SqlRunbookData, ::testing::Values(StoreType::sqlite, StoreType::postgres), name_of);
 
 TEST_P(RunbookData, ColumnsMayBeNamedAsPeopleNameThem) {
   const std::string names[] = {"plain",

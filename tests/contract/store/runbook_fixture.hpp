@@ -5,7 +5,7 @@
 
 namespace baton::contract {
 
-class RunbookStoreContract : public ::testing::TestWithParam<Kind> {
+class RunbookStoreContract : public ::testing::TestWithParam<StoreType> {
  protected:
   void SetUp() override {
     store = database.store();

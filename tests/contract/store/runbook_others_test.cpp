@@ -15,7 +15,7 @@ using namespace runbook;
 
 using RunbookOthers = RunbookStoreContract;
 
-INSTANTIATE_TEST_SUITE_P(All, RunbookOthers, ::testing::Values(Kind::sqlite, Kind::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(All, RunbookOthers, ::testing::Values(StoreType::sqlite, StoreType::postgres), name_of);
 
 TEST_P(RunbookOthers, ATimeInAnotherSpellingIsNotAnotherTime) {
   database.execute(R"sql(
@@ -137,7 +137,7 @@ TEST_P(RunbookOthers, WhatCannotBeReadIsNamedAndTheRestIsThere) {
   const auto loaded = load({need::Batch{1}, need::Batch{2}});
   EXPECT_EQ(loaded.batches.size(), 2U);
   EXPECT_EQ(loaded.unreadable, (Unreadable{{runbook::Table::batches, 1}}));
-  if (GetParam() != Kind::sqlite) return;  // the other refuses it at once
+  if (GetParam() != StoreType::sqlite) return;  // the other refuses it at once
   database.execute(
       "INSERT INTO phase_executions(batch_id,phase_name,due_at,runbook_version) VALUES (1,'p','soon',1)");
   EXPECT_EQ(load({need::Phase{1}}).unreadable, (Unreadable{{runbook::Table::phase_executions, 1}}));
@@ -152,7 +152,7 @@ TEST_P(RunbookOthers, ARowThatAnotherProgramChangedMeanwhileIsAConflictAndNothin
   Writes u;
   const auto succeed = [](auto& row) { row.status = StepStatus::succeeded; };
   for (const StepExecution& step : seen.steps) u.steps_changed.push_back(changed(step, succeed));
-  const auto done = try_commit(u, {runbook_timer(at(1), runbook::Kind::step, 1)});
+  const auto done = try_commit(u, {runbook_timer(at(1), runbook::RowType::step, 1)});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::conflict) << done.error().message;
   EXPECT_TRUE(done.error().message.contains("step_executions")) << done.error().message;
@@ -346,7 +346,7 @@ TEST_P(RunbookOthers, IdsAreReservedAtOnceByManyPrograms) {
 
 // Somebody has changed a row at a prompt and gone for coffee.
 TEST(PostgresRunbooks, ARowThatAnotherProgramHoldsIsAConflictInAShortWhileAndTheStoreGoesOn) {
-  Database database(Kind::postgres);
+  Database database(StoreType::postgres);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   WriteSet w;
@@ -371,7 +371,7 @@ TEST(PostgresRunbooks, ARowThatAnotherProgramHoldsIsAConflictInAShortWhileAndThe
 }
 
 TEST(PostgresRunbooks, ADeadlockWithAnotherProgramIsAConflictOrTheOthersProblem) {
-  Database database(Kind::postgres);
+  Database database(StoreType::postgres);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   WriteSet w;
@@ -397,7 +397,7 @@ TEST(PostgresRunbooks, ADeadlockWithAnotherProgramIsAConflictOrTheOthersProblem)
 }
 
 TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   database.execute("INSERT INTO batches(id,runbook_id) VALUES (70,1); DELETE FROM sqlite_sequence");
@@ -405,7 +405,7 @@ TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {
 }
 
 TEST(SqliteRunbooks, WhileAnotherProgramWritesIdsAndDataAreUnavailableAndNothingIsLost) {
-  Database database(Kind::sqlite);
+  Database database(StoreType::sqlite);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();

@@ -22,7 +22,7 @@ class RunbookReadsContract : public RunbookStoreContract {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, RunbookReadsContract,
-                         ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
+                         ::testing::Values(StoreType::memory, StoreType::sqlite, StoreType::postgres), name_of);
 
 using contract::ids;
 Ids ids(const std::vector<BatchSummary>& rows) {
@@ -116,7 +116,7 @@ TEST_P(RunbookReadsContract, WhatABatchConsistsOf) {
   EXPECT_TRUE(same(w.phases_new[0], reads->phases(1)->at(1)));
   const auto inits = reads->inits(1).value();
   EXPECT_EQ(ids(inits), Ids{1});
-  EXPECT_EQ(inits[0].ref.kind, runbook::Kind::init);
+  EXPECT_EQ(inits[0].ref.kind, runbook::RowType::init);
   EXPECT_EQ(inits[0].batch_id, 1);
   EXPECT_EQ(inits[0].runbook_version, 3);
   EXPECT_EQ(inits[0].execution.result_json, Json{"[1]"});
@@ -197,7 +197,7 @@ class RunbookStepsRead : public RunbookReadsContract {
   Writes w;
 };
 INSTANTIATE_TEST_SUITE_P(All, RunbookStepsRead,
-                         ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres), name_of);
+                         ::testing::Values(StoreType::memory, StoreType::sqlite, StoreType::postgres), name_of);
 
 TEST_P(RunbookStepsRead, CellsAreThoseOfTheMembersByPhaseAndStep) {
   const auto cells = reads->cells({2, 1, 77}).value();
@@ -224,7 +224,7 @@ TEST_P(RunbookStepsRead, CellsAreThoseOfTheMembersByPhaseAndStep) {
 TEST_P(RunbookStepsRead, StepsOfAMemberComeByPhaseAndIndexWithTheirResults) {
   const auto steps = reads->steps_of_member(1).value();
   EXPECT_EQ(ids(steps), (Ids{107, 111, 103, 106, 110, 102}));
-  EXPECT_EQ(steps[0].ref.kind, runbook::Kind::step);
+  EXPECT_EQ(steps[0].ref.kind, runbook::RowType::step);
   EXPECT_EQ(steps[0].batch_id, 1);
   EXPECT_EQ(steps[0].phase_execution_id, 10);
   EXPECT_EQ(steps[0].batch_member_id, 1);
@@ -257,7 +257,7 @@ TEST_P(RunbookStepsRead, FailuresOfAPhaseComeTheLastToFailFirst) {
   complete(3, *w.steps_new[9].completed_at);      // 103, with 109
   commit(u);
   // Another program wrote one without a time.
-  if (GetParam() == Kind::memory)
+  if (GetParam() == StoreType::memory)
     database.memory().runbooks.steps.change(105, [](StepExecution& row) { row.completed_at.reset(); });
   else
     database.execute("UPDATE step_executions SET completed_at=NULL WHERE id=105");
@@ -286,18 +286,18 @@ TEST_P(RunbookStepsRead, AnExecutionIsFoundByItsKindAndId) {
   more.inits_new = {init_row(100)};
   more.cleanups_new = {cleanup_row(100)};
   commit(more);
-  const auto of = [&](runbook::Kind kind, std::int64_t id) { return reads->execution({kind, id}).value(); };
-  EXPECT_EQ(of(runbook::Kind::step, 100)->batch_member_id, 2);
-  EXPECT_EQ(of(runbook::Kind::init, 100)->batch_id, 1);
-  const auto cleanup = of(runbook::Kind::cleanup, 100);
+  const auto of = [&](runbook::RowType kind, std::int64_t id) { return reads->execution({kind, id}).value(); };
+  EXPECT_EQ(of(runbook::RowType::step, 100)->batch_member_id, 2);
+  EXPECT_EQ(of(runbook::RowType::init, 100)->batch_id, 1);
+  const auto cleanup = of(runbook::RowType::cleanup, 100);
   ASSERT_TRUE(cleanup);
   EXPECT_EQ(cleanup->cleanup_kind, CleanupKind::removal);
   EXPECT_EQ(cleanup->caused_by_step_id, 7);
   EXPECT_EQ(cleanup->caused_by_init_id, 8);
   EXPECT_EQ(cleanup->sequence, "on_member_removed");
   EXPECT_EQ(cleanup->execution.job_id, "step-100");
-  EXPECT_FALSE(of(runbook::Kind::step, 1));
-  EXPECT_FALSE(of(runbook::Kind::batch, 1));
+  EXPECT_FALSE(of(runbook::RowType::step, 1));
+  EXPECT_FALSE(of(runbook::RowType::batch, 1));
 }
 
 // A load does not give results.
@@ -307,13 +307,13 @@ TEST_P(RunbookStepsRead, AResultStaysWhenAnUpdateBringsNone) {
   Writes u;
   u.steps_changed = {changed(loaded, [](auto& row) { row.error_message = "changed"; })};
   commit(u);
-  const auto step = reads->execution({runbook::Kind::step, 100}).value().value();
+  const auto step = reads->execution({runbook::RowType::step, 100}).value().value();
   EXPECT_EQ(step.execution.result_json, Json{"0"});
   EXPECT_EQ(step.execution.params_json, step_row(1).params_json);
   EXPECT_EQ(step.execution.error_message, "changed");
   u.steps_changed = {changed(loaded, [](auto& row) { row.result_json = Json{"9"}; })};
   commit(u);
-  EXPECT_EQ(reads->execution({runbook::Kind::step, 100}).value()->execution.result_json, Json{"9"});
+  EXPECT_EQ(reads->execution({runbook::RowType::step, 100}).value()->execution.result_json, Json{"9"});
 }
 
 TEST_P(RunbookReadsContract, CleanupsOfABatchComeInPages) {

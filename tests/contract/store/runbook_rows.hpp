@@ -17,8 +17,8 @@ runbook::BatchEvent batch_event_row(std::int64_t batch_id, std::int64_t event_id
 
 // An update of a row that was loaded as `before`.
 template <class Row, class F>
-runbook::Changed<Row> changed(const Row& before, F&& change) {
-  runbook::Changed<Row> changed{before, before};
+runbook::Update<Row> changed(const Row& before, F&& change) {
+  runbook::Update<Row> changed{before, before};
   change(changed.row);
   return changed;
 }

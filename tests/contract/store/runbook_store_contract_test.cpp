@@ -387,21 +387,21 @@ TEST_P(RunbookStoreContract, QueuedJobsAndNodesWaitInOneOrder) {
   set.runbooks.inits_new = {queue(init_row(1), at(20))};
   set.runbooks.cleanups_new = {queue(cleanup_row(1), at(10))};
   ASSERT_TRUE(store->commit(set, ++number));
-  const auto job = [](runbook::Kind kind, std::int64_t id, int when) {
+  const auto job = [](runbook::RowType kind, std::int64_t id, int when) {
     return waiting_task({kind, id}, at(when));
   };
   const std::vector<WaitingTask> expected = {waiting_task({job_id(1), workflow::no_item, "b"}, 5, at(99)),
-                                             job(runbook::Kind::step, 2, 10),
-                                             job(runbook::Kind::cleanup, 1, 10),
+                                             job(runbook::RowType::step, 2, 10),
+                                             job(runbook::RowType::cleanup, 1, 10),
                                              waiting_task({job_id(1), workflow::no_item, "a"}, 0, at(20)),
-                                             job(runbook::Kind::init, 1, 20),
-                                             job(runbook::Kind::step, 1, 30)};
+                                             job(runbook::RowType::init, 1, 20),
+                                             job(runbook::RowType::step, 1, 30)};
   EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 100).value(), expected);
   for (std::size_t limit = 0; limit < expected.size(); ++limit) {
     EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, limit).value(),
               std::vector(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(limit)));
   }
-  EXPECT_EQ(store->waiting({{"default"}, "pool-2"}, 9).value(), std::vector{job(runbook::Kind::step, 4, 5)});
+  EXPECT_EQ(store->waiting({{"default"}, "pool-2"}, 9).value(), std::vector{job(runbook::RowType::step, 4, 5)});
   EXPECT_TRUE(store->waiting({{"acme"}, "pool-1"}, 9)->empty());
   Writes leased;
   leased.steps_changed = {{set.runbooks.steps_new[1], step_row(2)}};

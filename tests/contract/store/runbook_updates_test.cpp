@@ -9,7 +9,7 @@ using namespace runbook;
 
 using RunbookUpdates = RunbookStoreContract;
 
-INSTANTIATE_TEST_SUITE_P(All, RunbookUpdates, ::testing::Values(Kind::memory, Kind::sqlite, Kind::postgres),
+INSTANTIATE_TEST_SUITE_P(All, RunbookUpdates, ::testing::Values(StoreType::memory, StoreType::sqlite, StoreType::postgres),
                          name_of);
 
 // Another value that the column can hold.
@@ -43,7 +43,7 @@ std::pair<std::string_view, bool> alter_column(Row& row, std::size_t place) {
   std::size_t at = 0;
   store::for_each_column<Row>([&](const auto& column) {
     if (at++ != place) return;
-    altered = {column.name, column.kind != store::Kind::key && column.kind != store::Kind::outcome};
+    altered = {column.name, column.role != store::ColumnRole::key && column.role != store::ColumnRole::outcome};
     if (altered.second) alter(row.*column.member);
   });
   return altered;
@@ -63,7 +63,7 @@ template <class Row>
 struct Rows {
   Row (*make)(std::int64_t id);
   std::vector<Row> Writes::*fresh;
-  std::vector<Changed<Row>> Writes::*changes;
+  std::vector<Update<Row>> Writes::*changes;
   std::vector<Row> runbook::Loaded::*loaded;
   Need (*by_id)(std::int64_t id);
 };
@@ -145,7 +145,7 @@ TEST_P(RunbookUpdates, OfARowInAnotherStatusTheyAreAConflictAndNothingIsWritten)
   const auto job_changed = changed(step_row(2), [](auto& row) { row.job_id = "written"; });
   for_each_table([&]<class Row>(const Rows<Row>& rows) {
     if constexpr (requires(Row row) { row.status; }) {
-      Changed<Row> believed{rows.make(1), as_another_wrote_it(rows.make(1))};
+      Update<Row> believed{rows.make(1), as_another_wrote_it(rows.make(1))};
       alter(believed.before.status);
       believed.row.status = believed.before.status;
       Writes attempt;

@@ -355,7 +355,7 @@ TEST_P(StoreContract, ASecondWriterIsRefusedWhileTheFirstIsAlive) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::conflict);
   const std::string who =
-      database.kind() == Kind::sqlite ? "process " + std::to_string(::getpid()) : "another baton";
+      database.kind() == StoreType::sqlite ? "process " + std::to_string(::getpid()) : "another baton";
   EXPECT_TRUE(opened.error().message.contains(who)) << opened.error().message;
   commit({});
   store.reset();
@@ -385,7 +385,7 @@ TEST_P(StoreContract, APartitionHasItsOwnTermAndCommitNumbers) {
 }
 
 TEST_P(StoreContract, WritersOfTwoPartitionsDoNotFenceEachOther) {
-  if (database.kind() == Kind::sqlite) GTEST_SKIP() << "a file has one writer, whatever its partition";
+  if (database.kind() == StoreType::sqlite) GTEST_SKIP() << "a file has one writer, whatever its partition";
   auto second = database.store();
   const auto opened = second->open({1});
   ASSERT_TRUE(opened) << opened.error().message;
@@ -483,22 +483,22 @@ TEST_P(StoreContract, ATimerOfWhatNobodyKnowsIsGivenAndWrittenAsItIs) {
 }
 
 TEST_P(StoreContract, TimersOfAllKindsAreInOneLineAndDifferBySubjectAndWhat) {
-  using runbook::Kind;
+  using runbook::RowType;
   const std::vector all{
       node_timer(at(1), 2, "split_7"),
       node_timer(at(2), 1, "a"),
       node_timer(at(2), 1, "b"),
-      runbook_timer(at(3), Kind::runbook, 7),
-      runbook_timer(at(4), Kind::batch, 7),
-      runbook_timer(at(5), Kind::phase, 7),
-      runbook_timer(at(6), Kind::step, 7),
-      runbook_timer(at(7), Kind::init, 7),
-      runbook_timer(at(8), Kind::cleanup, 9'000'000'000'000'000'000),
+      runbook_timer(at(3), RowType::runbook, 7),
+      runbook_timer(at(4), RowType::batch, 7),
+      runbook_timer(at(5), RowType::phase, 7),
+      runbook_timer(at(6), RowType::step, 7),
+      runbook_timer(at(7), RowType::init, 7),
+      runbook_timer(at(8), RowType::cleanup, 9'000'000'000'000'000'000),
   };
   WriteSet w;
   w.timers_new = all;
   std::ranges::reverse(w.timers_new);
-  for (const Kind kind : {Kind::step, Kind::init, Kind::cleanup, Kind::phase, Kind::batch, Kind::runbook})
+  for (const RowType kind : {RowType::step, RowType::init, RowType::cleanup, RowType::phase, RowType::batch, RowType::runbook})
     w.timers_new.push_back(runbook_timer(at(9), kind, 1));  // at one time, of one id
   commit(w);
   EXPECT_EQ(store->next_timer().value(), at(1));
@@ -509,7 +509,7 @@ TEST_P(StoreContract, TimersOfAllKindsAreInOneLineAndDifferBySubjectAndWhat) {
   commit(gone);
   EXPECT_EQ(store->next_timer().value(), at(8));
   EXPECT_EQ(store->timers_due(at(8), 100).value(), std::vector{all.back()});
-  for (const Timer& there : {all.back(), runbook_timer(at(9), Kind::step, 1)}) {
+  for (const Timer& there : {all.back(), runbook_timer(at(9), RowType::step, 1)}) {
     WriteSet again;
     again.timers_new = {there};
     commit(again);  // each is there once

@@ -13,7 +13,7 @@ namespace baton::runbook {
 class Decision {
  public:
   explicit Decision(Context context)
-      : ledger(context.ledger), policy(context.policy), now(context.now), journal(context.journal) {}
+      : ledger(context.ledger), policy(context.policy), now(context.now), decided(context.decided) {}
 
   // --- transitions (transitions.cpp)
   // The only ways to another status, state of a job or walk. What comes with it is recorded: counts, times,
@@ -92,7 +92,7 @@ class Decision {
   Ledger& ledger;
   const Policy& policy;
   const Time now;
-  Journal& journal;
+  Decided& decided;
 
  private:
   void resolve(const Job& job);

@@ -91,8 +91,8 @@ std::optional<Job> find_job(const std::optional<std::int64_t>& step_id,
     if (job->step && !decision.ledger.phase(job->step->phase_execution_id)) return false;
     return decision.batch_of(*job).id == batch.id;
   };
-  std::optional<Job> step = step_id ? decision.ledger.job({Kind::step, *step_id}) : std::nullopt;
-  std::optional<Job> init = init_id ? decision.ledger.job({Kind::init, *init_id}) : std::nullopt;
+  std::optional<Job> step = step_id ? decision.ledger.job({RowType::step, *step_id}) : std::nullopt;
+  std::optional<Job> init = init_id ? decision.ledger.job({RowType::init, *init_id}) : std::nullopt;
   if (!fits(step)) step.reset();
   if (!fits(init)) init.reset();
   if (step && init && !step_name.empty())
@@ -154,8 +154,8 @@ Outcome handle(const SchedulerMessage& message, Context context) {
 // --- timers
 
 bool is_chunk(Ref ref, Ledger& ledger) {
-  if (ref.kind == Kind::batch || ref.kind == Kind::runbook) return true;
-  if (ref.kind != Kind::phase) return false;
+  if (ref.kind == RowType::batch || ref.kind == RowType::runbook) return true;
+  if (ref.kind != RowType::phase) return false;
   const auto* phase = ledger.phase(ref.id);
   return phase && phase->row.walk != Walk::none && phase->row.walk != Walk::held;
 }
@@ -187,13 +187,13 @@ void timer_fired(Ref ref, Context context) {
   Decision decision(context);
   Ledger& ledger = context.ledger;
   switch (ref.kind) {
-    case Kind::phase:
+    case RowType::phase:
       if (auto* phase = ledger.phase(ref.id)) phase_timer_fired(*phase, decision);
       break;
-    case Kind::batch:
+    case RowType::batch:
       if (auto* batch = ledger.batch(ref.id); batch && is_due(*batch, context.now)) decision.walk(*batch);
       break;
-    case Kind::runbook:
+    case RowType::runbook:
       if (auto* book = ledger.runbook(ref.id); book && is_due(*book, context.now))
         decision.transition_chunk(*book);
       break;
@@ -250,7 +250,7 @@ class Foresight {
   }
   void step(std::int64_t id) {
     if (!want(need::Step{id})) return;
-    const auto job = ledger_.job({Kind::step, id});
+    const auto job = ledger_.job({RowType::step, id});
     if (!job) return;
     const std::int64_t phase_id = job->step->phase_execution_id;
     if (const StepPlace* place = around(id)) want(need::CountsOf{place->batch_id, phase_id});
@@ -268,11 +268,11 @@ class Foresight {
   }
   void init(std::int64_t id) {
     if (!want(need::Init{id})) return;
-    if (const auto job = ledger_.job({Kind::init, id})) whole_batch(job->init->batch_id);
+    if (const auto job = ledger_.job({RowType::init, id})) whole_batch(job->init->batch_id);
   }
   void cleanup(std::int64_t id) {
     if (!want(need::Cleanup{id})) return;
-    const auto job = ledger_.job({Kind::cleanup, id});
+    const auto job = ledger_.job({RowType::cleanup, id});
     if (!job) return;
     const CleanupExecution& row = *job->cleanup;
     batch(row.batch_id);
@@ -305,22 +305,22 @@ class Foresight {
 void foresee(Ref ref, Ledger& ledger, Needs& needs) {
   Foresight see(ledger, needs);
   switch (ref.kind) {
-    case Kind::step: return see.step(ref.id);
-    case Kind::init: return see.init(ref.id);
-    case Kind::cleanup: return see.cleanup(ref.id);
-    case Kind::phase: return see.phase_due(ref.id);
-    case Kind::batch: return see.whole_batch(ref.id);
-    case Kind::runbook: see.want(need::Runbook{ref.id}); return;
-    case Kind::none: return;
+    case RowType::step: return see.step(ref.id);
+    case RowType::init: return see.init(ref.id);
+    case RowType::cleanup: return see.cleanup(ref.id);
+    case RowType::phase: return see.phase_due(ref.id);
+    case RowType::batch: return see.whole_batch(ref.id);
+    case RowType::runbook: see.want(need::Runbook{ref.id}); return;
+    case RowType::none: return;
   }
 }
 
 // A chunk of a walk: its members, and their steps.
 void foresee_chunk(Ref ref, const Policy& policy, Ledger& ledger, Needs& needs) {
   Foresight see(ledger, needs);
-  if (ref.kind != Kind::phase && ref.kind != Kind::batch) return;
+  if (ref.kind != RowType::phase && ref.kind != RowType::batch) return;
   try {
-    if (ref.kind == Kind::phase) {
+    if (ref.kind == RowType::phase) {
       const auto* phase = ledger.phase(ref.id);
       const auto* batch = phase ? ledger.batch(phase->row.batch_id) : nullptr;
       if (!batch) return;
@@ -375,15 +375,15 @@ void foresee(const SchedulerMessage& message, Ledger& ledger, Needs& needs) {
 
 void foresee_handout(Ref ref, Ledger& ledger, Needs& needs) {
   Foresight see(ledger, needs);
-  if (ref.kind == Kind::step && see.want(need::Step{ref.id})) {
+  if (ref.kind == RowType::step && see.want(need::Step{ref.id})) {
     const auto job = ledger.job(ref);
     if (!job) return;
     see.around(ref.id);
     if (!see.want(need::Phase{job->step->phase_execution_id})) return;
     if (const auto* phase = ledger.phase(job->step->phase_execution_id)) see.batch(phase->row.batch_id);
-  } else if (ref.kind == Kind::init && see.want(need::Init{ref.id})) {
+  } else if (ref.kind == RowType::init && see.want(need::Init{ref.id})) {
     if (const auto job = ledger.job(ref)) see.batch(job->init->batch_id);
-  } else if (ref.kind == Kind::cleanup && see.want(need::Cleanup{ref.id})) {
+  } else if (ref.kind == RowType::cleanup && see.want(need::Cleanup{ref.id})) {
     if (const auto job = ledger.job(ref)) see.batch(job->cleanup->batch_id);
   }
 }

@@ -228,7 +228,7 @@ void Decision::enqueue(const Job& job, const Transition<JobState>& how) {
   row.lease_until.reset();
   row.leased_at.reset();
   row.timer_due = poll_deadline(row);
-  journal.queued.push_back({job.ref, row.worker_id, now});
+  decided.queued.push_back({job.ref, row.worker_id, now});
 }
 
 void Decision::dispatch(const Job& job) {

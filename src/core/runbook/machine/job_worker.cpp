@@ -44,7 +44,7 @@ namespace {
 constexpr const char* no_reason = "the worker gave no reason";
 
 // What a result that cannot be taken in is told, and the batch's events with it.
-Judged not_taken(Verdict verdict, const std::string& why, const Report& said, const Job& job,
+Judged not_taken(Verdict verdict, const std::string& why, const JobReport& said, const Job& job,
                  Decision& decision) {
   decision.event(decision.batch_of(job).id, "result_ignored",
                  "a result of " + said.job_id + " was ignored: " + why, member_of(job), said.job_id);
@@ -52,7 +52,7 @@ Judged not_taken(Verdict verdict, const std::string& why, const Report& said, co
 }
 
 // The very failure because of which the step waits for its next attempt.
-bool is_repeated_failure(const Report& said, const JobName& named, const Execution& row) {
+bool is_repeated_failure(const JobReport& said, const JobName& named, const Execution& row) {
   return !said.success && row.status == StepStatus::pending && row.retry_after &&
          row.retry_count == named.retry + 1 &&
          row.error_message == clean_text(said.error.value_or(no_reason), error_bytes_max);
@@ -64,7 +64,7 @@ struct Objection {
 };
 
 // To a result that is of another attempt, or another job, than the step is at.
-std::optional<Objection> other_attempt(const Report& said, const std::optional<JobName>& named, const Job& job,
+std::optional<Objection> other_attempt(const JobReport& said, const std::optional<JobName>& named, const Job& job,
                                        bool is_awaited) {
   if (MUTANT(runbook_old_attempt_accepted)) return std::nullopt;
   const Execution& row = *job.row;
@@ -85,7 +85,7 @@ std::optional<Objection> other_attempt(const Report& said, const std::optional<J
 
 }  // namespace
 
-Judged report(const Report& said, Context context) {
+Judged report(const JobReport& said, Context context) {
   const auto named = parse_job_id(said.job_id);
   const auto ref = said.correlated ? said.correlated : named ? std::optional{named->ref} : std::nullopt;
   const auto job = ref ? context.ledger.job(*ref) : std::nullopt;
@@ -141,7 +141,7 @@ void adopt_jobs(const std::vector<Ref>& jobs, Context context) {
   Decision decision(context);
   for_all(jobs, [&](Ref ref) {
     try {
-      if (ref.kind == Kind::phase) {
+      if (ref.kind == RowType::phase) {
         look_through(ref.id, context.ledger);
         return decision.phase_touched(ref.id);
       }

@@ -144,7 +144,7 @@ phases: [{name: work, offset: T-0, steps: [{name: a, worker_id: pool, function: 
   const Ref cancelled = machine.queued().at(1);
   machine.decide([&](Context c) { return cancel_step(cancelled, "eve", c); });
   ASSERT_TRUE(machine.take(machine.queued().at(0)));
-  ASSERT_EQ(machine.succeed({Kind::step, 1}).verdict, Verdict::accepted);
+  ASSERT_EQ(machine.succeed({RowType::step, 1}).verdict, Verdict::accepted);
   machine.settle();
   ASSERT_EQ(machine.queued().size(), 1U);
   const Ref second = machine.queued().at(0);
@@ -175,18 +175,18 @@ rollbacks: {undo: [{name: u, worker_id: pool, function: U}, {name: v, worker_id:
 on_member_removed: [{name: r, worker_id: pool, function: R}]
 )");
   batch_ = machine_.open("waves", machine_.now + 24h, {"bob", "cyd"});
-  const auto waits = [&](Kind kind) {
+  const auto waits = [&](RowType kind) {
     for (const Ref ref : machine_.queued())
       if (ref.kind == kind) return ref;
     return Ref{};
   };
   const auto member = std::prev(machine_.rows.members.end())->first;
   machine_.decide([&](Context c) { return remove_members(batch_, {member}, {}, "ada", true, c).member_ids; });
-  const Ref removal = waits(Kind::cleanup);
+  const Ref removal = waits(RowType::cleanup);
   give_up(removal);
-  const Ref init = waits(Kind::init);
+  const Ref init = waits(RowType::init);
   give_up(init);
-  const Ref rollback = waits(Kind::cleanup);
+  const Ref rollback = waits(RowType::cleanup);
   give_up(rollback);
   ASSERT_FALSE(is_terminal(machine_.rows.batches.at(batch_).status)) << "the second rollback is to come";
   machine_.decide([&](Context c) { return cancel(batch_, "ada", "", c); });

@@ -55,7 +55,7 @@ void insert(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>&
 
 template <class Row>
 void move_rows(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>& fresh,
-               std::vector<Changed<Row>>& changed, Kind kind, TimerWrites& timers) {
+               std::vector<Update<Row>>& changed, RowType kind, TimerWrites& timers) {
   for (auto& [id, slot] : rows) {
     if constexpr (requires { slot.row.timer_due; }) {
       if (slot.row.timer_due != slot.stored_timer) {
@@ -340,17 +340,17 @@ const StepPlace* Ledger::place_of(std::int64_t step_id) const {
 
 std::optional<Job> Ledger::job(Ref ref) {
   switch (ref.kind) {
-    case Kind::step:
+    case RowType::step:
       if (auto* slot = find(steps_, ref.id))
         return Job{.ref = ref, .row = &slot->row, .state = slot, .step = &slot->row};
       require(need::Step{ref.id});
       return std::nullopt;
-    case Kind::init:
+    case RowType::init:
       if (auto* slot = find(inits_, ref.id))
         return Job{.ref = ref, .row = &slot->row, .state = slot, .init = &slot->row};
       require(need::Init{ref.id});
       return std::nullopt;
-    case Kind::cleanup:
+    case RowType::cleanup:
       if (auto* slot = find(cleanups_, ref.id))
         return Job{.ref = ref, .row = &slot->row, .state = slot, .cleanup = &slot->row};
       require(need::Cleanup{ref.id});
@@ -484,42 +484,42 @@ Slot<CleanupExecution>& Ledger::create(CleanupExecution row) {
   return create_in(cleanups_, Table::cleanup_executions, std::move(row));
 }
 
-SlotState* Ledger::slot_of(const Timer& timer) {
+SlotState* Ledger::slot_of(const RowTimer& timer) {
   const auto in = [&](auto& rows) -> SlotState* {
     const auto it = rows.find(timer.id);
     return it == rows.end() ? nullptr : &it->second;
   };
   switch (timer.kind) {
-    case Kind::step: return in(steps_);
-    case Kind::init: return in(inits_);
-    case Kind::cleanup: return in(cleanups_);
-    case Kind::phase: return in(phases_);
-    case Kind::batch: return in(batches_);
-    case Kind::runbook: return in(runbooks_);
-    case Kind::none: break;
+    case RowType::step: return in(steps_);
+    case RowType::init: return in(inits_);
+    case RowType::cleanup: return in(cleanups_);
+    case RowType::phase: return in(phases_);
+    case RowType::batch: return in(batches_);
+    case RowType::runbook: return in(runbooks_);
+    case RowType::none: break;
   }
   return nullptr;
 }
 
-bool Ledger::holds(const Timer& timer) {
+bool Ledger::holds(const RowTimer& timer) {
   const SlotState* slot = slot_of(timer);
   return slot && (slot->unreadable || (slot->stored_timer && *slot->stored_timer <= timer.due));
 }
 
-void Ledger::fired(const Timer& timer) {
+void Ledger::fired(const RowTimer& timer) {
   SlotState* slot = slot_of(timer);
   if (slot && slot->stored_timer && *slot->stored_timer < timer.due) slot->stored_timer = timer.due;
 }
 
 Writes Ledger::take_writes(TimerWrites& timers) {
   Writes w;
-  move_rows(runbooks_, w.runbooks_new, w.runbooks_changed, Kind::runbook, timers);
-  move_rows(batches_, w.batches_new, w.batches_changed, Kind::batch, timers);
-  move_rows(members_, w.members_new, w.members_changed, Kind::none, timers);
-  move_rows(phases_, w.phases_new, w.phases_changed, Kind::phase, timers);
-  move_rows(steps_, w.steps_new, w.steps_changed, Kind::step, timers);
-  move_rows(inits_, w.inits_new, w.inits_changed, Kind::init, timers);
-  move_rows(cleanups_, w.cleanups_new, w.cleanups_changed, Kind::cleanup, timers);
+  move_rows(runbooks_, w.runbooks_new, w.runbooks_changed, RowType::runbook, timers);
+  move_rows(batches_, w.batches_new, w.batches_changed, RowType::batch, timers);
+  move_rows(members_, w.members_new, w.members_changed, RowType::none, timers);
+  move_rows(phases_, w.phases_new, w.phases_changed, RowType::phase, timers);
+  move_rows(steps_, w.steps_new, w.steps_changed, RowType::step, timers);
+  move_rows(inits_, w.inits_new, w.inits_changed, RowType::init, timers);
+  move_rows(cleanups_, w.cleanups_new, w.cleanups_changed, RowType::cleanup, timers);
   for (const auto& [key, counted] : counts_)
     if (counted.changed)
       w.counts.push_back({key.batch_id, key.phase_id, key.lane, key.step_index, key.status, counted.n});

@@ -132,9 +132,9 @@ class Ledger {
 
   // The row that a timer belongs to has a time to wait for, which may have passed before the timer if it was
   // put off; otherwise it is a stray one.
-  [[nodiscard]] bool holds(const Timer& timer);
+  [[nodiscard]] bool holds(const RowTimer& timer);
   // The timer has fired, if its row is here: it is the one that is stored, later than the row says if it was put off.
-  void fired(const Timer& timer);
+  void fired(const RowTimer& timer);
   // What is to be written; the ledger is spent afterwards.
   [[nodiscard]] Writes take_writes(TimerWrites& timers);
 
@@ -144,7 +144,7 @@ class Ledger {
   void return_ids();
 
  private:
-  [[nodiscard]] SlotState* slot_of(const Timer& timer);
+  [[nodiscard]] SlotState* slot_of(const RowTimer& timer);
   struct CountKey {
     std::int64_t batch_id = 0, phase_id = 0;
     std::string lane;

@@ -1,5 +1,5 @@
 // How a batch moves. Every function here is pure: it takes the rows at hand (the ledger), a message and the
-// time, and leaves behind changed rows and a journal of what goes with them. The engine loads before and
+// time, and leaves behind changed rows and what goes with them. The engine loads before and
 // commits after.
 //
 //   batch   detected ──init steps──▶ init_dispatched ──all succeeded──▶ active ──┬──▶ completed | failed
@@ -54,7 +54,7 @@ struct Queued {
   std::string queue;
   Time queued_at{};
 };
-struct Journal {
+struct Decided {
   std::vector<Queued> queued;
   std::vector<BatchEvent> events;  // numbered when they are written
   std::size_t batches_ended = 0;
@@ -65,7 +65,7 @@ struct Context {
   Ledger& ledger;
   const Policy& policy;
   Time now;
-  Journal& journal;
+  Decided& decided;
 };
 
 // Why something that was asked for cannot be. An empty `why` is success.
@@ -100,7 +100,7 @@ void timer_fired(Ref ref, Context context);
 
 // The step is the one that the correlation names, else the one of the job id; the job id tells which attempt
 // it is.
-struct Report {
+struct JobReport {
   std::string job_id;
   std::optional<Ref> correlated;
   bool success = false;
@@ -119,7 +119,7 @@ struct Judged {
   std::string why;
   Ref ref;  // the step, when there is one
 };
-[[nodiscard]] Judged report(const Report& report, Context context);
+[[nodiscard]] Judged report(const JobReport& report, Context context);
 // Both answer false when the job is not this worker's any more.
 [[nodiscard]] bool renew(std::string_view job_id, std::string_view lease, Context context);
 [[nodiscard]] bool give_back(std::string_view job_id, std::string_view lease, Context context);

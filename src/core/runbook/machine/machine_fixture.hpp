@@ -27,10 +27,10 @@ class MachineOnRows {
     for (int round = 0; round < 200; ++round) {
       Ledger ledger([this](const Runbook& row) { return definition(row); }, ids_);
       ledger.add(rows.load({wanted.begin(), wanted.end()}), wanted);
-      Journal journal;
+      Decided decided;
       try {
-        auto answer = decide(Context{ledger, policy, now, journal});
-        write(ledger, journal);
+        auto answer = decide(Context{ledger, policy, now, decided});
+        write(ledger, decided);
         return answer;
       } catch (NotLoaded& missing) {
         wanted.merge(missing.needs);
@@ -86,22 +86,22 @@ class MachineOnRows {
 
   std::vector<Ref> queued() const {
     std::vector<Ref> found;
-    const auto add = [&](const auto& table, Kind kind) {
+    const auto add = [&](const auto& table, RowType kind) {
       for (const auto& [id, row] : table)
         if (row.job_state == JobState::queued) found.push_back({kind, id});
     };
-    add(rows.steps, Kind::step), add(rows.inits, Kind::init), add(rows.cleanups, Kind::cleanup);
+    add(rows.steps, RowType::step), add(rows.inits, RowType::init), add(rows.cleanups, RowType::cleanup);
     return found;
   }
   bool take(Ref ref, bool heartbeats = true) {
     return decide([&](Context c) { return hand_out(ref, "w", heartbeats, c); });
   }
   const Execution& row(Ref ref) const {
-    if (ref.kind == Kind::step) return rows.steps.at(ref.id);
-    if (ref.kind == Kind::init) return rows.inits.at(ref.id);
+    if (ref.kind == RowType::step) return rows.steps.at(ref.id);
+    if (ref.kind == RowType::init) return rows.inits.at(ref.id);
     return rows.cleanups.at(ref.id);
   }
-  Judged tell(const Report& said) {
+  Judged tell(const JobReport& said) {
     return decide([&](Context c) { return report(said, c); });
   }
   Judged succeed(Ref ref, const std::string& result = "{}") {
@@ -140,24 +140,24 @@ class MachineOnRows {
     if (!known) known = parse(row.yaml_content, Strictness::stored).definition;
     return known;
   }
-  void write(Ledger& ledger, Journal& journal) {
+  void write(Ledger& ledger, Decided& decided) {
     WriteSet writes;
     TimerWrites timers;
     writes.runbooks = ledger.take_writes(timers);
-    const auto shared = [](const Timer& timer) {
+    const auto shared = [](const RowTimer& timer) {
       return baton::Timer{timer.due, subject_of(Ref{timer.kind, timer.id}), ""};
     };
     std::ranges::transform(timers.timers_gone, std::back_inserter(writes.timers_gone), shared);
     std::ranges::transform(timers.timers_new, std::back_inserter(writes.timers_new), shared);
-    writes.runbooks.events_new = std::move(journal.events);
+    writes.runbooks.events_new = std::move(decided.events);
     for (BatchEvent& event : writes.runbooks.events_new) event.event_id = ++last_event_;
     const auto written = store::memory::write(database, writes);
     ASSERT_TRUE(written) << written.error().message;
   }
   std::optional<Time> due_of(Ref ref) const {
-    if (ref.kind == Kind::phase) return rows.phases.at(ref.id).timer_due;
-    if (ref.kind == Kind::batch) return rows.batches.at(ref.id).timer_due;
-    if (ref.kind == Kind::runbook) return rows.runbooks.at(ref.id).timer_due;
+    if (ref.kind == RowType::phase) return rows.phases.at(ref.id).timer_due;
+    if (ref.kind == RowType::batch) return rows.batches.at(ref.id).timer_due;
+    if (ref.kind == RowType::runbook) return rows.runbooks.at(ref.id).timer_due;
     return row(ref).timer_due;
   }
 

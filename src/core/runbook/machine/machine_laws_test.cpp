@@ -59,7 +59,7 @@ class World {
       (void)machine.take(*rc::gen::elementOf(waiting));
     } else if (kind <= 6 && !held.empty()) {
       const Ref ref = *rc::gen::elementOf(held);
-      Report said{.job_id = machine.row(ref).job_id.value_or(""), .success = *rc::gen::inRange(0, 4) > 0};
+      JobReport said{.job_id = machine.row(ref).job_id.value_or(""), .success = *rc::gen::inRange(0, 4) > 0};
       if (said.success) said.result = Json{*rc::gen::element<std::string>("{}", R"({"complete":false})", R"({"complete":true})")};
       twice([&] { (void)machine.tell(said); });
     } else if (kind == 7) {
@@ -166,11 +166,11 @@ class World {
   }
   [[nodiscard]] std::vector<Ref> leased() const {
     std::vector<Ref> found;
-    const auto add = [&](const auto& table, Kind kind) {
+    const auto add = [&](const auto& table, RowType kind) {
       for (const auto& [id, row] : table)
         if (row.job_state == JobState::leased) found.push_back({kind, id});
     };
-    add(machine.rows.steps, Kind::step), add(machine.rows.inits, Kind::init), add(machine.rows.cleanups, Kind::cleanup);
+    add(machine.rows.steps, RowType::step), add(machine.rows.inits, RowType::init), add(machine.rows.cleanups, RowType::cleanup);
     return found;
   }
   [[nodiscard]] std::vector<std::int64_t> members() const {

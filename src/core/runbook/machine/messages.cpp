@@ -140,9 +140,9 @@ std::optional<Ref> read_correlation(Message& result) {
   const bool names_step = id("stepExecutionId") > 0 || id("initExecutionId") > 0;
   const Target target = names_step && cleanup == 0 ? read_target(inner, false) : Target{};
   if (!inner.errors().empty()) result.wrong("correlationData:", inner.errors());
-  if (cleanup > 0) return Ref{Kind::cleanup, cleanup};
-  if (target.step) return Ref{Kind::step, *target.step};
-  if (target.init) return Ref{Kind::init, *target.init};
+  if (cleanup > 0) return Ref{RowType::cleanup, cleanup};
+  if (target.step) return Ref{RowType::step, *target.step};
+  if (target.init) return Ref{RowType::init, *target.init};
   return std::nullopt;
 }
 
@@ -247,11 +247,11 @@ std::optional<std::int64_t> read_duration(Message& message) {
   return std::nullopt;
 }
 
-constexpr std::array<std::pair<std::string_view, Kind>, 4> prefixes{{
-    {"step-", Kind::step},
-    {"init-", Kind::init},
-    {"rollback-", Kind::cleanup},
-    {"removal-", Kind::cleanup},
+constexpr std::array<std::pair<std::string_view, RowType>, 4> prefixes{{
+    {"step-", RowType::step},
+    {"init-", RowType::init},
+    {"rollback-", RowType::cleanup},
+    {"removal-", RowType::cleanup},
 }};
 
 // A positive number without zeros before it, so that every job has one name only.

@@ -167,7 +167,7 @@ TEST(JobIds, that_nobody_has_written_are_none) {
 
 RC_GTEST_PROP(JobIds, come_back_as_they_went, ()) {
   constexpr std::string_view prefixes[] = {"step", "init", "rollback", "removal"};
-  constexpr Kind kinds[] = {Kind::step, Kind::init, Kind::cleanup, Kind::cleanup};
+  constexpr RowType kinds[] = {RowType::step, RowType::init, RowType::cleanup, RowType::cleanup};
   const auto which = *rc::gen::inRange<std::size_t>(0, 4);
   const auto id = *rc::gen::inRange<std::int64_t>(1, std::numeric_limits<std::int64_t>::max());
   const auto retry = *rc::gen::inRange<std::int32_t>(0, 1000);

@@ -8,13 +8,13 @@
 namespace baton::runbook {
 
 Job job_of(Slot<StepExecution>& slot) {
-  return {.ref = {Kind::step, slot.row.id}, .row = &slot.row, .state = &slot, .step = &slot.row};
+  return {.ref = {RowType::step, slot.row.id}, .row = &slot.row, .state = &slot, .step = &slot.row};
 }
 Job job_of(Slot<InitExecution>& slot) {
-  return {.ref = {Kind::init, slot.row.id}, .row = &slot.row, .state = &slot, .init = &slot.row};
+  return {.ref = {RowType::init, slot.row.id}, .row = &slot.row, .state = &slot, .init = &slot.row};
 }
 Job job_of(Slot<CleanupExecution>& slot) {
-  return {.ref = {Kind::cleanup, slot.row.id}, .row = &slot.row, .state = &slot, .cleanup = &slot.row};
+  return {.ref = {RowType::cleanup, slot.row.id}, .row = &slot.row, .state = &slot, .cleanup = &slot.row};
 }
 
 void fill_from(const Step& step, const Definition& definition, std::size_t index, Execution& row) {
@@ -38,7 +38,7 @@ void fill_from(const Step& step, const Definition& definition, std::size_t index
 void Decision::event(std::int64_t batch_id, std::string_view type, std::string message,
                      std::optional<std::int64_t> member_id, std::optional<std::string> job_id) {
   constexpr std::size_t message_bytes_max = 4 << 10;
-  journal.events.push_back({.batch_id = batch_id,
+  decided.events.push_back({.batch_id = batch_id,
                             .created_at = now,
                             .event_type = std::string(type),
                             .batch_member_id = member_id,
@@ -220,8 +220,8 @@ void Decision::begin_removal(Slot<Member>& member, Batch& batch, std::int32_t ve
 // One of a sequence has ended, well or not: the next one runs, or the sequence is over.
 void Decision::cleanup_ended(CleanupExecution& ended) {
   std::optional<Job> cause;
-  if (ended.caused_by_step_id) cause = ledger.job({Kind::step, *ended.caused_by_step_id});
-  if (ended.caused_by_init_id) cause = ledger.job({Kind::init, *ended.caused_by_init_id});
+  if (ended.caused_by_step_id) cause = ledger.job({RowType::step, *ended.caused_by_step_id});
+  if (ended.caused_by_init_id) cause = ledger.job({RowType::init, *ended.caused_by_init_id});
   std::vector<Slot<CleanupExecution>*> sequence;
   if (cause)
     sequence = ledger.cleanups_of(*cause);

@@ -40,7 +40,7 @@ std::string_view name(StepStatus status) { return word(step_words, status); }
 std::string_view name(JobState state) { return word(job_words, state); }
 std::string_view name(Walk walk) { return word(walk_words, walk); }
 std::string_view name(CleanupKind kind) { return word(cleanup_words, kind); }
-std::string_view name(Kind kind) { return word(kind_words, kind); }
+std::string_view name(RowType kind) { return word(kind_words, kind); }
 std::optional<BatchStatus> batch_status(std::string_view name) { return find_word<BatchStatus>(batch_words, name); }
 std::optional<MemberStatus> member_status(std::string_view name) { return find_word<MemberStatus>(member_words, name); }
 std::optional<PhaseStatus> phase_status(std::string_view name) { return find_word<PhaseStatus>(phase_words, name); }
@@ -48,6 +48,6 @@ std::optional<StepStatus> step_status(std::string_view name) { return find_word<
 std::optional<JobState> job_state(std::string_view name) { return find_word<JobState>(job_words, name); }
 std::optional<Walk> walk(std::string_view name) { return find_word<Walk>(walk_words, name); }
 std::optional<CleanupKind> cleanup_kind(std::string_view name) { return find_word<CleanupKind>(cleanup_words, name); }
-std::optional<Kind> kind(std::string_view name) { return find_word<Kind>(kind_words, name); }
+std::optional<RowType> kind(std::string_view name) { return find_word<RowType>(kind_words, name); }
 
 }  // namespace baton::runbook

@@ -234,22 +234,22 @@ struct BatchEvent {
   std::string message;
 };
 
-enum class Kind { none, step, init, cleanup, phase, batch, runbook };
-[[nodiscard]] std::string_view name(Kind kind);
-[[nodiscard]] std::optional<Kind> kind(std::string_view name);
+enum class RowType { none, step, init, cleanup, phase, batch, runbook };
+[[nodiscard]] std::string_view name(RowType kind);
+[[nodiscard]] std::optional<RowType> kind(std::string_view name);
 
 struct Ref {
-  Kind kind = Kind::none;
+  RowType kind = RowType::none;
   std::int64_t id = 0;
   friend auto operator<=>(const Ref&, const Ref&) = default;
 };
 
 // A row's timer_due names its timer; one that was put off is later than that.
-struct Timer {
+struct RowTimer {
   Time due{};
-  Kind kind{};
+  RowType kind{};
   std::int64_t id = 0;
-  friend auto operator<=>(const Timer&, const Timer&) = default;
+  friend auto operator<=>(const RowTimer&, const RowTimer&) = default;
 };
 
 // A row of the table that holds what the data source said of the members (data_table_name).

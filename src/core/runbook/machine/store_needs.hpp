@@ -55,7 +55,7 @@ struct Loaded {
 // no others, because another program may have written those meanwhile; it expects the status that was loaded.
 // A row in which nothing differs is not touched. result_json is not loaded, so none leaves it as it is.
 template <class Row>
-struct Changed {
+struct Update {
   Row before;
   Row row;
 };
@@ -63,26 +63,26 @@ struct Changed {
 // Each row once.
 struct Writes {
   std::vector<Runbook> runbooks_new;
-  std::vector<Changed<Runbook>> runbooks_changed;
+  std::vector<Update<Runbook>> runbooks_changed;
   std::vector<Batch> batches_new;
-  std::vector<Changed<Batch>> batches_changed;
+  std::vector<Update<Batch>> batches_changed;
   std::vector<Member> members_new;
-  std::vector<Changed<Member>> members_changed;
+  std::vector<Update<Member>> members_changed;
   std::vector<PhaseExecution> phases_new;
-  std::vector<Changed<PhaseExecution>> phases_changed;
+  std::vector<Update<PhaseExecution>> phases_changed;
   std::vector<StepExecution> steps_new;
-  std::vector<Changed<StepExecution>> steps_changed;
+  std::vector<Update<StepExecution>> steps_changed;
   std::vector<InitExecution> inits_new;
-  std::vector<Changed<InitExecution>> inits_changed;
+  std::vector<Update<InitExecution>> inits_changed;
   std::vector<CleanupExecution> cleanups_new;
-  std::vector<Changed<CleanupExecution>> cleanups_changed;
+  std::vector<Update<CleanupExecution>> cleanups_changed;
   std::vector<Count> counts;  // inserted or replaced
   std::vector<BatchEvent> events_new;
   [[nodiscard]] bool empty() const;
 };
 
 struct TimerWrites {
-  std::vector<Timer> timers_new, timers_gone;
+  std::vector<RowTimer> timers_new, timers_gone;
 };
 
 // What the data source said, for the table of that name, which is made, and given the columns that it lacks.

@@ -39,7 +39,7 @@ void Decision::change(Slot<Batch>& batch, const Transition<BatchStatus>& transit
   set(batch, transition);
   if (is_terminal(transition.to)) {
     batch.row.completed_at = now;
-    ++journal.batches_ended;
+    ++decided.batches_ended;
   } else {
     batch.row.completed_at.reset();
   }
@@ -72,7 +72,7 @@ void Decision::change(const Job& job, const Transition<StepStatus>& transition) 
   job.state->changed = true;
   if (ends) {
     row.completed_at = now;
-    ++journal.steps_ended;
+    ++decided.steps_ended;
   } else if (!is_terminal(transition.to)) {
     row.completed_at.reset();
   }

@@ -41,9 +41,9 @@ struct Bounded : Machine {
     return all;
   }
   void next_batch() {
-    journal.steps_left = steps;
-    journal.children_left = 4'000;
-    journal.params_bytes_left = 8 << 20;
+    decided.steps_left = steps;
+    decided.children_left = 4'000;
+    decided.params_bytes_left = 8 << 20;
   }
   // Everything that is due, each in a batch of its own or all in one.
   int run_due(bool together) {
@@ -58,7 +58,7 @@ struct Bounded : Machine {
       for (const std::string& name : due) {
         if (!together) next_batch();
         load_items(ref(name).node);
-        timer_fired(run, ref(name), policy, now, journal);
+        timer_fired(run, ref(name), policy, now, decided);
       }
     }
   }
@@ -112,7 +112,7 @@ TEST(MachineBudget, AChunkThatHasNoBudgetLeftStaysDue) {
   m.tick("start");
   const int created = m.state("split").items_created;
   const auto due = m.state("split").timer_due;
-  m.journal.steps_left = 0;
+  m.decided.steps_left = 0;
   m.tick("split");
   EXPECT_EQ(m.state("split").items_created, created);
   EXPECT_EQ(m.state("split").timer_due, due);
@@ -122,11 +122,11 @@ TEST(MachineBudget, ParamsOfAFanOutAreBoundedTogetherAndSoAreItsChildren) {
   Bounded m(fan, 20, 1'000'000);
   m.now += 1s;
   m.next_batch();
-  m.journal.params_bytes_left = 50;
+  m.decided.params_bytes_left = 50;
   m.tick("start");
   EXPECT_LT(m.state("split").items_created, 10);
   m.next_batch();
-  m.journal.children_left = 3;
+  m.decided.children_left = 3;
   const int before = m.state("split").items_created;
   m.tick("split");
   EXPECT_EQ(m.state("split").items_created, before + 3);
@@ -159,14 +159,14 @@ TEST(MachineBudget, WhatIsPutOffCanBePausedResumedAndCancelled) {
   m.now += 1s;
   m.next_batch();
   m.tick("start");
-  ASSERT_TRUE(pause(m.run, "", "", m.policy, m.now, m.journal));
+  ASSERT_TRUE(pause(m.run, "", "", m.policy, m.now, m.decided));
   m.run_due(true);
   for (const char* name : {"b", "ask", "split"}) {
     EXPECT_EQ(m.status(name), NodeStatus::ready) << name;
     EXPECT_FALSE(m.state(name).timer_due) << name;
   }
   m.next_batch();
-  ASSERT_TRUE(resume(m.run, "", "", m.policy, m.now, m.journal));
+  ASSERT_TRUE(resume(m.run, "", "", m.policy, m.now, m.decided));
   m.run_due(true);
   EXPECT_EQ(m.status("b"), NodeStatus::dispatched);
   EXPECT_EQ(m.status("ask"), NodeStatus::dispatched);
@@ -175,7 +175,7 @@ TEST(MachineBudget, WhatIsPutOffCanBePausedResumedAndCancelled) {
   other.now += 1s;
   other.next_batch();
   other.tick("start");
-  ASSERT_TRUE(cancel(other.run, "", "", other.policy, other.now, other.journal));
+  ASSERT_TRUE(cancel(other.run, "", "", other.policy, other.now, other.decided));
   EXPECT_EQ(other.status("b"), NodeStatus::cancelled);
   EXPECT_FALSE(other.state("b").timer_due);
 }

@@ -36,7 +36,7 @@ void Decision::event(EventType type, const NodeState* node, OptionalJson data) {
           .created_at = now_,
           .tenant = run_.job.tenant};
   if (node) e.node_id = node->node_id;
-  journal_.events.push_back(std::move(e));
+  decided_.events.push_back(std::move(e));
 }
 
 void Decision::set_status(Slot& slot, NodeStatus to) {
@@ -134,7 +134,7 @@ void Decision::start_job() {
 // True: the expressions of this batch have cost what they may. The node stays READY with a timer that is due
 // at once, and goes on in a later batch, when others have had their turn.
 bool Decision::put_off(Slot& slot) {
-  if (journal_.may_evaluate()) return false;
+  if (decided_.may_evaluate()) return false;
   if (slot.state.timer_due && *slot.state.timer_due <= now_) return true;  // it stays due
   slot.state.timer_due = now_;
   slot.changed = true;
@@ -160,7 +160,7 @@ bool Decision::resolve_params(NodeRef ref, RunScope& scope) {
   NodeState& state = run_.at(ref).state;
   if (!needs_params(ref)) return true;
   auto params = node.params->evaluate(scope, &scope.memo);
-  if (params) journal_.params_bytes_left -= static_cast<std::int64_t>(params->text.size());
+  if (params) decided_.params_bytes_left -= static_cast<std::int64_t>(params->text.size());
   if (!params) {
     fail(ref, "params of node '" + state.node_id + "': " + params.error().message);
     return false;
@@ -210,7 +210,7 @@ void Decision::dispatch(NodeRef ref, RunScope& names) {
 void Decision::enqueue(Slot& slot) {
   set_status(slot, NodeStatus::dispatched);
   slot.state.dispatched_at = now_;
-  journal_.dispatched.push_back({slot.state.tenant, *slot.state.queue, slot.state.priority, now_,
+  decided_.dispatched.push_back({slot.state.tenant, *slot.state.queue, slot.state.priority, now_,
                                  run_.job.job_id, slot.state.item_index, slot.state.node_id});
 }
 
@@ -409,7 +409,7 @@ void Decision::end(JobStatus status, EventType type, OptionalJson data) {
   run_.changed = true;
   if (!data && run_.job.error) data = error_data(*run_.job.error);
   event(type, nullptr, std::move(data));
-  journal_.ended.push_back(run_.job.job_id);
+  decided_.ended.push_back(run_.job.job_id);
 }
 
 Json Decision::outputs() {

@@ -1,4 +1,4 @@
-// One decision about one job: the run, the time and the journal at hand, so that the steps of the state
+// One decision about one job: the run, the time and what was decided so far at hand, so that the steps of the state
 // machine read as sentences. Private to the machine; what may happen is said in machine.hpp.
 #pragma once
 
@@ -11,8 +11,8 @@ namespace baton::workflow {
 
 class Decision {
  public:
-  Decision(Run& run, const Policy& policy, Time now, Journal& journal)
-      : run_(run), policy_(policy), now_(now), journal_(journal) {}
+  Decision(Run& run, const Policy& policy, Time now, Decided& decided)
+      : run_(run), policy_(policy), now_(now), decided_(decided) {}
 
   void event(EventType type, const NodeState* node = nullptr, OptionalJson data = std::nullopt);
   void set_status(Slot& slot, NodeStatus to);
@@ -55,7 +55,7 @@ class Decision {
 
   [[nodiscard]] bool is_paused() const { return run_.job.paused_at.has_value(); }
   [[nodiscard]] bool may_give_out() const;  // tasks, to workers
-  [[nodiscard]] RunScope scope() { return {run_, policy_.environment, journal_}; }
+  [[nodiscard]] RunScope scope() { return {run_, policy_.environment, decided_}; }
 
  private:
   [[nodiscard]] bool put_off(Slot& slot);
@@ -72,7 +72,7 @@ class Decision {
   Run& run_;
   const Policy& policy_;
   const Time now_;
-  Journal& journal_;
+  Decided& decided_;
 };
 
 [[nodiscard]] inline std::string as_text(std::int64_t number) { return std::to_string(number); }

@@ -152,11 +152,11 @@ void Decision::expand(NodeIndex i) {
   };
   parent.state.timer_due.reset();
   parent.changed = true;
-  const bool may_add = journal_.children_left > 0;
+  const bool may_add = decided_.children_left > 0;
   for (std::int32_t n = 0;
        may_add && n < policy_.items_chunk && parent.state.items_created < total && has_room(); ++n) {
-    if (n > 0 && (journal_.children_left <= 0 || !journal_.may_evaluate())) break;
-    --journal_.children_left;
+    if (n > 0 && (decided_.children_left <= 0 || !decided_.may_evaluate())) break;
+    --decided_.children_left;
     const std::int32_t item = parent.state.items_created++;
     Slot child{.state = {.job_id = run_.job.job_id,
                          .item_index = item,
@@ -171,7 +171,7 @@ void Decision::expand(NodeIndex i) {
     if (parent.state.status != NodeStatus::running)
       return;  // the item failed at once, and the fan-out with it
   }
-  if (MUTANT(budget_drops_rest) && !journal_.may_evaluate()) return;
+  if (MUTANT(budget_drops_rest) && !decided_.may_evaluate()) return;
   if (parent.state.items_created < total && has_room() && !MUTANT(expand_one_chunk))
     parent.state.timer_due = now_;
 }
@@ -230,7 +230,7 @@ void Decision::sweep(NodeIndex i) {
     if (state.status == NodeStatus::running) {
       revive(NodeRef{i, item});
       if (state.status != NodeStatus::running) return;  // that failed it again, and begun another walk
-      if (!journal_.may_evaluate()) until = item + 1;
+      if (!decided_.may_evaluate()) until = item + 1;
     } else if (!is_terminal(child.state.status)) {
       set_status(child, NodeStatus::cancelled);
       event(EventType::node_cancelled, &child.state);
@@ -259,14 +259,14 @@ void Decision::gather(NodeIndex i) {
     return;
   }
   for (bool first = true; so_far.next < std::min(range.until, total); ++so_far.next, first = false) {
-    if (!first && !journal_.may_evaluate()) break;
+    if (!first && !decided_.may_evaluate()) break;
     const NodeState& child = run_.at(NodeRef{fan_out, so_far.next}).state;
     if (child.status != NodeStatus::completed) {
       ++so_far.failed;
       if (node.aggregation == Aggregation::collect) append_element(so_far.text, "null");
       continue;
     }
-    if (child.output) journal_.spend(child.output->text.size() / json_per_step);
+    if (child.output) decided_.spend(child.output->text.size() / json_per_step);
     const std::string wrong = take(so_far, node, child.output ? child.output->text : "null");
     if (!wrong.empty()) return fail(NodeRef{i}, "item " + as_text(so_far.next) + ": " + wrong);
     if (so_far.text.size() > policy_.gathered_max)

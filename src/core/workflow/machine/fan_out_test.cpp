@@ -151,7 +151,7 @@ TEST(FanOut, CancellingAJobCancelsItsChildrenInChunks) {
   Machine m(fan(), with(numbers(7)));
   m.chunks();
   ASSERT_TRUE(m.give("split_0"));
-  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.decided));
   EXPECT_FALSE(renew(m.run, m.ref("split_0"), lease_token(m.state("split_0")), m.policy, m.now));
   EXPECT_EQ(m.chunks(), 3);
   EXPECT_TRUE(m.dispatched().empty());
@@ -407,8 +407,8 @@ TEST(FanOut, APauseDoesNotDoAgainWhatHasFailed) {
   m.tick("split_0");  // its worker was not heard of again, and there is no other try
   ASSERT_EQ(m.state("split_0").status, NodeStatus::failed);
   ASSERT_TRUE(m.state("split_0").dead_at);
-  ASSERT_TRUE(pause(m.run, "", "", m.policy, m.now, m.journal));
-  ASSERT_TRUE(resume(m.run, "", "", m.policy, m.now, m.journal));
+  ASSERT_TRUE(pause(m.run, "", "", m.policy, m.now, m.decided));
+  ASSERT_TRUE(resume(m.run, "", "", m.policy, m.now, m.decided));
   m.chunks();
   EXPECT_EQ(m.state("split_0").status, NodeStatus::failed);
   EXPECT_EQ(m.state("split").items_done, 1);

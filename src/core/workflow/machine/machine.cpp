@@ -18,7 +18,7 @@ Time deadline(Run& run, NodeRef ref) {
   return run.at(ref).state.started_at.value_or(Time{}) + run.node(ref).timeout;
 }
 
-bool same_result(const TaskResult& earlier, const Report& now) {
+bool same_result(const TaskResult& earlier, const TaskReport& now) {
   return (earlier.status == "completed") == now.completed && earlier.output == now.output &&
          earlier.error == now.error && (!now.lease || earlier.lease == now.lease);
 }
@@ -52,7 +52,7 @@ bool is_builtin(std::string_view handler) {
 }
 
 Run create(const NewJob& job, std::shared_ptr<const Definition> definition, const Policy& policy, Time now,
-           Journal& journal) {
+           Decided& decided) {
   Run run(std::move(definition), Job{.job_id = job.job_id,
                                      .tenant = job.tenant,
                                      .workflow_version = job.version,
@@ -74,7 +74,7 @@ Run create(const NewJob& job, std::shared_ptr<const Definition> definition, cons
                                   .tenant = job.tenant},
                         .is_new = true};
   }
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   decision.event(EventType::job_created);
   decision.set_status(run.at(def.start), NodeStatus::ready);
   if (job.due_at && *job.due_at > now && !MUTANT(start_before_due)) {
@@ -126,11 +126,11 @@ const Json& task_params(const Run& run, NodeRef ref) {
 }
 
 bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats, const Policy& policy,
-              Time now, Journal& journal) {
+              Time now, Decided& decided) {
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
   if (state.status != NodeStatus::dispatched) return false;
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   if (is_orphan(run, ref)) {
     cancel_orphan(decision, slot);
     return false;
@@ -163,7 +163,7 @@ bool result_may_be_repeated(const NodeState& node, std::int32_t retry_count) {
 namespace {
 
 // What is to be said of a result that the node is not waiting for.
-Verdict judge_repeated(Run& run, NodeRef ref, const Report& report, const TaskResult* earlier) {
+Verdict judge_repeated(Run& run, NodeRef ref, const TaskReport& report, const TaskResult* earlier) {
   const auto mine =
       std::ranges::find(run.results, task_id(run.job.job_id, run.at(ref).state.node_id, report.retry_count),
                         &TaskResult::task_id);
@@ -171,7 +171,7 @@ Verdict judge_repeated(Run& run, NodeRef ref, const Report& report, const TaskRe
   return earlier && same_result(*earlier, report) ? Verdict::duplicate : Verdict::stale;
 }
 
-TaskResult stored_result(const Run& run, const NodeState& state, const Report& report, Time now) {
+TaskResult stored_result(const Run& run, const NodeState& state, const TaskReport& report, Time now) {
   return {.task_id = *state.task_id,
           .job_id = run.job.job_id,
           .node_id = state.node_id,
@@ -186,8 +186,8 @@ TaskResult stored_result(const Run& run, const NodeState& state, const Report& r
 
 }  // namespace
 
-Verdict report(Run& run, NodeRef ref, const Report& report, const TaskResult* earlier, const Policy& policy,
-               Time now, Journal& journal) {
+Verdict report(Run& run, NodeRef ref, const TaskReport& report, const TaskResult* earlier, const Policy& policy,
+               Time now, Decided& decided) {
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
   const NodeType type = run.node(ref).type;
@@ -198,7 +198,7 @@ Verdict report(Run& run, NodeRef ref, const Report& report, const TaskResult* ea
     if (MUTANT(skip_duplicate_guard) && verdict == Verdict::duplicate && !is_terminal(run.job.status) &&
         !ref.is_item()) {
       for (const NodeIndex next : run.node(ref).next)
-        if (run.has(NodeRef{next})) Decision(run, policy, now, journal).edge_fired(next);
+        if (run.has(NodeRef{next})) Decision(run, policy, now, decided).edge_fired(next);
       return Verdict::accepted;
     }
     return verdict;
@@ -208,7 +208,7 @@ Verdict report(Run& run, NodeRef ref, const Report& report, const TaskResult* ea
   if (report.lease && !MUTANT(accept_stale_lease) && lease_token(state) != *report.lease)
     return Verdict::stale;
 
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   if (state.status != NodeStatus::running) {  // given up, or by a worker that was not handed it by us
     decision.set_status(slot, NodeStatus::running);
     state.started_at = now;
@@ -235,10 +235,10 @@ bool renew(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, 
 }
 
 bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy,
-               Time now, Journal& journal) {
+               Time now, Decided& decided) {
   Slot& slot = run.at(ref);
   if (!holds_lease(slot.state, lease)) return false;
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   if (is_orphan(run, ref)) {
     cancel_orphan(decision, slot);
     return true;
@@ -257,10 +257,10 @@ bool progress(Run& run, NodeRef ref, const AttemptLease& attempt, Json progress)
 }
 
 bool checkpoint(Run& run, NodeRef ref, const AttemptLease& attempt, Json data, const Policy& policy, Time now,
-                Journal& journal) {
+                Decided& decided) {
   Slot& slot = run.at(ref);
   if (!has_attempt(slot.state, attempt) || is_orphan(run, ref)) return false;
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   decision.event(EventType::checkpoint, &slot.state, json_object("bytes", data.text.size()));
   slot.state.checkpoint = std::move(data);
   slot.changed = true;
@@ -339,11 +339,11 @@ void fan_out_step(Run& run, NodeIndex i, Decision& decision) {
 
 }  // namespace
 
-void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Journal& journal) {
+void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Decided& decided) {
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
   if (!state.timer_due || *state.timer_due > now) return;  // it was moved or cleared in this very batch
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   if (is_orphan(run, ref)) return cancel_orphan(decision, slot);
   if (ref.is_item() || run.node(ref).type == NodeType::task) {
     if (state.status == NodeStatus::ready)

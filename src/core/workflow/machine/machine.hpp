@@ -1,5 +1,5 @@
 // How a job moves. Every function here is pure: it takes the part of a job that a message touches, the
-// message and the time, and leaves behind changed rows and a journal of what goes with them. The engine loads
+// message and the time, and leaves behind changed rows and what goes with them. The engine loads
 // before and commits after. A row that nobody foresaw is asked for by throwing NotLoaded (run.hpp).
 //
 //   job    PENDING ──first dispatch──▶ RUNNING ──┬─ an END completed, nothing active ─▶ COMPLETED
@@ -64,7 +64,7 @@ struct NewJob {
   std::optional<std::string> rerun_of;
 };
 [[nodiscard]] Run create(const NewJob& job, std::shared_ptr<const Definition> definition,
-                         const Policy& policy, Time now, Journal& journal);
+                         const Policy& policy, Time now, Decided& decided);
 
 // ---- a task and its worker ----
 
@@ -87,9 +87,9 @@ struct TaskName {
 
 // A DISPATCHED node goes to a worker. False: it waits no longer (a result, a cancel or a pause came first).
 [[nodiscard]] bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
-                            const Policy& policy, Time now, Journal& journal);
+                            const Policy& policy, Time now, Decided& decided);
 
-struct Report {
+struct TaskReport {
   std::int32_t retry_count = 0;
   bool completed = false;
   OptionalJson output;
@@ -100,15 +100,15 @@ enum class Verdict { accepted, duplicate, stale };
 // `earlier` is the stored result of the same attempt, if there is one; needed only when
 // result_may_be_repeated().
 [[nodiscard]] bool result_may_be_repeated(const NodeState& node, std::int32_t retry_count);
-[[nodiscard]] Verdict report(Run& run, NodeRef ref, const Report& report, const TaskResult* earlier,
-                             const Policy& policy, Time now, Journal& journal);
+[[nodiscard]] Verdict report(Run& run, NodeRef ref, const TaskReport& report, const TaskResult* earlier,
+                             const Policy& policy, Time now, Decided& decided);
 
 // Renews a lease. False: the task is not this worker's any more.
 [[nodiscard]] bool renew(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, Time now);
 // The lease's worker is known to be gone. By itself this never makes a task a dead one, though it counts as a
 // delivery. False: it is not that worker's any more.
 [[nodiscard]] bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason,
-                             const Policy& policy, Time now, Journal& journal);
+                             const Policy& policy, Time now, Decided& decided);
 
 // What a worker says of a task while it runs it. All answer false when the task is not its any more: of
 // another attempt, under another lease, or ended.
@@ -118,7 +118,7 @@ struct AttemptLease {
 };
 [[nodiscard]] bool progress(Run& run, NodeRef ref, const AttemptLease& attempt, Json progress);
 [[nodiscard]] bool checkpoint(Run& run, NodeRef ref, const AttemptLease& attempt, Json data,
-                              const Policy& policy, Time now, Journal& journal);
+                              const Policy& policy, Time now, Decided& decided);
 struct LogVerdict {
   bool accepted = false;
   std::size_t stored = 0;  // fewer than were sent: the log of this attempt is full
@@ -128,25 +128,25 @@ struct LogVerdict {
 
 // The node's timer is due: a retry's time has come, a wait is over, a lease, an approval's or an attempt's
 // time has run out, or the next chunk of a fan-out is to be done.
-void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Journal& journal);
+void timer_fired(Run& run, NodeRef ref, const Policy& policy, Time now, Decided& decided);
 
 // ---- what people do ----
 
 // All answer false when the job's or the node's state does not allow it.
 [[nodiscard]] bool cancel(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
-                          Time now, Journal& journal);
+                          Time now, Decided& decided);
 [[nodiscard]] bool pause(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
-                         Time now, Journal& journal);
+                         Time now, Decided& decided);
 [[nodiscard]] bool resume(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
-                          Time now, Journal& journal);
+                          Time now, Decided& decided);
 // A FAILED job goes on from the nodes that failed, with attempts of their own; what has completed stays.
 [[nodiscard]] bool retry(Run& run, std::string_view by, std::string_view reason, const Policy& policy,
-                         Time now, Journal& journal);
+                         Time now, Decided& decided);
 // The same decision was made before: whoever did not hear the answer asks again.
 [[nodiscard]] bool was_decided(Run& run, NodeIndex node, bool approved);
 [[nodiscard]] bool decide_approval(Run& run, NodeIndex node, bool approved, const std::string& by,
                                    const std::string& comment, const Policy& policy, Time now,
-                                   Journal& journal);
+                                   Decided& decided);
 
 // ---- hints for loading ----
 

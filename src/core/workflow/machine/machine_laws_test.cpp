@@ -120,18 +120,18 @@ RC_GTEST_PROP(Laws, counters_tell_what_the_rows_are_after_every_step, ()) {
     const auto waiting = m.dispatched();
     if (waiting.empty()) {
       RC_ASSERT(m.run.job.paused_at);  // nothing is stuck
-      RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.journal));
+      RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.decided));
       continue;
     }
     const auto& chosen = any_of(waiting);
     switch (any_in(0, 8)) {
-      case 0: RC_ASSERT(workflow::pause(m.run, "", "", m.policy, m.now, m.journal)); break;
-      case 1: RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.journal)); break;
+      case 0: RC_ASSERT(workflow::pause(m.run, "", "", m.policy, m.now, m.decided)); break;
+      case 1: RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.decided)); break;
       case 2:
         RC_ASSERT(m.fail(chosen) == Verdict::accepted);
         check();
         RC_ASSERT(m.run.job.status == JobStatus::failed);
-        RC_ASSERT(workflow::retry(m.run, "", "", m.policy, m.now, m.journal));
+        RC_ASSERT(workflow::retry(m.run, "", "", m.policy, m.now, m.decided));
         break;
       default:
         if (m.give(chosen)) RC_ASSERT(m.complete(chosen) == Verdict::accepted);
@@ -148,18 +148,18 @@ RC_GTEST_PROP(Laws, the_same_report_twice_changes_nothing, ()) {
     RC_ASSERT(!waiting.empty());
     const auto& chosen = any_of(waiting);
     RC_ASSERT(m.give(chosen));
-    const Report said{.retry_count = 0,
+    const TaskReport said{.retry_count = 0,
                       .completed = any_in(0, 10) > 0,
                       .output = Json{"1"},
                       .error = "no",
                       .lease = lease_token(m.state(chosen))};
     RC_ASSERT(m.say(chosen, said) == Verdict::accepted);
-    const std::size_t events = m.journal.events.size();
-    const std::size_t dispatched = m.journal.dispatched.size();
+    const std::size_t events = m.decided.events.size();
+    const std::size_t dispatched = m.decided.dispatched.size();
     const int active = m.run.job.nodes_active;
     const JobStatus status = m.run.job.status;
     RC_ASSERT(m.say(chosen, said) == Verdict::duplicate);
-    RC_ASSERT(m.journal.events.size() == events && m.journal.dispatched.size() == dispatched);
+    RC_ASSERT(m.decided.events.size() == events && m.decided.dispatched.size() == dispatched);
     RC_ASSERT(m.run.job.nodes_active == active && m.run.job.status == status);
     RC_ASSERT(m.run.results.size() ==
               static_cast<std::size_t>(m.count(EventType::node_completed) + m.count(EventType::node_failed)) -
@@ -212,7 +212,7 @@ RC_GTEST_PROP(Laws, a_fan_out_ends_with_every_item_whatever_is_done_to_it_on_the
     if (m.run.job.status == JobStatus::failed) {
       if (step > 500 || any_in(0, 2) == 0) m.chunks();  // the walk that cancels may be there before the retry, or not
       check_items(m);
-      RC_ASSERT(workflow::retry(m.run, "", "", m.policy, m.now, m.journal));
+      RC_ASSERT(workflow::retry(m.run, "", "", m.policy, m.now, m.decided));
       continue;
     }
     const auto waiting = m.dispatched();
@@ -228,9 +228,9 @@ RC_GTEST_PROP(Laws, a_fan_out_ends_with_every_item_whatever_is_done_to_it_on_the
       return is_calm ? all[static_cast<std::size_t>(step / 2) % all.size()] : any_of(all);
     };
     const int what = !is_calm ? any_in(0, 12) : m.run.job.paused_at ? 1 : step % 2 == 0 || waiting.empty() ? 2 : 11;
-    if (what == 0) RC_ASSERT(workflow::pause(m.run, "", "", m.policy, m.now, m.journal));
+    if (what == 0) RC_ASSERT(workflow::pause(m.run, "", "", m.policy, m.now, m.decided));
     if (what == 1 || (waiting.empty() && timers.empty()))
-      RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.journal));
+      RC_ASSERT(workflow::resume(m.run, "", "", m.policy, m.now, m.decided));
     if (what >= 2 && what < 5 && !timers.empty()) m.tick(one_of(timers));
     if (what < 5 || waiting.empty()) continue;
     const std::string chosen = one_of(waiting);

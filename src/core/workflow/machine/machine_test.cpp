@@ -47,7 +47,7 @@ TEST(Machine, ALeaseThatRunsOutMakesTheTaskAvailableAgainAndTheZombieIsRefused) 
   ASSERT_TRUE(m.give("a"));
   const std::string old_lease = lease_token(m.state("a"));
   m.now += 29s;
-  timer_fired(m.run, m.ref("a"), m.policy, m.now, m.journal);
+  timer_fired(m.run, m.ref("a"), m.policy, m.now, m.decided);
   EXPECT_EQ(m.status("a"), NodeStatus::running);
   m.tick("a");
   EXPECT_EQ(m.now, test_begin + 30s);
@@ -101,8 +101,8 @@ TEST(Machine, ATaskGivenBackIsADeliveryButNeverMakesItADeadOne) {
   Machine m(one());
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(m.give("a"));
-    EXPECT_FALSE(give_back(m.run, m.ref("a"), "0.99", "gone", m.policy, m.now, m.journal));
-    ASSERT_TRUE(give_back(m.run, m.ref("a"), lease_token(m.state("a")), "gone", m.policy, m.now, m.journal));
+    EXPECT_FALSE(give_back(m.run, m.ref("a"), "0.99", "gone", m.policy, m.now, m.decided));
+    ASSERT_TRUE(give_back(m.run, m.ref("a"), lease_token(m.state("a")), "gone", m.policy, m.now, m.decided));
   }
   EXPECT_EQ(m.status("a"), NodeStatus::dispatched);
   EXPECT_EQ(m.state("a").delivery_count, 20);
@@ -134,8 +134,8 @@ TEST(Machine, FinishRunningLetsTheOthersFinishAndBeginsNothingNew) {
 TEST(Machine, CancelEndsEverythingAndOnlyOnce) {
   Machine m(two_and_a_join());
   ASSERT_TRUE(m.give("a"));
-  EXPECT_TRUE(cancel(m.run, "", "enough", m.policy, m.now, m.journal));
-  EXPECT_FALSE(cancel(m.run, "", "enough", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "enough", m.policy, m.now, m.decided));
+  EXPECT_FALSE(cancel(m.run, "", "enough", m.policy, m.now, m.decided));
   EXPECT_EQ(m.complete("a"), Verdict::stale);
   EXPECT_EQ(m.run.job.nodes_active, 0);
   EXPECT_EQ(m.count(EventType::job_cancelled), 1);
@@ -144,15 +144,15 @@ TEST(Machine, CancelEndsEverythingAndOnlyOnce) {
 TEST(Machine, AResultIsTakenOnceAndItsExactRepetitionIsADuplicate) {
   Machine m(two_and_a_join());
   ASSERT_TRUE(m.give("a"));
-  const Report said{.completed = true, .output = Json{"1"}, .lease = lease_token(m.state("a"))};
+  const TaskReport said{.completed = true, .output = Json{"1"}, .lease = lease_token(m.state("a"))};
   EXPECT_EQ(m.say("a", said), Verdict::accepted);
-  const std::size_t events = m.journal.events.size();
+  const std::size_t events = m.decided.events.size();
   EXPECT_EQ(m.say("a", said), Verdict::duplicate);
-  Report other = said;
+  TaskReport other = said;
   other.output = Json{"2"};
   EXPECT_EQ(m.say("a", other), Verdict::stale);
   EXPECT_EQ(m.output("a"), "1");
-  EXPECT_EQ(m.journal.events.size(), events);
+  EXPECT_EQ(m.decided.events.size(), events);
   EXPECT_EQ(m.run.results.size(), 1u);
 }
 
@@ -226,7 +226,7 @@ TEST(Machine, TheLastCheckpointIsHandedToTheNextAttempt) {
   Machine m(one(", retry: {max_attempts: 2, initial_delay_seconds: 0}"));
   ASSERT_TRUE(m.give("a"));
   for (const char* data : {"1", R"({"row":17})"})
-    EXPECT_TRUE(checkpoint(m.run, m.ref("a"), m.attempt_lease("a"), Json{data}, m.policy, m.now, m.journal));
+    EXPECT_TRUE(checkpoint(m.run, m.ref("a"), m.attempt_lease("a"), Json{data}, m.policy, m.now, m.decided));
   EXPECT_EQ(m.count(EventType::checkpoint), 2);
   EXPECT_EQ(m.fail("a"), Verdict::accepted);
   ASSERT_TRUE(m.give("a"));
@@ -252,7 +252,7 @@ TEST(Machine, WhoSpeaksOfAnOldAttemptOrUnderAnOldLeaseIsRefused) {
   m.tick("a");
   const auto all_refused = [&](const AttemptLease& who) {
     return !progress(m.run, m.ref("a"), who, Json{"1"}) &&
-           !checkpoint(m.run, m.ref("a"), who, Json{"1"}, m.policy, m.now, m.journal) &&
+           !checkpoint(m.run, m.ref("a"), who, Json{"1"}, m.policy, m.now, m.decided) &&
            !log(m.run, m.ref("a"), who, {{"stdout", m.now, "x"}}, m.policy).accepted;
   };
   EXPECT_TRUE(all_refused(first));  // it waits for another worker
@@ -294,7 +294,7 @@ TEST(Machine, AJobThatIsDueLaterBeginsAtItsTime) {
   EXPECT_EQ(m.run.job.status, JobStatus::pending);
   EXPECT_EQ(m.status("a"), NodeStatus::pending);
   EXPECT_EQ(m.state("start").timer_due, test_begin + 1h);
-  timer_fired(m.run, m.ref("start"), m.policy, test_begin + 59min, m.journal);
+  timer_fired(m.run, m.ref("start"), m.policy, test_begin + 59min, m.decided);
   EXPECT_EQ(m.status("a"), NodeStatus::pending);
   m.tick("start");
   EXPECT_EQ(m.now, test_begin + 1h);
@@ -309,7 +309,7 @@ TEST(Machine, AJobWhoseTimeIsPastBeginsAtOnce) {
 
 TEST(Machine, AJobCanBeCancelledBeforeItIsDue) {
   Machine m(one(), {.due_at = test_begin + 1h});
-  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.decided));
   EXPECT_EQ(m.status("start"), NodeStatus::cancelled);
   EXPECT_FALSE(m.state("start").timer_due);
 }

@@ -37,7 +37,7 @@ struct Machine {
                     .tags = {},
                     .due_at = options.due_at,
                     .rerun_of = {}},
-                   read(options.head + "workflow_id: w\nnodes:\n" + nodes), policy, now, journal)) {}
+                   read(options.head + "workflow_id: w\nnodes:\n" + nodes), policy, now, decided)) {}
 
   static std::shared_ptr<const Definition> read(const std::string& yaml) {
     auto parsed = parse(yaml);
@@ -55,7 +55,7 @@ struct Machine {
   std::string params(std::string_view node) { return task_params(run, ref(node)).text; }
 
   bool give(std::string_view node, bool heartbeats = true) {
-    return hand_out(run, ref(node), "w1", heartbeats, policy, now, journal);
+    return hand_out(run, ref(node), "w1", heartbeats, policy, now, decided);
   }
   Verdict complete(std::string_view node, std::string output = "1", std::optional<std::string> lease = {}) {
     return say(node, {.retry_count = state(node).retry_count,
@@ -67,8 +67,8 @@ struct Machine {
   Verdict fail(std::string_view node, std::string error = "no") {
     return say(node, {.retry_count = state(node).retry_count, .output = {}, .error = std::move(error)});
   }
-  Verdict say(std::string_view node, const Report& said) {
-    return report(run, ref(node), said, nullptr, policy, now, journal);
+  Verdict say(std::string_view node, const TaskReport& said) {
+    return report(run, ref(node), said, nullptr, policy, now, decided);
   }
   void finish(std::string_view node, const std::string& output = "1") {
     EXPECT_TRUE(give(node)) << node;
@@ -88,7 +88,7 @@ struct Machine {
     ASSERT_TRUE(due) << node << " has no timer";
     now = std::max(now, *due);
     load_items(ref(node).node);
-    timer_fired(run, ref(node), policy, now, journal);
+    timer_fired(run, ref(node), policy, now, decided);
   }
   // Whatever is due at once: the chunks of fan-outs and fan-ins. Answers how many there were.
   int chunks() {
@@ -122,18 +122,18 @@ struct Machine {
     return names;
   }
   [[nodiscard]] int count(EventType type) const {
-    return static_cast<int>(std::ranges::count(journal.events, type, &Event::event_type));
+    return static_cast<int>(std::ranges::count(decided.events, type, &Event::event_type));
   }
   [[nodiscard]] std::vector<std::string> nodes_of(EventType type) const {
     std::vector<std::string> names;
-    for (const Event& event : journal.events)
+    for (const Event& event : decided.events)
       if (event.event_type == type) names.push_back(event.node_id.value_or(""));
     return names;
   }
 
   Policy policy;
   Time now = test_begin;
-  Journal journal;
+  Decided decided;
   Run run;
 };
 

@@ -49,34 +49,34 @@ void count_edges(Run& run, NodeIndex i) {
 }  // namespace
 
 bool cancel(Run& run, std::string_view by, std::string_view reason, const Policy& policy, Time now,
-            Journal& journal) {
+            Decided& decided) {
   if (is_terminal(run.job.status)) return false;
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   decision.cancel_rest();
   decision.end(JobStatus::cancelled, EventType::job_cancelled, who_and_why(by, reason));
   return true;
 }
 
 bool pause(Run& run, std::string_view by, std::string_view reason, const Policy& policy, Time now,
-           Journal& journal) {
+           Decided& decided) {
   if (is_terminal(run.job.status)) return false;
   if (run.job.paused_at) return true;  // whoever did not hear the first answer asks again
   run.job.paused_at = now;
   run.job.paused_by = by.empty() ? std::optional<std::string>{} : std::string(by);
   run.changed = true;
-  Decision(run, policy, now, journal).event(EventType::job_paused, nullptr, who_and_why(by, reason));
+  Decision(run, policy, now, decided).event(EventType::job_paused, nullptr, who_and_why(by, reason));
   return true;
 }
 
 // What is READY without a timer was parked. The children of a fan-out are visited in chunks.
 bool resume(Run& run, std::string_view by, std::string_view reason, const Policy& policy, Time now,
-            Journal& journal) {
+            Decided& decided) {
   if (is_terminal(run.job.status)) return false;
   if (!run.job.paused_at) return true;
   run.job.paused_at.reset();
   run.job.paused_by.reset();
   run.changed = true;
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   decision.event(EventType::job_resumed, nullptr, who_and_why(by, reason));
   if (MUTANT(resume_forgets_parked)) return true;
   for (NodeIndex i = 0; i < run.nodes.size(); ++i) {
@@ -95,7 +95,7 @@ bool resume(Run& run, std::string_view by, std::string_view reason, const Policy
 }
 
 bool retry(Run& run, std::string_view by, std::string_view reason, const Policy& policy, Time now,
-           Journal& journal) {
+           Decided& decided) {
   if (run.job.status != JobStatus::failed) return false;
   run.job.status = JobStatus::running;
   run.job.completed_at.reset();
@@ -104,7 +104,7 @@ bool retry(Run& run, std::string_view by, std::string_view reason, const Policy&
   run.job.paused_at.reset();
   run.job.paused_by.reset();
   run.changed = true;
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   decision.event(EventType::job_retried, nullptr, who_and_why(by, reason));
   std::vector<NodeIndex> reopened;
   for (NodeIndex i = 0; i < run.nodes.size(); ++i) {
@@ -137,11 +137,11 @@ bool was_decided(Run& run, NodeIndex node, bool approved) {
 }
 
 bool decide_approval(Run& run, NodeIndex node, bool approved, const std::string& by,
-                     const std::string& comment, const Policy& policy, Time now, Journal& journal) {
+                     const std::string& comment, const Policy& policy, Time now, Decided& decided) {
   Slot& slot = run.at(node);
   if (run.definition->nodes[node].type != NodeType::approval || slot.state.status != NodeStatus::dispatched)
     return false;
-  Decision decision(run, policy, now, journal);
+  Decision decision(run, policy, now, decided);
   decision.settle_approval(node, approved, by, comment);
   decision.settle();
   return true;

@@ -29,9 +29,9 @@ Machine::Options with_list(std::string list) {
   return options;
 }
 
-bool pause(Machine& m) { return workflow::pause(m.run, "ann", "lunch", m.policy, m.now, m.journal); }
-bool resume(Machine& m) { return workflow::resume(m.run, "ann", "", m.policy, m.now, m.journal); }
-bool retry(Machine& m) { return workflow::retry(m.run, "ann", "", m.policy, m.now, m.journal); }
+bool pause(Machine& m) { return workflow::pause(m.run, "ann", "lunch", m.policy, m.now, m.decided); }
+bool resume(Machine& m) { return workflow::resume(m.run, "ann", "", m.policy, m.now, m.decided); }
+bool retry(Machine& m) { return workflow::retry(m.run, "ann", "", m.policy, m.now, m.decided); }
 
 // ---- pause and resume ----
 
@@ -159,7 +159,7 @@ TEST(Pause, TheTimeOfAWaitRuns) {
 
 TEST(Pause, IsRefusedWhenTheJobHasEnded) {
   Machine m(chain());
-  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.decided));
   EXPECT_FALSE(pause(m));
   EXPECT_FALSE(resume(m));
 }
@@ -167,7 +167,7 @@ TEST(Pause, IsRefusedWhenTheJobHasEnded) {
 TEST(Pause, DoesNotKeepAJobFromBeingCancelled) {
   Machine m(fan(), with_list("[0,1,2,3]"));
   EXPECT_TRUE(pause(m));
-  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.decided));
   m.chunks();
   EXPECT_TRUE(m.dispatched().empty());
   EXPECT_EQ(m.status("split_2"), NodeStatus::cancelled);
@@ -211,7 +211,7 @@ TEST(Retry, GivesTheFailedNodeAnAttemptOfItsOwnFromWhichThePolicyCounts) {
 TEST(Retry, WhoeverStillWorksOnAnAttemptFromBeforeIsRefused) {
   Machine m(side_by_side());
   ASSERT_TRUE(m.give("b"));
-  const Report late{
+  const TaskReport late{
       .retry_count = 0, .completed = true, .output = Json{"1"}, .lease = lease_token(m.state("b"))};
   m.finish_with_error("a");
   EXPECT_TRUE(retry(m));
@@ -383,7 +383,7 @@ TEST(Retry, HandsTheLastCheckpointOn) {
   Machine m(chain());
   m.finish("a");
   ASSERT_TRUE(m.give("b"));
-  EXPECT_TRUE(checkpoint(m.run, m.ref("b"), m.attempt_lease("b"), Json{"42"}, m.policy, m.now, m.journal));
+  EXPECT_TRUE(checkpoint(m.run, m.ref("b"), m.attempt_lease("b"), Json{"42"}, m.policy, m.now, m.decided));
   m.fail("b");
   EXPECT_TRUE(retry(m));
   EXPECT_EQ(m.state("b").checkpoint, Json{"42"});
@@ -407,7 +407,7 @@ TEST(Retry, TakesADeadLetterOffTheList) {
 TEST(Retry, IsForFailedJobsOnly) {
   Machine m(chain());
   EXPECT_FALSE(retry(m));
-  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.journal));
+  EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.decided));
   EXPECT_FALSE(retry(m));
 }
 
@@ -429,7 +429,7 @@ std::string approval(const std::string& keys = "") {
          task("a", "params: {o: '{{ nodes.ok.output }}'}, next: end") + end;
 }
 bool decide(Machine& m, bool approved, const std::string& comment = "") {
-  return decide_approval(m.run, m.ref("ok").node, approved, "ann", comment, m.policy, m.now, m.journal);
+  return decide_approval(m.run, m.ref("ok").node, approved, "ann", comment, m.policy, m.now, m.decided);
 }
 
 TEST(Approval, WaitsInAQueueThatNoWorkerCanPollWithItsMessage) {
@@ -468,7 +468,7 @@ TEST(Approval, IsDecidedOnce) {
   EXPECT_TRUE(decide(m, true));
   EXPECT_FALSE(decide(m, true));
   EXPECT_FALSE(decide(m, false));
-  EXPECT_FALSE(decide_approval(m.run, m.ref("a").node, true, "ann", "", m.policy, m.now, m.journal));
+  EXPECT_FALSE(decide_approval(m.run, m.ref("a").node, true, "ann", "", m.policy, m.now, m.decided));
 }
 
 TEST(Approval, IsRejectedByTimeout) {

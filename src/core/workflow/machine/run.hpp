@@ -93,7 +93,7 @@ struct Dispatched {
 };
 
 // What goes with the changed rows of a batch. Event ids are given at commit.
-struct Journal {
+struct Decided {
   std::vector<Event> events;
   std::vector<Dispatched> dispatched;
   std::vector<JobId> ended;

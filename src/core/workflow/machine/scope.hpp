@@ -17,8 +17,8 @@ using Environment = std::map<std::string, std::string>;  // what expressions may
 class Values {
  public:
   // What they read counts as steps of the batch.
-  [[nodiscard]] const boost::json::value& input(const Run& run, Journal& journal);
-  [[nodiscard]] const boost::json::value* output(NodeIndex node, const NodeState& state, Journal& journal);
+  [[nodiscard]] const boost::json::value& input(const Run& run, Decided& decided);
+  [[nodiscard]] const boost::json::value* output(NodeIndex node, const NodeState& state, Decided& decided);
 
  private:
   std::optional<boost::json::value> input_;
@@ -32,7 +32,7 @@ inline constexpr std::size_t json_per_step = 8;
 
 class RunScope final : public expression::Scope {
  public:
-  RunScope(Run& run, const Environment& environment, Journal& journal);
+  RunScope(Run& run, const Environment& environment, Decided& decided);
   void set_item(const boost::json::value* item, std::int64_t index) {
     item_ = item;
     index_ = index;
@@ -44,14 +44,14 @@ class RunScope final : public expression::Scope {
   [[nodiscard]] const boost::json::value* item() const override { return item_; }
   [[nodiscard]] std::optional<std::int64_t> index() const override { return index_; }
   [[nodiscard]] const boost::json::value* env(std::string_view name) const override;
-  void spent(std::size_t steps) const noexcept override { journal_.spend(steps); }
+  void spent(std::size_t steps) const noexcept override { decided_.spend(steps); }
 
   expression::Document::Memo memo;  // for the params of one node, with item after item
 
  private:
   Run& run_;
   const Environment& environment_;
-  Journal& journal_;
+  Decided& decided_;
   const boost::json::value* item_ = nullptr;
   std::optional<std::int64_t> index_;
   mutable std::map<std::string, boost::json::value, std::less<>> words_;  // statuses, errors, variables

@@ -171,7 +171,7 @@ Reply RunbookTransaction::decide(const AdoptJobs& c) {
 
 Reply RunbookTransaction::decide(const ReportResult& c) {
   if (!may_touch_jobs(c.tenant)) return no_task(c.task_id);
-  const runbook::Report said{.job_id = c.task_id,
+  const runbook::JobReport said{.job_id = c.task_id,
                              .correlated = c.correlated,
                              .success = c.completed,
                              .result = c.output,

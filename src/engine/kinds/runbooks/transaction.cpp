@@ -21,11 +21,11 @@ void unless_unreadable(Foresee&& foresee) {
   }
 }
 
-runbook::Timer own(const Timer& timer) {
+runbook::RowTimer own(const Timer& timer) {
   const Ref ref = ref_of(timer.subject);
   return {timer.due, ref.kind, ref.id};
 }
-Timer shared(const runbook::Timer& timer) { return {timer.due, subject_of(Ref{timer.kind, timer.id}), ""}; }
+Timer shared(const runbook::RowTimer& timer) { return {timer.due, subject_of(Ref{timer.kind, timer.id}), ""}; }
 
 }  // namespace
 
@@ -73,7 +73,7 @@ void RunbookTransaction::foresee(const Command& command, Needs& needs) {
   const auto job = [&](const std::string& task_id) {
     if (const auto named = runbook::parse_job_id(task_id)) runbook::foresee(named->ref, round_->ledger, needs);
   };
-  const auto batch = [&](std::int64_t id) { runbook::foresee(Ref{runbook::Kind::batch, id}, round_->ledger, needs); };
+  const auto batch = [&](std::int64_t id) { runbook::foresee(Ref{runbook::RowType::batch, id}, round_->ledger, needs); };
   const auto of_version = [&](std::int64_t id) {
     if (id != 0) needs.insert(runbook::need::Runbook{id});
   };
@@ -145,12 +145,12 @@ Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const T
   TRY(load_needs(learnt_.needs));
   TRY(load_rounds([&](Needs& needs) {
     for (const Item& item : items) unless_unreadable([&] { foresee(item.command, needs); });
-    for (const runbook::Timer& timer : round_->timers)
+    for (const runbook::RowTimer& timer : round_->timers)
       unless_unreadable([&] { runbook::foresee(Ref{timer.kind, timer.id}, round_->ledger, needs); });
   }));
   choose_walks();
   TRY(load_rounds([&](Needs& needs) {
-    for (const runbook::Timer& timer : round_->walks)
+    for (const runbook::RowTimer& timer : round_->walks)
       runbook::foresee_chunk(Ref{timer.kind, timer.id}, kind_.policy_, round_->ledger, needs);
   }));
   return write_data(items);
@@ -158,7 +158,7 @@ Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const T
 
 // A chunk of a walk may bring thousands of rows: only few have their turn in one batch. The others stay due.
 void RunbookTransaction::choose_walks() {
-  for (const runbook::Timer& timer : round_->timers) {
+  for (const runbook::RowTimer& timer : round_->timers) {
     if (round_->walks.size() >= kind_.walks_max_) return;
     try {
       if (runbook::is_chunk({timer.kind, timer.id}, round_->ledger)) round_->walks.insert(timer);
@@ -222,7 +222,7 @@ void RunbookTransaction::decide(std::size_t place, const Item& item) {
 }
 
 void RunbookTransaction::fire(const Timer& due) {
-  const runbook::Timer timer = own(due);
+  const runbook::RowTimer timer = own(due);
   if (learnt_.unreadable_timers.contains(timer)) {
     // There may be two of one row, which must not become one.
     round_->put_off[timer] = turn_.now + put_off_for + Duration{round_->put_off.size()};
@@ -250,15 +250,15 @@ void RunbookTransaction::timers_go_behind() {
     slot->row.timer_due = later += Duration{1};
     slot->changed = true;
   };
-  for (const runbook::Timer& timer : round_->timers) {
+  for (const runbook::RowTimer& timer : round_->timers) {
     if (round_->put_off.contains(timer)) continue;
     std::string unreadable;
     (void)with_ledger(
         [&] {
           runbook::Ledger& ledger = round_->ledger;
-          if (timer.kind == runbook::Kind::phase) move(ledger.phase(timer.id), timer.due);
-          if (timer.kind == runbook::Kind::batch) move(ledger.batch(timer.id), timer.due);
-          if (timer.kind == runbook::Kind::runbook) move(ledger.runbook(timer.id), timer.due);
+          if (timer.kind == runbook::RowType::phase) move(ledger.phase(timer.id), timer.due);
+          if (timer.kind == runbook::RowType::batch) move(ledger.batch(timer.id), timer.due);
+          if (timer.kind == runbook::RowType::runbook) move(ledger.runbook(timer.id), timer.due);
         },
         unreadable);
     if (!unreadable.empty()) learnt_.unreadable_timers.insert(timer);  // the next round puts it off
@@ -292,7 +292,7 @@ void RunbookTransaction::with_job(const TaskLease& lease, Decide&& decide) {
 
 std::vector<Ready> RunbookTransaction::take_ready() {
   std::vector<Ready> all;
-  for (runbook::Queued& q : round_->journal.queued)
+  for (runbook::Queued& q : round_->decided.queued)
     all.push_back({{tenant_of_runbooks, std::move(q.queue)}, waiting_task(q.ref, q.queued_at)});
   return all;
 }
@@ -338,7 +338,7 @@ std::optional<Handout> RunbookTransaction::hand_out(const WaitingTask& task, con
 void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
   runbook::TimerWrites timers;
   // Timers of rows that are gone, or that another program has moved, are not left to fire for ever.
-  for (const runbook::Timer& timer : round_->timers)
+  for (const runbook::RowTimer& timer : round_->timers)
     if (!round_->put_off.contains(timer) && !round_->ledger.holds(timer)) timers.timers_gone.push_back(timer);
   runbook::Writes& out = set.runbooks;
   out = round_->ledger.take_writes(timers);
@@ -355,10 +355,10 @@ void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
     turn_.effects.emplace_back(OfKind{&kind_, RunbooksChanged{}});
   if (!learnt_.unreadable_jobs.empty())
     turn_.effects.emplace_back(MatchAllAt{turn_.now + std::chrono::seconds{5}});
-  count(turn_.effects, kind_.steps_ended_, round_->journal.steps_ended);
-  count(turn_.effects, kind_.batches_ended_, round_->journal.batches_ended);
+  count(turn_.effects, kind_.steps_ended_, round_->decided.steps_ended);
+  count(turn_.effects, kind_.batches_ended_, round_->decided.batches_ended);
   std::int64_t event_id = first_event_id(commit_number);
-  out.events_new = std::move(round_->journal.events);
+  out.events_new = std::move(round_->decided.events);
   for (runbook::BatchEvent& event : out.events_new) event.event_id = event_id++;
   std::int64_t log_id = first_event_id(commit_number);
   for (workflow::LogLine& line : round_->logs) {

@@ -69,14 +69,14 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const TaskNote& command);
   [[nodiscard]] Reply decide(const ReplayTask& command);
   [[nodiscard]] runbook::Context context() { return context(turn_.now); }
-  [[nodiscard]] runbook::Context context(Time at) { return {round_->ledger, kind_.policy_, at, round_->journal}; }
+  [[nodiscard]] runbook::Context context(Time at) { return {round_->ledger, kind_.policy_, at, round_->decided}; }
   [[nodiscard]] std::optional<Refused> replaced(std::int64_t of_runbook);
 
   // What turned out while deciding, and holds when it is decided again.
   struct Learnt {
     runbook::Needs needs;                           // rows that nobody foresaw
     std::map<std::size_t, std::string> unreadable;  // commands, by place, that cannot be decided, and why
-    std::set<runbook::Timer> unreadable_timers;
+    std::set<runbook::RowTimer> unreadable_timers;
     std::set<runbook::Ref> unreadable_jobs;  // that wait for a worker, or that one has
     bool data_written = false;               // what sources said is in its tables
   };
@@ -84,10 +84,10 @@ class RunbookTransaction final : public Transaction {
   struct Round {
     explicit Round(Runbooks& kind);
     runbook::Ledger ledger;
-    runbook::Journal journal;
-    std::map<runbook::Timer, Time> put_off;
-    std::set<runbook::Timer> walks;  // the chunks of walks that have their turn
-    std::vector<runbook::Timer> timers;
+    runbook::Decided decided;
+    std::map<runbook::RowTimer, Time> put_off;
+    std::set<runbook::RowTimer> walks;  // the chunks of walks that have their turn
+    std::vector<runbook::RowTimer> timers;
     std::vector<workflow::LogLine> logs;
     std::set<runbook::Table> ids_wanted;
     bool incomplete = false;

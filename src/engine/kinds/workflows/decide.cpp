@@ -50,7 +50,7 @@ void WorkflowTransaction::obey(const Timer& timer) {
     }
     slot->stored_timer = timer.due;  // later than its row says when it was put off
     if (is_chunk(*found->run, found->ref) && !rows_.chunks.contains(timer)) return;  // it stays due
-    timer_fired(*found->run, found->ref, kind_.policy_, turn_.as_of, rows_.journal);
+    timer_fired(*found->run, found->ref, kind_.policy_, turn_.as_of, rows_.decided);
   });
 }
 
@@ -120,7 +120,7 @@ std::optional<Refused> WorkflowTransaction::create_job(const SubmitJob& c) {
     return Refused{Refusal::workflow_not_found, std::move(which), {}};
   }
   rows_.input_bytes += c.input_data.text.size();
-  rows_.journal.spend(c.input_data.text.size() / json_per_step);
+  rows_.decided.spend(c.input_data.text.size() / json_per_step);
   auto input = check_input(*known->definition, c.input_data);
   if (!input)
     return Refused{Refusal::invalid_input, "the input does not fit workflow '" + c.workflow_id + "'",
@@ -134,7 +134,7 @@ std::optional<Refused> WorkflowTransaction::create_job(const SubmitJob& c) {
   Run created =
       create({c.job_id, c.tenant, known->definition->version, *std::move(input), c.traceparent, c.priority,
               std::move(tags), c.delay ? std::optional{turn_.now + *c.delay} : c.due_at, c.rerun_of},
-             known->definition, kind_.policy_, turn_.now, rows_.journal);
+             known->definition, kind_.policy_, turn_.now, rows_.decided);
   rows_.runs.try_emplace(c.job_id, std::move(created));
   if (c.idempotency_key) {
     rows_.keys_new.push_back({c.tenant, *c.idempotency_key, c.job_id, c.request_hash});
@@ -166,11 +166,11 @@ void WorkflowTransaction::decide(const ChangeJob& c, const std::shared_ptr<Waite
   switch (c.what) {
     // Cancelling what is cancelled already is what a client does that did not hear the first answer.
     case ChangeJob::What::cancel:
-      done = cancel(*found, c.by, c.reason, policy, turn_.now, rows_.journal) || status == JobStatus::cancelled;
+      done = cancel(*found, c.by, c.reason, policy, turn_.now, rows_.decided) || status == JobStatus::cancelled;
       break;
-    case ChangeJob::What::pause: done = pause(*found, c.by, c.reason, policy, turn_.now, rows_.journal); break;
-    case ChangeJob::What::resume: done = resume(*found, c.by, c.reason, policy, turn_.now, rows_.journal); break;
-    case ChangeJob::What::retry: done = retry(*found, c.by, c.reason, policy, turn_.now, rows_.journal); break;
+    case ChangeJob::What::pause: done = pause(*found, c.by, c.reason, policy, turn_.now, rows_.decided); break;
+    case ChangeJob::What::resume: done = resume(*found, c.by, c.reason, policy, turn_.now, rows_.decided); break;
+    case ChangeJob::What::retry: done = retry(*found, c.by, c.reason, policy, turn_.now, rows_.decided); break;
   }
   if (done) return answer_job(waiter, found->job, false, turn_.now);
   const bool retried = c.what == ChangeJob::What::retry;
@@ -187,7 +187,7 @@ void WorkflowTransaction::decide(const DecideApproval& c, const std::shared_ptr<
   const auto node = found->definition->find(c.node_id);
   if (!node)
     return answer(waiter, Refused{Refusal::node_not_found, "the job has no node '" + c.node_id + "'", {}});
-  if (decide_approval(*found, *node, c.approved, c.by, c.comment, kind_.policy_, turn_.now, rows_.journal) ||
+  if (decide_approval(*found, *node, c.approved, c.by, c.comment, kind_.policy_, turn_.now, rows_.decided) ||
       was_decided(*found, *node, c.approved))
     return answer_job(waiter, found->job, false, turn_.now);
   answer(waiter, Refused{Refusal::not_waiting,
@@ -204,7 +204,7 @@ void WorkflowTransaction::decide(const ReplayTask& c, const std::shared_ptr<Wait
   Run& r = *found->run;
   if (!r.at(found->ref).state.dead_at)
     return answer(waiter, Refused{Refusal::not_dead, "task '" + c.task_id + "' is not a dead letter", {}});
-  if (!retry(r, c.by, "", kind_.policy_, turn_.now, rows_.journal))
+  if (!retry(r, c.by, "", kind_.policy_, turn_.now, rows_.decided))
     return answer(waiter,
                   Refused{Refusal::job_not_failed,
                           "its job is " + std::string(name(r.job.status)) +

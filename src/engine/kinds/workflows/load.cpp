@@ -294,7 +294,7 @@ Result<> WorkflowTransaction::complete() {
     if (const Run* found = run(id); found && !found->has_input()) request.jobs_whole.push_back(id);
   };
   for (const JobAnswer& answer : rows_.answers) want_job(answer.job_id);
-  for (const JobId& id : rows_.journal.ended)
+  for (const JobId& id : rows_.decided.ended)
     if (is_awaited(id)) want_job(id);
   return load_runs(std::move(request));
 }

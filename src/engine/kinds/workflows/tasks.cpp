@@ -16,10 +16,10 @@ Reply WorkflowTransaction::decide(const ReportResult& c) {
         Refusal::invalid_input, "job_id and node_id are not those of task '" + c.task_id + "'", {}};
   if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
   const auto earlier = rows_.stored_results.find(c.task_id);
-  const Report said{found->retry_count,     c.completed, c.output, c.error, c.lease, c.worker,
+  const TaskReport said{found->retry_count,     c.completed, c.output, c.error, c.lease, c.worker,
                     c.execution_duration_ms};
   switch (report(*found->run, found->ref, said, earlier == rows_.stored_results.end() ? nullptr : &earlier->second,
-                 kind_.policy_, turn_.now, rows_.journal)) {
+                 kind_.policy_, turn_.now, rows_.decided)) {
     case Verdict::accepted:
       // A worker that does not say its name is the one that was handed the task.
       if (const NodeState& state = found->run->at(found->ref).state; state.worker_id && !state.tenant.empty())
@@ -46,7 +46,7 @@ Reply WorkflowTransaction::decide(const TaskNote& c) {
       std::visit(overloaded{
                      [&](const TaskProgress& n) { return progress(r, found->ref, attempt, n.progress); },
                      [&](const TaskCheckpoint& n) {
-                       return checkpoint(r, found->ref, attempt, n.data, policy, turn_.now, rows_.journal);
+                       return checkpoint(r, found->ref, attempt, n.data, policy, turn_.now, rows_.decided);
                      },
                      [&](const TaskLog& n) {
                        const LogVerdict verdict = log(r, found->ref, attempt, n.lines, policy);
@@ -77,14 +77,14 @@ void WorkflowTransaction::give_back(const TaskLease& lease, const std::string& r
   unless_missing([&] {
     if (const auto found = task(lease.task_id, std::nullopt))
       (void)workflow::give_back(*found->run, found->ref, lease.lease, reason, kind_.policy_, turn_.now,
-                                rows_.journal);
+                                rows_.decided);
   });
 }
 
 std::vector<Ready> WorkflowTransaction::take_ready() {
   std::vector<Ready> all;
-  all.reserve(rows_.journal.dispatched.size());
-  for (Dispatched& d : rows_.journal.dispatched)
+  all.reserve(rows_.decided.dispatched.size());
+  for (Dispatched& d : rows_.decided.dispatched)
     all.push_back({{std::move(d.tenant), std::move(d.queue)},
                    waiting_task({std::move(d.job_id), d.item_index, std::move(d.node_id)},
                                 MUTANT(priority_ignored) ? 0 : d.priority, d.dispatched_at)});
@@ -135,7 +135,7 @@ std::optional<Handout> WorkflowTransaction::hand_out(const WaitingTask& task, co
   const auto ref = found->definition->locate(key.node_id);
   if (!ref || !found->has(*ref)) return std::nullopt;
   if (!workflow::hand_out(*found, *ref, poll.worker, poll.heartbeats, kind_.policy_, turn_.now,
-                          rows_.journal))
+                          rows_.decided))
     return std::nullopt;
   const NodeState& state = found->at(*ref).state;
   const Node& definition = found->node(*ref);

@@ -26,7 +26,7 @@ class WorkflowTransaction final : public Transaction {
   void timers_go_behind() override;
   // As many events as a commit should have, or as much input as should be read in one batch.
   [[nodiscard]] bool is_full() const override {
-    return rows_.journal.events.size() > kind_.events_max_ || rows_.input_bytes > input_bytes_max;
+    return rows_.decided.events.size() > kind_.events_max_ || rows_.input_bytes > input_bytes_max;
   }
 
   [[nodiscard]] std::vector<Ready> take_ready() override;
@@ -108,7 +108,7 @@ class WorkflowTransaction final : public Transaction {
   // one have something to do: what it would is put off.
   template <class Decide>
   void charged(const Tenant& tenant, Decide&& decide) {
-    std::int64_t& left = rows_.journal.steps_left;
+    std::int64_t& left = rows_.decided.steps_left;
     const std::int64_t before = left;
     const std::int64_t allowed = has_to_wait(tenant) ? std::min<std::int64_t>(before, 0) : before;
     left = allowed;
@@ -144,7 +144,7 @@ class WorkflowTransaction final : public Transaction {
 
   // What one round of deciding works on; a restart begins with nothing of it.
   struct Rows {
-    explicit Rows(std::int64_t steps) { journal.steps_left = steps; }
+    explicit Rows(std::int64_t steps) { decided.steps_left = steps; }
     std::map<workflow::JobId, workflow::Run> runs;
     std::unordered_map<std::string, workflow::TaskResult> stored_results;
     std::map<std::pair<Tenant, std::string>, workflow::IdempotencyKey> keys;
@@ -157,7 +157,7 @@ class WorkflowTransaction final : public Transaction {
     std::map<Tenant, std::int64_t> spent;  // steps
     std::vector<Timer> timers_stray;
     std::vector<JobAnswer> answers;
-    workflow::Journal journal;
+    workflow::Decided decided;
     std::vector<workflow::IdempotencyKey> keys_new;
     std::vector<workflow::Workflow> workflows_new;
     std::vector<workflow::JobTag> tags_new;

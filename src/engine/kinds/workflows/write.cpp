@@ -39,7 +39,7 @@ void WorkflowTransaction::answer_job(const std::shared_ptr<Waiter>& waiter, cons
 // Those who ask for a job hear how it is after the whole batch, or wait for its end; those who have waited hear of
 // the ends in this batch.
 void WorkflowTransaction::write_answers() {
-  for (const JobId& id : rows_.journal.ended)
+  for (const JobId& id : rows_.decided.ended)
     if (is_awaited(id)) turn_.effects.emplace_back(Ended{subject_of(id), JobReply{run(id)->job, false}});
   for (JobAnswer& answer : rows_.answers) {
     const Job& job = run(answer.job_id)->job;
@@ -54,7 +54,7 @@ void WorkflowTransaction::write_answers() {
 void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
   // Event ids grow with the commits, so that they order a job's timeline without a counter in its row.
   std::int64_t event_id = first_event_id(commit_number);
-  count(turn_.effects, kind_.jobs_ended_, rows_.journal.ended.size());
+  count(turn_.effects, kind_.jobs_ended_, rows_.decided.ended.size());
   write_answers();
   for (auto& [id, r] : rows_.runs) {
     for (auto& slot : r.nodes)
@@ -69,7 +69,7 @@ void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
   }
   count(turn_.effects, kind_.jobs_created_, out.jobs_new.size());
   std::ranges::move(rows_.timers_stray, std::back_inserter(out.timers_gone));
-  out.events_new = std::move(rows_.journal.events);
+  out.events_new = std::move(rows_.decided.events);
   for (Event& event : out.events_new) event.event_id = event_id++;
   // Readers find a job's events side by side; sorting keeps the writes side by side too.
   std::ranges::stable_sort(out.events_new, {}, &Event::job_id);
@@ -108,7 +108,7 @@ void WorkflowTransaction::committed(WriteSet& written) {
   }
   for (auto& [id, r] : rows_.runs)
     if (!r.expansions.empty() || !r.gatherings.empty()) kind_.progressions_.keep(id, r);
-  for (const JobId& id : rows_.journal.ended) kind_.progressions_.drop(id);
+  for (const JobId& id : rows_.decided.ended) kind_.progressions_.drop(id);
   for (auto& [id, r] : rows_.runs) {
     if (is_terminal(r.job.status)) continue;
     r.stored();
