@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/source_dir.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -21,7 +23,7 @@ std::string read(const fs::path& path) {
 
 template <class Visit>
 void each_source(const std::string& folder, Visit visit) {
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(BATON_SOURCE_DIR) / folder)) {
+  for (const auto& entry : fs::recursive_directory_iterator(baton::support::source_dir() / folder)) {
     const std::string extension = entry.path().extension();
     if (extension == ".cpp" || extension == ".hpp") visit(entry.path(), read(entry.path()));
   }

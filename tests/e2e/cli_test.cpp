@@ -3,12 +3,13 @@
 #include <thread>
 
 #include "tests/e2e/server.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace baton::e2e {
 namespace {
 
 std::string example(const std::string& name) {
-  return std::string(BATON_SOURCE_DIR) + "/examples/workflows/" + name;
+  return support::source_dir() / "examples/workflows" / name;
 }
 
 class CommandLine : public testing::Test {

@@ -9,13 +9,14 @@
 
 #include "base/time.hpp"
 #include "tests/e2e/agent.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace baton::e2e {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path examples = fs::path(BATON_SOURCE_DIR) / "examples";
+const fs::path examples = support::source_dir() / "examples";
 
 // "trip" and "trip no-car", as they follow `examples/run`; from the files.
 std::set<std::string> all_runs() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/diagnostic.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace baton::support {
 
@@ -76,7 +77,7 @@ inline std::set<std::string> codes_of(const Rules& rules) {
 
 // The codes in a source file, under src; `pattern` has them as its first group.
 inline std::set<std::string> codes_in(const std::string& file, const char* pattern) {
-  std::ifstream stream(std::string(BATON_SOURCE_DIR "/src/") + file);
+  std::ifstream stream(source_dir() / "src" / file);
   EXPECT_TRUE(stream) << file;
   const std::string text(std::istreambuf_iterator<char>(stream), {});
   const std::regex expression(pattern);

@@ -11,6 +11,7 @@
 #include "core/template/filters.hpp"
 #include "core/template/read_json.hpp"
 #include "core/template/value.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace baton::expression {
 namespace {
@@ -294,7 +295,7 @@ struct Guide {
 };
 
 Guide read_guide() {
-  std::ifstream file(BATON_SOURCE_DIR "/docs/guide/expressions.md");
+  std::ifstream file(support::source_dir() / "docs/guide/expressions.md");
   Guide guide;
   bool in_scope = false;
   std::string line;

@@ -8,6 +8,7 @@
 #include "store/open.hpp"
 #include "store/postgres/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace baton::contract {
 namespace {
@@ -27,7 +28,7 @@ class Migration : public ::testing::TestWithParam<std::tuple<StoreType, int>> {
   void SetUp() override {
     const std::string name =
         "version_" + std::to_string(version()) + (kind() == StoreType::sqlite ? ".sqlite.sql" : ".postgres.sql");
-    std::ifstream file(std::filesystem::path(BATON_SOURCE_DIR) / "tests/contract/store" / name);
+    std::ifstream file(support::source_dir() / "tests/contract/store" / name);
     ASSERT_TRUE(file) << name;
     database.execute(std::string(std::istreambuf_iterator<char>(file), {}));
   }

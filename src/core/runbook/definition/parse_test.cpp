@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/runbook/definition/definition.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace baton::runbook {
 namespace {
@@ -203,7 +204,7 @@ TEST(RunbookParse, a_secret_is_never_repeated) {
 }
 
 TEST(RunbookParse, the_runbook_of_the_guide_is_valid_without_a_warning) {
-  std::ifstream stream(BATON_SOURCE_DIR "/docs/guide/runbooks.md");
+  std::ifstream stream(support::source_dir() / "docs/guide/runbooks.md");
   const std::string guide(std::istreambuf_iterator<char>(stream), {});
   const auto begin = guide.find("```yaml\n") + 8;
   EXPECT_TRUE(read(guide.substr(begin, guide.find("```", begin) - begin)));
