@@ -6,7 +6,7 @@
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 
-namespace baton::engine {
+namespace baton::engine::budget_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -231,4 +231,4 @@ TEST_F(TurnTest, TimersThatWaitForTheirTurnDoNotHideThoseOfOthers) {
 }
 
 }  // namespace
-}  // namespace baton::engine
+}  // namespace baton::engine::budget_test

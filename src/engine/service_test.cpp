@@ -12,7 +12,7 @@
 
 #include "store/memory/store.hpp"
 
-namespace baton::engine {
+namespace baton::engine::service_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -233,4 +233,4 @@ TEST_F(ServiceTest, FiresATimerAtItsTimeThoughNobodyAsks) {
 }
 
 }  // namespace
-}  // namespace baton::engine
+}  // namespace baton::engine::service_test

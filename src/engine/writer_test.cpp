@@ -8,7 +8,7 @@
 #include "core/runbook/machine/messages.hpp"
 #include "store/memory/store.hpp"
 
-namespace baton::engine {
+namespace baton::engine::writer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -601,4 +601,4 @@ TEST_F(JobLogTest, ALineOfLogDoesNotMakeTheBatchBeDecidedTwice) {
 }
 
 }  // namespace
-}  // namespace baton::engine
+}  // namespace baton::engine::writer_test

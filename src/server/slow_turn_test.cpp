@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* yaml = R"(
+constexpr const char* one_task_yaml = R"(
 workflow_id: w
 nodes:
   start: {type: start, next: a}
@@ -73,7 +73,7 @@ TEST_F(SlowTurn, IsLoggedAndCountedAndTheServerIsNotReadyWhileItLasts) {
   Database other(path_);
   other.exec("BEGIN IMMEDIATE");
   auto published = std::async(std::launch::async, [url = server.url()] {
-    return http::Client(url).request("POST", "/api/v1/workflows", yaml, "application/yaml")->status;
+    return http::Client(url).request("POST", "/api/v1/workflows", one_task_yaml, "application/yaml")->status;
   });
   EXPECT_TRUE(soon([&] { return readiness() == 503; }));
   EXPECT_EQ(probe.request("GET", "/healthz")->status, 200);

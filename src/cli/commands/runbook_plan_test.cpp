@@ -5,7 +5,7 @@
 namespace baton::cli {
 namespace {
 
-const Time now = *from_iso("2026-11-16T19:00:00Z");
+const Time planned_at = *from_iso("2026-11-16T19:00:00Z");
 
 constexpr const char* plan = R"({"name":"contoso","version":0,"member_count":80,"batches":[{
   "batch_start_time":"2026-11-20T22:00:00.000Z","member_count":80,
@@ -18,7 +18,7 @@ constexpr const char* plan = R"({"name":"contoso","version":0,"member_count":80,
   "unresolved":[{"phase_name":"prepare","step_name":"create-user","variable":"Departmnt","count":80,"member_keys":["ada@contoso.example","bob@contoso.example"]}],"warnings":[]})";
 
 TEST(PlanText, TellsWhatHappensWhenAndToWhom) {
-  EXPECT_EQ(plan_text(Fields(plan), now, false),
+  EXPECT_EQ(plan_text(Fields(plan), planned_at, false),
             R"(contoso, not published: 80 members in 1 batch
 
 batch of 80 members, T 2026-11-20 22:00 UTC (in 4 d 3 h)
@@ -43,13 +43,13 @@ Unknown variables, whose steps would fail:
 }
 
 TEST(PlanText, MakesWhatIsUnknownRed) {
-  EXPECT_NE(plan_text(Fields(plan), now, true).find("\x1b[31m! {{Departmnt}} is unknown"), std::string::npos);
+  EXPECT_NE(plan_text(Fields(plan), planned_at, true).find("\x1b[31m! {{Departmnt}} is unknown"), std::string::npos);
 }
 
 TEST(PlanText, OfNobodyIsShort) {
   EXPECT_EQ(
       plan_text(Fields(R"({"name":"contoso","version":3,"member_count":0,"batches":[],"unresolved":[]})"),
-                now, false),
+                planned_at, false),
       "contoso version 3: 0 members in 0 batches\n");
 }
 

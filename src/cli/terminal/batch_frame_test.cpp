@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using Lines = std::vector<std::string>;
 
-const Time now = *from_iso("2026-11-16T19:00:00Z");
+const Time drawn_at = *from_iso("2026-11-16T19:00:00Z");
 
 std::string phase(const std::string& name, int offset, const std::string& due, const std::string& status,
                   const std::string& counts) {
@@ -54,7 +54,7 @@ TEST(FailureLines, SayOfWhichPartAndWhoseTheyAre) {
 }
 
 TEST(BatchFrame, ShowsPhasesMembersPaceAndFailures) {
-  EXPECT_EQ(joined(frame(batch(usual_phases()), failures(2), 124.3, now, {})),
+  EXPECT_EQ(joined(frame(batch(usual_phases()), failures(2), 124.3, drawn_at, {})),
             R"(batch 42  contoso-mailboxes version 3  active
 T 2026-11-20 22:00 UTC, in 4 d 3 h
 
@@ -80,7 +80,7 @@ TEST(BatchFrame, FitsEightyColumnsWithTenThousandMembersAndLongNames) {
       R"(,"error_message":")" + std::string(500, 'e') + R"(","rollbacks":{"succeeded":1200,"failed":31})");
   for (const std::size_t columns : {20U, 40U, 80U, 200U})
     for (const std::string& line :
-         frame(json, failures(5, std::string(300, 'x')), 3.2, now, {columns, 24, false})) {
+         frame(json, failures(5, std::string(300, 'x')), 3.2, drawn_at, {columns, 24, false})) {
       EXPECT_LE(columns_of(line), columns) << line;
       EXPECT_EQ(line.find('\x1b'), std::string::npos);
     }
@@ -89,7 +89,7 @@ TEST(BatchFrame, FitsEightyColumnsWithTenThousandMembersAndLongNames) {
 TEST(BatchFrame, IsNoTallerForMoreMembers) {
   const std::string few = batch(phase("p", 0, "", "dispatched", R"({"succeeded":1,"pending":1})"));
   const std::string many = batch(phase("p", 0, "", "dispatched", R"({"succeeded":5000,"pending":5000})"));
-  EXPECT_EQ(frame(few, failures(0), 0, now, {}).size(), frame(many, failures(0), 0, now, {}).size());
+  EXPECT_EQ(frame(few, failures(0), 0, drawn_at, {}).size(), frame(many, failures(0), 0, drawn_at, {}).size());
 }
 
 TEST(BatchFrame, LeavesOutPhasesThatEndedAndThoseToComeRatherThanTheOneThatRuns) {
@@ -100,7 +100,7 @@ TEST(BatchFrame, LeavesOutPhasesThatEndedAndThoseToComeRatherThanTheOneThatRuns)
                                          : i == 20 ? "dispatched"
                                                    : "pending",
                                          i <= 20 ? R"({"succeeded":10})" : "{}");
-  const Lines lines = frame(batch(phases), failures(9), 0, now, {80, 24, false});
+  const Lines lines = frame(batch(phases), failures(9), 0, drawn_at, {80, 24, false});
   EXPECT_LT(lines.size(), 24U);
   const std::string text = joined(lines);
   EXPECT_NE(text.find("(20 more that ended)"), std::string::npos) << text;
@@ -114,7 +114,7 @@ TEST(BatchFrame, TellsWhoPausedAndWhatIsHeld) {
   const std::string text = joined(frame(
       batch(usual_phases(), R"(,"paused_at":"2026-11-16T18:57:00.000Z","paused_by":"ada","importing":true,)"
                             R"("held_removals":{"batch_id":42,"leaving":4000,"active":9969})"),
-      failures(0), 0, now, {}));
+      failures(0), 0, drawn_at, {}));
   EXPECT_NE(text.find("paused by ada, 3 min ago"), std::string::npos) << text;
   EXPECT_NE(text.find("4,000 members would leave: 'baton batch approve-removals 42'"), std::string::npos)
       << text;
@@ -126,7 +126,7 @@ TEST(BatchFrame, OfAManualBatchSaysHowItGoesOn) {
       R"({"id":7,"runbook_name":"r","runbook_version":1,"status":"init_dispatched","batch_start_time":null,)"
       R"("init_steps":[{"status":"succeeded"},{"status":"dispatched"}],"phases":[)" +
           phase("go", 0, "", "pending", "{}") + "]}",
-      "{}", 0, now, {}));
+      "{}", 0, drawn_at, {}));
   EXPECT_NE(text.find("no T: phases begin with 'baton batch advance'"), std::string::npos) << text;
   EXPECT_NE(text.find("init  \n  ["), std::string::npos) << text;
   EXPECT_NE(text.find("50 %  1 ok  1 dispatched"), std::string::npos) << text;
@@ -135,12 +135,12 @@ TEST(BatchFrame, OfAManualBatchSaysHowItGoesOn) {
 
 TEST(BatchFrame, GivesInitStepsThatAreDoneOneLine) {
   const Lines lines =
-      frame(batch(usual_phases(), R"(,"init_steps":[{"status":"succeeded"}])"), "{}", 0, now, {});
+      frame(batch(usual_phases(), R"(,"init_steps":[{"status":"succeeded"}])"), "{}", 0, drawn_at, {});
   EXPECT_EQ(lines[3], "init      1 ok");
 }
 
 TEST(BatchFrame, KeepsTheTerminalSafeAndEveryColourEnds) {
-  const Lines lines = frame(batch(usual_phases()), failures(1, R"(\u001b[2J)"), 0, now, {80, 24, true});
+  const Lines lines = frame(batch(usual_phases()), failures(1, R"(\u001b[2J)"), 0, drawn_at, {80, 24, true});
   for (const std::string& line : lines) {
     EXPECT_EQ(line.find("\x1b[2J"), std::string::npos) << line;
     const auto last = line.rfind('\x1b');
@@ -162,13 +162,13 @@ TEST(BatchStatusLine, ChangesOnlyWithWhatIsWorthALine) {
 TEST(Pace, IsThatOfTheLastTenSeconds) {
   Pace pace;
   EXPECT_FALSE(pace.per_second());
-  pace.note(now, 1'000);
+  pace.note(drawn_at, 1'000);
   EXPECT_FALSE(pace.per_second());
-  for (int i = 1; i <= 20; ++i) pace.note(now + i * 1s, 1'000 + (i <= 10 ? i * 100 : 1'000));
+  for (int i = 1; i <= 20; ++i) pace.note(drawn_at + i * 1s, 1'000 + (i <= 10 ? i * 100 : 1'000));
   EXPECT_EQ(pace.per_second(), 0);
-  pace.note(now + 25s, 2'500);
+  pace.note(drawn_at + 25s, 2'500);
   EXPECT_NEAR(pace.per_second().value(), 50, 1);
-  pace.note(now + 26s, 2'000);  // some are retried
+  pace.note(drawn_at + 26s, 2'000);  // some are retried
   EXPECT_FALSE(pace.per_second());
 }
 

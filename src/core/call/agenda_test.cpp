@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace baton::call {
+namespace baton::call::agenda_test {
 namespace {
 
 const Time noon = *from_iso("2026-03-01T12:00:00Z");
@@ -191,4 +191,4 @@ RC_GTEST_PROP(Agenda, LosesNothingAndGivesNothingTwice, ()) {
 }
 
 }  // namespace
-}  // namespace baton::call
+}  // namespace baton::call::agenda_test

@@ -7,7 +7,7 @@ namespace {
 using runbook::RowType;
 using runbook::StepStatus;
 
-constexpr const char* move_yaml =
+constexpr const char* two_phases_yaml =
     "name: move\ndata_source: {type: csv, connection: WAVES, primary_key: Upn, batch_time_column: Day}\n"
     "phases:\n"
     "  - name: prepare\n    offset: T-1d\n    steps:\n"
@@ -22,7 +22,7 @@ class BatchRoutes : public ServerTest {
   void SetUp() override {
     runbook::Writes w;
     w.runbooks_new = {runbook_row("move", 1), runbook_row("other", 2, 4)};
-    w.runbooks_new[0].yaml_content = move_yaml;
+    w.runbooks_new[0].yaml_content = two_phases_yaml;
     w.runbooks_new[0].held_removals = Json{R"([{"batch_id":7,"leaving":30,"active":100}])"};
     w.batches_new = {batch_row(6), batch_row(7)};
     w.batches_new[0].runbook_id = 4;
@@ -397,7 +397,7 @@ TEST_F(BatchRoutes, a_preview_groups_the_rows_of_the_source_into_batches) {
 TEST_F(BatchRoutes, a_plan_shows_times_and_steps_and_stores_nothing) {
   sources_.table = SourceTable{{"Upn", "Day"}, {{"ada", "2026-03-11"}}};
   const std::string yaml =
-      std::string(move_yaml) +
+      std::string(two_phases_yaml) +
       "      - {name: tell, worker_id: pool-1, function: Send, params: {To: \"{{Boss}}\"}}\n";
   const auto plan = json(ask("POST", "/api/v1/runbooks/plan", yaml, {}, "application/yaml"));
   const auto batch = plan.at("batches").at(0);
@@ -416,7 +416,7 @@ TEST_F(BatchRoutes, a_plan_checks_members_that_it_does_not_show) {
   sources_.table = SourceTable{{"Upn", "Day"}, {}};
   for (int i = 0; i < 30; ++i) sources_.table->rows.push_back({"u" + std::to_string(i), "2026-03-11"});
   const std::string yaml =
-      std::string(move_yaml) +
+      std::string(two_phases_yaml) +
       "      - {name: tell, worker_id: pool-1, function: Send, params: {To: \"{{Boss}}\"}}\n";
   const auto plan = json(ask("POST", "/api/v1/runbooks/plan", yaml, {}, "application/yaml"));
   ASSERT_EQ(plan.at("unresolved").as_array().size(), 1U);

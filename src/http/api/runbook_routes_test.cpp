@@ -4,7 +4,7 @@
 namespace baton::http {
 namespace {
 
-constexpr const char* move_yaml =
+constexpr const char* one_phase_yaml =
     "name: move\ndata_source: {type: csv, connection: WAVES, primary_key: Upn, batch_time_column: Day}\n"
     "phases:\n  - name: go\n    offset: T-0\n    steps:\n"
     "      - {name: start, worker_id: pool-1, function: Start-Move, params: {Upn: \"{{Upn}}\"}}\n";
@@ -23,16 +23,16 @@ class RunbookRoutes : public ServerTest {
 };
 
 TEST_F(RunbookRoutes, a_runbook_is_published_with_what_open_batches_shall_do) {
-  const auto response = yaml("/api/v1/runbooks?rerun_init=true", move_yaml);
+  const auto response = yaml("/api/v1/runbooks?rerun_init=true", one_phase_yaml);
   ASSERT_EQ(response.status, 201) << response.body;
   EXPECT_EQ(*response.header("Location"), "/api/v1/runbooks/move?version=1");
   EXPECT_TRUE(json(response).at("created").as_bool());
   EXPECT_TRUE(json(response).at("warnings").is_array());
   const auto command = inbox_.wait_for<PublishRunbook>();
-  EXPECT_EQ(command->text, move_yaml);
+  EXPECT_EQ(command->text, one_phase_yaml);
   EXPECT_TRUE(command->rerun_init);
-  EXPECT_EQ(yaml("/api/v1/runbooks?overdue_behavior=ignore", move_yaml).status, 200);
-  EXPECT_EQ(yaml("/api/v1/runbooks?overdue_behavior=maybe&rerun_init=1", move_yaml).status, 422);
+  EXPECT_EQ(yaml("/api/v1/runbooks?overdue_behavior=ignore", one_phase_yaml).status, 200);
+  EXPECT_EQ(yaml("/api/v1/runbooks?overdue_behavior=maybe&rerun_init=1", one_phase_yaml).status, 422);
 }
 
 TEST_F(RunbookRoutes, a_wrong_runbook_is_told_whole_and_not_stored) {
@@ -43,7 +43,7 @@ TEST_F(RunbookRoutes, a_wrong_runbook_is_told_whole_and_not_stored) {
   const auto checked = json(yaml("/api/v1/runbooks/validate", "name: move\nphases: 7\n"));
   EXPECT_FALSE(checked.at("valid").as_bool());
   EXPECT_EQ(checked.at("errors"), json(response).at("errors"));
-  EXPECT_TRUE(json(yaml("/api/v1/runbooks/validate", move_yaml)).at("valid").as_bool());
+  EXPECT_TRUE(json(yaml("/api/v1/runbooks/validate", one_phase_yaml)).at("valid").as_bool());
   EXPECT_EQ(ask("POST", "/api/v1/runbooks", "{}").status, 415);
   EXPECT_EQ(inbox_.count(), 0U);
 }

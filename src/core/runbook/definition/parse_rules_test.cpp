@@ -4,7 +4,7 @@
 #include "core/runbook/definition/definition.hpp"
 #include "tests/support/broken_rules.hpp"
 
-namespace baton::runbook {
+namespace baton::runbook::parse_rules_test {
 namespace {
 
 using support::Rules;
@@ -497,4 +497,4 @@ TEST(RunbookRules, are_all_in_the_table_and_in_the_guide) {
 }
 
 }  // namespace
-}  // namespace baton::runbook
+}  // namespace baton::runbook::parse_rules_test

@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 using Names = std::vector<std::string>;
 
-const Time t = from_millis(1'767'225'600'000);  // 2026-01-01T00:00:00Z
+const Time new_year = from_millis(1'767'225'600'000);  // 2026-01-01T00:00:00Z
 
 Scope member() {
   return Scope(
@@ -19,7 +19,7 @@ Scope member() {
            R"("Aliases":["a","b"],"code":"lower","CODE":"upper"})"},
       Json{R"({"TargetId":"new","Count":3,"Ratio":1.0,"Big":18446744073709551615,"Ok":true,)"
            R"("Profile":{"mail":"m"}})"},
-      42, t);
+      42, new_year);
 }
 
 std::string text(const std::string& source) { return member().text(source).value_or("(none)"); }
@@ -71,18 +71,18 @@ TEST(RunbookTemplate, case_matters_only_where_there_is_a_choice) {
   EXPECT_EQ(text("{{upn}} {{TARGETID}}"), "ada@x.org new");
   EXPECT_EQ(text("{{code}} {{CODE}}"), "lower upper");
   EXPECT_EQ(text("{{größe}}"), "XL");
-  const Scope scope(Json{R"({"Id":"exact"})"}, Json{R"({"ID":"loose"})"}, 1, t);
+  const Scope scope(Json{R"({"Id":"exact"})"}, Json{R"({"ID":"loose"})"}, 1, new_year);
   EXPECT_EQ(scope.text("{{Id}}"), "exact");
 }
 
 TEST(RunbookTemplate, what_is_put_in_is_not_read_again) {
-  const Scope scope(Json{R"({"a":"{{b}}","b":"no"})"}, std::nullopt, 1, t);
+  const Scope scope(Json{R"({"a":"{{b}}","b":"no"})"}, std::nullopt, 1, new_year);
   EXPECT_EQ(scope.text("{{a}}"), "{{b}}");
   EXPECT_EQ(scope.json({R"({"x":"-{{a}}"})"}).value().text, R"({"x":"-{{b}}"})");
 }
 
 TEST(RunbookTemplate, the_variables_of_the_batch_hide_columns) {
-  const Scope scope(Json{R"({"_batch_id":"7"})"}, Json{R"({"_batch_id":"8"})"}, 1, t);
+  const Scope scope(Json{R"({"_batch_id":"7"})"}, Json{R"({"_batch_id":"8"})"}, 1, new_year);
   EXPECT_EQ(scope.text("{{_batch_id}}"), "1");
 }
 
@@ -102,8 +102,8 @@ TEST(RunbookTemplate, broken_braces_are_never_sent) {
 
 TEST(RunbookTemplate, data_that_is_no_object_counts_as_absent) {
   for (const char* odd : {"", "null", "[1]", "\"a\"", "{", "{\"a\":1} x"})
-    EXPECT_EQ(Scope(Json{odd}, Json{odd}, 5, t).text("{{_batch_id}}"), "5") << odd;
-  EXPECT_EQ(Scope(Json{"[]"}, Json{R"({"a":"b"})"}, 5, t).text("{{a}}"), "b");
+    EXPECT_EQ(Scope(Json{odd}, Json{odd}, 5, new_year).text("{{_batch_id}}"), "5") << odd;
+  EXPECT_EQ(Scope(Json{"[]"}, Json{R"({"a":"b"})"}, 5, new_year).text("{{a}}"), "b");
 }
 
 TEST(RunbookTemplate, a_scope_can_be_moved) {
@@ -186,14 +186,14 @@ RC_GTEST_PROP(RunbookTemplate, a_text_is_replaced_exactly_if_its_braces_are_whol
   const std::string source = any_text();
   json::object data;
   for (const std::string& name : variables_in_text(source)) data[name] = "v";
-  const Scope scope(Json{json::serialize(data)}, std::nullopt, 1, t);
+  const Scope scope(Json{json::serialize(data)}, std::nullopt, 1, new_year);
   const auto replaced = scope.text(source);
   RC_ASSERT(replaced.has_value() == template_error(source).empty());
 }
 
 RC_GTEST_PROP(RunbookTemplate, a_document_is_replaced_as_its_strings_are, ()) {
   const std::string source = any_text();
-  const Scope scope(Json{R"({"a":"1","b":"\"\\2","a b":"3"})"}, std::nullopt, 1, t);
+  const Scope scope(Json{R"({"a":"1","b":"\"\\2","a b":"3"})"}, std::nullopt, 1, new_year);
   const auto as_text = scope.text(source);
   const auto as_json = scope.json({json::serialize(json::object{{source, json::array{source, 1, source}}})});
   RC_ASSERT(as_text.has_value() == as_json.has_value());
@@ -205,7 +205,7 @@ RC_GTEST_PROP(RunbookTemplate, a_document_is_replaced_as_its_strings_are, ()) {
 RC_GTEST_PROP(RunbookTemplate, a_value_comes_out_as_it_went_in, (const std::string& text)) {
   std::string clean;
   append_quoted(clean, text);
-  const Scope scope(Json{R"({"a":)" + clean + "}"}, std::nullopt, 1, t);
+  const Scope scope(Json{R"({"a":)" + clean + "}"}, std::nullopt, 1, new_year);
   const std::string value(json::parse(clean).as_string());
   RC_ASSERT(scope.text("{{a}}").value() == value);
   RC_ASSERT(json::parse(scope.json({R"(["{{a}}","<{{a}}>"])"}).value().text) ==

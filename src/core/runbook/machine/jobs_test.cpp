@@ -6,7 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string book = R"(name: waves
+const std::string jobs_book = R"(name: waves
 data_source: {type: csv, connection: X, interval: 1h, primary_key: Key, batch_time_column: T}
 phases:
   - name: work
@@ -19,7 +19,7 @@ phases:
 class Jobs : public testing::Test {
  protected:
   Jobs() {
-    machine_.publish(book);
+    machine_.publish(jobs_book);
     batch_ = machine_.open("waves", machine_.now, {"ada"});
     machine_.settle();
     step_ = machine_.queued().at(0);
@@ -93,7 +93,7 @@ TEST_F(Jobs, of_a_member_that_is_removed_are_no_dead_letters_any_more) {
 }
 
 TEST_F(Jobs, of_a_member_that_is_removed_by_hand_are_no_dead_letters_any_more) {
-  machine_.publish(std::string("progression: lockstep\n") + book);  // there members stay active when a step fails
+  machine_.publish(std::string("progression: lockstep\n") + jobs_book);  // there members stay active when a step fails
   batch_ = machine_.open("waves", machine_.now, {"bob", "cyd"});
   machine_.settle();
   step_ = machine_.queued().back();
@@ -109,7 +109,7 @@ TEST_F(Jobs, of_a_member_that_is_removed_by_hand_are_no_dead_letters_any_more) {
 // As with the message of a scheduler: what it leaves behind is cleaned up, and nobody retries it.
 TEST(FailedMembers, can_be_removed_by_hand) {
   MachineOnRows machine;
-  machine.publish(book + "on_member_removed: [{name: r, worker_id: pool, function: R}]\n");
+  machine.publish(jobs_book + "on_member_removed: [{name: r, worker_id: pool, function: R}]\n");
   const auto batch = machine.open("waves", machine.now, {"ada", "bob"});
   machine.settle();
   const Ref step = machine.queued().at(0);
@@ -170,7 +170,7 @@ TEST_F(Jobs, of_a_batch_that_is_cancelled_are_no_dead_letters_any_more) {
 
 // A removal can be replayed whatever became of the batch; rollbacks and init steps cannot.
 TEST_F(Jobs, beside_the_phases_are_dead_letters_in_a_cancelled_batch_only_if_they_can_be_replayed) {
-  machine_.publish(book + R"(init: [{name: i, worker_id: pool, function: I, on_failure: undo}]
+  machine_.publish(jobs_book + R"(init: [{name: i, worker_id: pool, function: I, on_failure: undo}]
 rollbacks: {undo: [{name: u, worker_id: pool, function: U}, {name: v, worker_id: pool, function: V}]}
 on_member_removed: [{name: r, worker_id: pool, function: R}]
 )");

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string book(bool lockstep) {
+std::string laws_book(bool lockstep) {
   return std::string("name: waves\nprogression: ") + (lockstep ? "lockstep" : "per_member") + R"(
 data_source: {type: csv, connection: X, interval: 1h, primary_key: Key, batch_time_column: T}
 retry: {max_retries: 1, interval: 1m}
@@ -27,10 +27,10 @@ on_member_removed: [{name: r, worker_id: pool, function: R}]
 )";
 }
 
-class World {
+class MachineWorld {
  public:
-  explicit World(bool lockstep) {
-    machine.publish(book(lockstep));
+  explicit MachineWorld(bool lockstep) {
+    machine.publish(laws_book(lockstep));
     batch = machine.open("waves", machine.now + 1min, {"ada", "bob", "eve"});
   }
 
@@ -189,7 +189,7 @@ class World {
 };
 
 RC_GTEST_PROP(RunbookLaws, hold_after_every_act, (bool lockstep)) {
-  World world(lockstep);
+  MachineWorld world(lockstep);
   const int acts = *rc::gen::inRange(5, 80);
   for (int i = 0; i < acts; ++i) {
     world.one_act();
@@ -199,7 +199,7 @@ RC_GTEST_PROP(RunbookLaws, hold_after_every_act, (bool lockstep)) {
 }
 
 RC_GTEST_PROP(RunbookLaws, every_batch_comes_to_its_end, (bool lockstep)) {
-  World world(lockstep);
+  MachineWorld world(lockstep);
   const int acts = *rc::gen::inRange(0, 60);
   for (int i = 0; i < acts; ++i) world.one_act();
   world.resume_batch();

@@ -7,7 +7,7 @@ namespace {
 
 TEST(Transitions, lead_out_of_an_end_only_by_hand_or_by_a_rollback) {
   using namespace step_transition;
-  for (const auto& each : {dispatch, poll, succeed, retry, fail, time_out, cancel}) {
+  for (const auto& each : {dispatch, poll, succeed, retry, fail, time_out, step_transition::cancel}) {
     for (const StepStatus ended : {succeeded, failed, poll_timeout, rolled_back, cancelled})
       EXPECT_FALSE(each.allows(ended)) << each.name << " from " << name(ended);
   }
@@ -17,7 +17,7 @@ TEST(Transitions, lead_out_of_an_end_only_by_hand_or_by_a_rollback) {
 
 TEST(Transitions, of_a_cancelled_batch_are_none) {
   using namespace batch_transition;
-  for (const auto& each : {begin_init, activate, complete, fail, cancel, reopen, reopen_init})
+  for (const auto& each : {begin_init, batch_transition::activate, complete, fail, batch_transition::cancel, reopen, reopen_init})
     EXPECT_FALSE(each.allows(BatchStatus::cancelled)) << each.name;
 }
 
@@ -35,7 +35,7 @@ TEST(Transitions, of_a_member_that_left_are_none) {
 TEST(Transitions, give_a_worker_only_what_is_queued) {
   using namespace job_transition;
   for (const JobState elsewhere : {none, leased, parked}) {
-    EXPECT_FALSE(hand_out.allows(elsewhere)) << name(elsewhere);
+    EXPECT_FALSE(job_transition::hand_out.allows(elsewhere)) << name(elsewhere);
     EXPECT_FALSE(park.allows(elsewhere)) << name(elsewhere);
   }
   EXPECT_FALSE(take_over.allows(queued));
@@ -53,7 +53,7 @@ TEST(Transitions, end_a_job_and_a_walk_wherever_another_program_has_left_them) {
 TEST(Transitions, of_a_phase_replace_no_other_walk_but_at_its_end) {
   using namespace walk_transition;
   for (const Walk under_way : {Walk::start, Walk::advance, Walk::stop}) {
-    EXPECT_FALSE(advance.allows(under_way)) << name(under_way);
+    EXPECT_FALSE(walk_transition::advance.allows(under_way)) << name(under_way);
     EXPECT_FALSE(walk_transition::stop.allows(under_way)) << name(under_way);
   }
 }

@@ -6,7 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string book(const std::string& init = "", const std::string& more = "") {
+std::string versioned_book(const std::string& init = "", const std::string& more = "") {
   return "name: waves\n" + more + R"(
 data_source: {type: csv, connection: X, interval: 1h, primary_key: Key, batch_time_column: T}
 )" + init + R"(
@@ -15,7 +15,7 @@ phases:
   - {name: late, offset: T-0, steps: [{name: b, worker_id: pool, function: B}]}
 )";
 }
-const std::string init = "init: [{name: i, worker_id: pool, function: I}]";
+const std::string one_init = "init: [{name: i, worker_id: pool, function: I}]";
 
 class NewVersion : public testing::Test {
  protected:
@@ -45,8 +45,8 @@ class NewVersion : public testing::Test {
 };
 
 TEST_F(NewVersion, runs_what_is_overdue_again) {
-  given(book());
-  machine_.publish(book("", "description: second"));
+  given(versioned_book());
+  machine_.publish(versioned_book("", "description: second"));
   machine_.settle();
   EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=dispatched late.v2=pending");
   EXPECT_FALSE(version(2).ignore_overdue_applied);
@@ -57,8 +57,8 @@ TEST_F(NewVersion, runs_what_is_overdue_again) {
 }
 
 TEST_F(NewVersion, leaves_out_what_is_overdue_when_told_to_ignore_it) {
-  given(book());
-  machine_.publish(book("", "description: second"), "ignore");
+  given(versioned_book());
+  machine_.publish(versioned_book("", "description: second"), "ignore");
   machine_.settle();
   EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=skipped late.v2=pending");
   EXPECT_TRUE(version(2).ignore_overdue_applied);
@@ -70,8 +70,8 @@ TEST_F(NewVersion, leaves_out_what_is_overdue_when_told_to_ignore_it) {
 
 // Who applied it was perhaps another scheduler.
 TEST_F(NewVersion, ignores_what_is_overdue_once) {
-  given(book());
-  machine_.publish(book("", "description: second"), "ignore");
+  given(versioned_book());
+  machine_.publish(versioned_book("", "description: second"), "ignore");
   machine_.rows.runbooks.change(version(2).id, [](Runbook& row) { row.ignore_overdue_applied = true; });
   machine_.settle();
   EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=dispatched late.v2=pending");
@@ -79,16 +79,16 @@ TEST_F(NewVersion, ignores_what_is_overdue_once) {
 
 // A batch that comes later was never overdue under an older version: the flag says nothing about it.
 TEST_F(NewVersion, does_not_leave_out_phases_of_batches_that_come_later) {
-  given(book());
-  machine_.publish(book("", "description: second"), "ignore");
+  given(versioned_book());
+  machine_.publish(versioned_book("", "description: second"), "ignore");
   machine_.settle();
   const auto later = machine_.open("waves", machine_.now + 30min, {"bob"});
   EXPECT_EQ(machine_.phases_of(later), "early.v2=dispatched late.v2=pending");
 }
 
 TEST_F(NewVersion, runs_init_again_when_told_to) {
-  given(book(init));
-  machine_.publish(book(init, "description: second"), "rerun", true);
+  given(versioned_book(one_init));
+  machine_.publish(versioned_book(one_init, "description: second"), "rerun", true);
   machine_.settle();
   EXPECT_EQ(inits(), "v1=succeeded v2=dispatched");
   EXPECT_EQ(machine_.phases_of(batch_), "early.v1=completed late.v1=superseded early.v2=dispatched late.v2=pending");
@@ -99,8 +99,8 @@ TEST_F(NewVersion, runs_init_again_when_told_to) {
 }
 
 TEST_F(NewVersion, does_not_run_init_again_unless_told_to) {
-  given(book(init));
-  machine_.publish(book(init, "description: second"));
+  given(versioned_book(one_init));
+  machine_.publish(versioned_book(one_init, "description: second"));
   machine_.settle();
   EXPECT_EQ(inits(), "v1=succeeded");
 }
@@ -110,8 +110,8 @@ TEST_F(NewVersion, does_not_run_init_again_unless_told_to) {
 class ActiveVersion : public testing::Test {
  protected:
   ActiveVersion() {
-    machine_.publish(book());
-    machine_.publish(book("", "description: second"));
+    machine_.publish(versioned_book());
+    machine_.publish(versioned_book("", "description: second"));
   }
   struct Told {
     Outcome outcome;
@@ -166,7 +166,7 @@ TEST_F(ActiveVersion, must_be_there) {
 // Somebody writes another time into the row: our timer is of the old one.
 TEST(PutOffBySql, a_phase_begins_at_the_time_that_its_row_has_then) {
   MachineOnRows machine;
-  machine.publish(book());
+  machine.publish(versioned_book());
   const std::int64_t batch = machine.open("waves", machine.now + 3h, {"ada"});
   machine.rows.phases.change(machine.rows.phases.begin()->first, [](PhaseExecution& early) { *early.due_at += 30min; });
   machine.wait(1h + 29min);

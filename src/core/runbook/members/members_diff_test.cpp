@@ -265,15 +265,15 @@ TEST(MembersDiff, a_hundred_thousand_members_are_compared_quickly) {
 
 // ---- Laws ----
 
-struct World {
+struct SourceWorld {
   DataSource source;
   std::vector<SourceMember> members;
   std::vector<KnownMember> known;
   std::vector<ApprovedRemovals> approved;
 };
 
-World any_world() {
-  World world;
+SourceWorld any_world() {
+  SourceWorld world;
   world.source = *rc::gen::arbitrary<bool>() ? timed() : immediate();
   world.source.max_removal_percent = *rc::gen::element(0, 25, 50, 100);
   const int keys = *rc::gen::inRange(1, 30);
@@ -302,7 +302,7 @@ World any_world() {
 }
 
 // What the scheduler will do with a diff.
-void apply(World& world, const Diff& diff) {
+void apply(SourceWorld& world, const Diff& diff) {
   const auto row = [&](const MemberRef& ref) -> KnownMember& {
     const auto found = std::ranges::find(world.known, ref.id, &KnownMember::id);
     RC_ASSERT(found != world.known.end());
@@ -324,7 +324,7 @@ void apply(World& world, const Diff& diff) {
 }
 
 RC_GTEST_PROP(MembersDiffLaws, a_diff_that_was_applied_leaves_only_what_is_held, ()) {
-  World world = any_world();
+  SourceWorld world = any_world();
   const Diff first = diff_members(world.source, world.members, world.known, world.approved, now);
   apply(world, first);
   const Diff second = diff_members(world.source, world.members, world.known, world.approved, now);
@@ -335,7 +335,7 @@ RC_GTEST_PROP(MembersDiffLaws, a_diff_that_was_applied_leaves_only_what_is_held,
 }
 
 RC_GTEST_PROP(MembersDiffLaws, a_batch_that_is_held_loses_nobody, ()) {
-  const World world = any_world();
+  const SourceWorld world = any_world();
   const Diff diff = diff_members(world.source, world.members, world.known, world.approved, now);
   for (const auto& held : diff.held) {
     RC_ASSERT(std::ranges::count(world.approved, held.batch_id, &ApprovedRemovals::batch_id) == 0);
@@ -347,7 +347,7 @@ RC_GTEST_PROP(MembersDiffLaws, a_batch_that_is_held_loses_nobody, ()) {
 }
 
 RC_GTEST_PROP(MembersDiffLaws, nobody_gets_into_two_open_batches, ()) {
-  World world = any_world();
+  SourceWorld world = any_world();
   // The law is about what a diff does: whoever is in two batches before may stay there.
   std::set<std::string> active;
   for (KnownMember& known : world.known) {
@@ -363,7 +363,7 @@ RC_GTEST_PROP(MembersDiffLaws, nobody_gets_into_two_open_batches, ()) {
 }
 
 RC_GTEST_PROP(MembersDiffLaws, each_member_is_where_it_belongs_unless_something_is_held, ()) {
-  World world = any_world();
+  SourceWorld world = any_world();
   const Diff diff = diff_members(world.source, world.members, world.known, world.approved, now);
   std::set<std::int64_t> held;
   for (const auto& each : diff.held) held.insert(each.batch_id);
@@ -380,7 +380,7 @@ RC_GTEST_PROP(MembersDiffLaws, each_member_is_where_it_belongs_unless_something_
 }
 
 RC_GTEST_PROP(MembersDiffLaws, what_was_made_by_hand_or_has_ended_is_not_touched, ()) {
-  const World world = any_world();
+  const SourceWorld world = any_world();
   const Diff diff = diff_members(world.source, world.members, world.known, world.approved, now);
   std::set<std::int64_t> open;
   for (const KnownMember& known : world.known)

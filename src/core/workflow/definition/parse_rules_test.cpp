@@ -4,7 +4,7 @@
 #include "core/workflow/definition/definition.hpp"
 #include "tests/support/broken_rules.hpp"
 
-namespace baton::workflow {
+namespace baton::workflow::parse_rules_test {
 namespace {
 
 using support::Rules;
@@ -569,4 +569,4 @@ TEST(Rules, are_all_in_the_table) {
 }
 
 }  // namespace
-}  // namespace baton::workflow
+}  // namespace baton::workflow::parse_rules_test

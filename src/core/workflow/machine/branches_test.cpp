@@ -3,7 +3,7 @@
 
 #include "core/workflow/machine/machine_test.hpp"
 
-namespace baton::workflow {
+namespace baton::workflow::branches_test {
 namespace {
 
 std::string task(const std::string& id, const std::string& rest) {
@@ -278,4 +278,4 @@ TEST(Wait, ForWhatIsNoTimeFailsAndSaysWhatItFound) {
 }
 
 }  // namespace
-}  // namespace baton::workflow
+}  // namespace baton::workflow::branches_test

@@ -4,7 +4,7 @@
 
 #include "core/workflow/machine/machine_test.hpp"
 
-namespace baton::workflow {
+namespace baton::workflow::budget_test {
 namespace {
 
 constexpr std::string_view fan =
@@ -216,4 +216,4 @@ RC_GTEST_PROP(MachineBudgetLaws, any_budget_comes_to_the_same, ()) {
 }
 
 }  // namespace
-}  // namespace baton::workflow
+}  // namespace baton::workflow::budget_test

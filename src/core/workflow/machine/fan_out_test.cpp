@@ -6,7 +6,7 @@
 
 #include "core/workflow/machine/machine_test.hpp"
 
-namespace baton::workflow {
+namespace baton::workflow::fan_out_test {
 namespace {
 
 std::string fan(const std::string& keys = "", const std::string& task_keys = "",
@@ -416,4 +416,4 @@ TEST(FanOut, APauseDoesNotDoAgainWhatHasFailed) {
 }
 
 }  // namespace
-}  // namespace baton::workflow
+}  // namespace baton::workflow::fan_out_test

@@ -3,7 +3,7 @@
 
 #include "core/workflow/machine/machine_test.hpp"
 
-namespace baton::workflow {
+namespace baton::workflow::operate_test {
 namespace {
 
 std::string task(const std::string& id, const std::string& rest) {
@@ -505,4 +505,4 @@ TEST(Approval, AMessageThatCannotBeEvaluatedFailsTheNode) {
 }
 
 }  // namespace
-}  // namespace baton::workflow
+}  // namespace baton::workflow::operate_test

@@ -4,7 +4,7 @@
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 
-namespace baton::engine {
+namespace baton::engine::commands_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -377,4 +377,4 @@ TEST_F(RunbookCommands, a_negative_retry_interval_of_another_program_is_none) {
 }
 
 }  // namespace
-}  // namespace baton::engine
+}  // namespace baton::engine::commands_test

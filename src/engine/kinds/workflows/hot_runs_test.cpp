@@ -4,7 +4,7 @@
 
 #include "core/workflow/definition/definition.hpp"
 
-namespace baton::engine {
+namespace baton::engine::hot_runs_test {
 namespace {
 
 using namespace workflow;
@@ -51,4 +51,4 @@ TEST(HotRunsTest, ALargeRunPushesOutNobody) {
 }
 
 }  // namespace
-}  // namespace baton::engine
+}  // namespace baton::engine::hot_runs_test
