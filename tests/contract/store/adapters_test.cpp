@@ -13,7 +13,7 @@
 #include "tests/contract/store/fixture.hpp"
 #include "tests/support/postgres_server.hpp"
 
-namespace baton::contract {
+namespace baton::contract::adapters_test {
 namespace {
 
 using namespace workflow;
@@ -283,4 +283,4 @@ TEST(Postgres, AStatementThatFailedOnceIsStillUsable) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::adapters_test

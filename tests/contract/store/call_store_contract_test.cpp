@@ -3,7 +3,7 @@
 #include "core/call/call.hpp"
 #include "tests/contract/store/fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::call_store_contract_test {
 namespace {
 
 using namespace call;
@@ -290,4 +290,4 @@ TEST_P(LostRows, WithATimeThatCannotBeReadAreAskedAboutEarly) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::call_store_contract_test

@@ -3,7 +3,7 @@
 #include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::events_test {
 namespace {
 
 using namespace workflow;
@@ -89,4 +89,4 @@ TEST_P(EventsBySql, AreRowsOfAViewWithThoseOfBefore) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::events_test

@@ -2,7 +2,7 @@
 #include "store/journal/journal_store.hpp"
 #include "tests/contract/store/fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::journal_contract_test {
 namespace {
 
 using namespace workflow;
@@ -183,4 +183,4 @@ TEST(PostgresJournal, IsReadHoweverTheDatabaseTellsBytes) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::journal_contract_test

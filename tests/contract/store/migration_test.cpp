@@ -10,7 +10,7 @@
 #include "tests/contract/store/fixture.hpp"
 #include "tests/support/source_dir.hpp"
 
-namespace baton::contract {
+namespace baton::contract::migration_test {
 namespace {
 
 using namespace workflow;
@@ -382,4 +382,4 @@ DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = %I', current_dat
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::migration_test

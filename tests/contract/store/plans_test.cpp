@@ -11,7 +11,7 @@
 #include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::plans_test {
 namespace {
 
 std::vector<store::Statement> statements(store::Dialect dialect) {
@@ -95,4 +95,4 @@ TEST(PostgresPlans, NothingIsReadFromEndToEndEvenBeforeThereAreStatistics) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::plans_test

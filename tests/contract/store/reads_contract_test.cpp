@@ -4,7 +4,7 @@
 #include "store/open.hpp"
 #include "tests/contract/store/fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::reads_contract_test {
 namespace {
 
 using namespace workflow;
@@ -395,4 +395,4 @@ TEST_P(SchemaContract, ANewerDatabaseIsRefusedByAll) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::reads_contract_test

@@ -5,7 +5,7 @@
 #include "store/data_columns.hpp"
 #include "tests/contract/store/runbook_fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::runbook_data_test {
 namespace {
 
 using namespace runbook;
@@ -250,4 +250,4 @@ TEST(DataColumnNames, AreUniqueShortAndTheSameEachTime) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::runbook_data_test

@@ -8,7 +8,7 @@
 #include "store/sqlite/connection.hpp"
 #include "tests/contract/store/runbook_fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::runbook_others_test {
 namespace {
 
 using namespace runbook;
@@ -418,4 +418,4 @@ TEST(SqliteRunbooks, WhileAnotherProgramWritesIdsAndDataAreUnavailableAndNothing
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::runbook_others_test

@@ -4,7 +4,7 @@
 #include "core/runbook/members/members.hpp"
 #include "tests/contract/store/runbook_fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::runbook_reads_contract_test {
 namespace {
 
 using namespace runbook;
@@ -434,4 +434,4 @@ TEST_P(RunbookReadsContract, ApprovedRemovalsAndImportsAreFound) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::runbook_reads_contract_test

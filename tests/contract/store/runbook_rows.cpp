@@ -2,10 +2,8 @@
 
 namespace baton::contract {
 
-using namespace runbook;
-
-Runbook runbook_row(std::int64_t id, const std::string& name, std::int32_t version) {
-  Runbook row;
+runbook::Runbook runbook_row(std::int64_t id, const std::string& name, std::int32_t version) {
+  runbook::Runbook row;
   row.id = id;
   row.name = name;
   row.version = version;
@@ -26,12 +24,12 @@ Runbook runbook_row(std::int64_t id, const std::string& name, std::int32_t versi
   return row;
 }
 
-Batch batch_row(std::int64_t id, std::int64_t runbook_id) {
-  Batch row;
+runbook::Batch batch_row(std::int64_t id, std::int64_t runbook_id) {
+  runbook::Batch row;
   row.id = id;
   row.runbook_id = runbook_id;
   row.batch_start_time = at(1000);
-  row.status = BatchStatus::active;
+  row.status = runbook::BatchStatus::active;
   row.detected_at = at(id);
   row.init_dispatched_at = at(id + 1);
   row.is_manual = true;
@@ -42,14 +40,14 @@ Batch batch_row(std::int64_t id, std::int64_t runbook_id) {
   row.paused_by = "bob";
   row.error_message = "no";
   row.removals_approved = "7-12345";
-  row.walk = Walk::cancel;
+  row.walk = runbook::Walk::cancel;
   row.walk_after = 99;
   row.timer_due = at(id + 4);
   return row;
 }
 
-Member member_row(std::int64_t id, std::int64_t batch_id) {
-  Member row;
+runbook::Member member_row(std::int64_t id, std::int64_t batch_id) {
+  runbook::Member row;
   row.id = id;
   row.batch_id = batch_id;
   row.member_key = "user" + std::to_string(id) + "@contoso.com";
@@ -61,22 +59,22 @@ Member member_row(std::int64_t id, std::int64_t batch_id) {
   row.data_json = Json{R"({"A":"1"})"};
   row.worker_data_json = Json{R"({"B":"2"})"};
   row.catching_up = true;
-  row.counted_as = MemberStatus::failed;
+  row.counted_as = runbook::MemberStatus::failed;
   return row;
 }
 
-PhaseExecution phase_row(std::int64_t id, std::int64_t batch_id) {
-  PhaseExecution row;
+runbook::PhaseExecution phase_row(std::int64_t id, std::int64_t batch_id) {
+  runbook::PhaseExecution row;
   row.id = id;
   row.batch_id = batch_id;
   row.phase_name = "prepare";
   row.offset_minutes = -120;
   row.due_at = at(id);
   row.runbook_version = 3;
-  row.status = PhaseStatus::dispatched;
+  row.status = runbook::PhaseStatus::dispatched;
   row.dispatched_at = at(id + 1);
   row.completed_at = at(id + 2);
-  row.walk = Walk::held;
+  row.walk = runbook::Walk::held;
   row.walk_after = 7;
   row.current_index = 2;
   row.member_ids = Json{"[1,2]"};
@@ -86,14 +84,14 @@ PhaseExecution phase_row(std::int64_t id, std::int64_t batch_id) {
 
 namespace {
 
-void fill_execution(Execution& row, std::int64_t id, std::int32_t index) {
+void fill_execution(runbook::Execution& row, std::int64_t id, std::int32_t index) {
   row.id = id;
   row.step_name = "create-user";
   row.step_index = index;
   row.worker_id = "pool-1";
   row.function_name = "New-User";
   row.params_json = Json{R"({"Upn": "a"})"};
-  row.status = StepStatus::dispatched;
+  row.status = runbook::StepStatus::dispatched;
   row.job_id = "step-" + std::to_string(id);
   row.error_message = "not yet";
   row.dispatched_at = at(id);
@@ -111,7 +109,7 @@ void fill_execution(Execution& row, std::int64_t id, std::int32_t index) {
   row.retry_backoff = "exponential";
   row.retry_max_interval_sec = 600;
   row.timeout_sec = 1800;
-  row.job_state = JobState::leased;
+  row.job_state = runbook::JobState::leased;
   row.queued_at = at(id + 5);
   row.leased_by = "w-1";
   row.leased_at = at(id + 6);
@@ -120,13 +118,13 @@ void fill_execution(Execution& row, std::int64_t id, std::int32_t index) {
   row.log_bytes = 1234;
   row.dead_at = at(id + 8);
   row.timer_due = at(id + 9);
-  row.counted_as = StepStatus::pending;
+  row.counted_as = runbook::StepStatus::pending;
 }
 
 }  // namespace
 
-StepExecution step_row(std::int64_t id, std::int64_t phase, std::int64_t member, std::int32_t index) {
-  StepExecution row;
+runbook::StepExecution step_row(std::int64_t id, std::int64_t phase, std::int64_t member, std::int32_t index) {
+  runbook::StepExecution row;
   fill_execution(row, id, index);
   row.phase_execution_id = phase;
   row.batch_member_id = member;
@@ -134,18 +132,18 @@ StepExecution step_row(std::int64_t id, std::int64_t phase, std::int64_t member,
   return row;
 }
 
-InitExecution init_row(std::int64_t id, std::int64_t batch_id) {
-  InitExecution row;
+runbook::InitExecution init_row(std::int64_t id, std::int64_t batch_id) {
+  runbook::InitExecution row;
   fill_execution(row, id, 0);
   row.batch_id = batch_id;
   row.runbook_version = 3;
   return row;
 }
 
-CleanupExecution cleanup_row(std::int64_t id, std::int64_t batch_id) {
-  CleanupExecution row;
+runbook::CleanupExecution cleanup_row(std::int64_t id, std::int64_t batch_id) {
+  runbook::CleanupExecution row;
   fill_execution(row, id, 0);
-  row.kind = CleanupKind::removal;
+  row.kind = runbook::CleanupKind::removal;
   row.batch_id = batch_id;
   row.runbook_version = 3;
   row.phase_execution_id = 5;
@@ -156,7 +154,7 @@ CleanupExecution cleanup_row(std::int64_t id, std::int64_t batch_id) {
   return row;
 }
 
-BatchEvent batch_event_row(std::int64_t batch_id, std::int64_t event_id) {
+runbook::BatchEvent batch_event_row(std::int64_t batch_id, std::int64_t event_id) {
   return {batch_id, event_id, at(event_id), "batch_paused", 5, "step-1", "paused by ann"};
 }
 

@@ -3,7 +3,7 @@
 
 #include "tests/contract/store/runbook_fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::runbook_store_contract_test {
 namespace {
 
 using namespace runbook;
@@ -446,4 +446,4 @@ TEST_P(RunbookStoreContract, NothingOfRunbooksWorksBeforeOpen) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::runbook_store_contract_test

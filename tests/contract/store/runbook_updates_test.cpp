@@ -2,7 +2,7 @@
 // write these rows too, and keep what they wrote to the other columns. On every adapter.
 #include "tests/contract/store/runbook_fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::runbook_updates_test {
 namespace {
 
 using namespace runbook;
@@ -186,4 +186,4 @@ TEST_P(RunbookUpdates, OfARowThatTheSameCommitInsertsAreApplied) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::runbook_updates_test

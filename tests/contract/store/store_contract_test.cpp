@@ -6,7 +6,7 @@
 
 #include "tests/contract/store/fixture.hpp"
 
-namespace baton::contract {
+namespace baton::contract::store_contract_test {
 namespace {
 
 using namespace workflow;
@@ -545,4 +545,4 @@ TEST_P(StoreContract, ThousandsOfRowsInRandomOrderAllArrive) {
 }
 
 }  // namespace
-}  // namespace baton::contract
+}  // namespace baton::contract::store_contract_test
