@@ -4,8 +4,6 @@
 namespace baton::runbook_contract {
 namespace {
 
-const std::string one_step = phases({phase_of("p1", {doing("s1")})});
-
 class DeadLetters : public Contract {
  protected:
   // As it is after the last delivery, without waiting for ten leases to run out.

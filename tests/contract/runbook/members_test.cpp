@@ -8,7 +8,6 @@ namespace {
 const std::string three_phases =
     phases({phase_of("p1", {doing("s1"), doing("s2")}, "T-2h"), phase_of("p2", {doing("s3")}, "T-1h"),
             phase_of("p3", {doing("s4")})});
-const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
 
 class MemberAdded : public Contract {
  protected:

@@ -5,8 +5,6 @@
 namespace baton::runbook_contract {
 namespace {
 
-const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
-
 // With every first letter turned to upper case, as .NET writes it.
 json::value in_pascal_case(const json::value& value) {
   if (const auto* array = value.if_array()) {

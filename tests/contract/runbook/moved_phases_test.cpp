@@ -4,8 +4,6 @@
 namespace baton::runbook_contract {
 namespace {
 
-const std::string one_step = phases({phase_of("p1", {doing("s1")})});
-
 class MovedPhases : public Contract {
  protected:
   void given_due(std::chrono::seconds from_now) {

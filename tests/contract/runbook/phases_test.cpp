@@ -5,8 +5,6 @@
 namespace baton::runbook_contract {
 namespace {
 
-const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
-
 class PhaseDue : public Contract {
  protected:
   std::string rows(Id phase, const std::string& columns) {

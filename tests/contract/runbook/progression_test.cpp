@@ -6,7 +6,6 @@
 namespace baton::runbook_contract {
 namespace {
 
-const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
 const std::string two_phases =
     phases({phase_of("p1", {doing("s1"), doing("s2")}, "T-1h"), phase_of("p2", {doing("s3")})});
 

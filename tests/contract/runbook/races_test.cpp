@@ -9,9 +9,6 @@
 namespace baton::runbook_contract {
 namespace {
 
-const std::string one_step = phases({phase_of("p1", {doing("s1")})});
-const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
-
 class Races : public Contract {
  protected:
   static int post(http::Client& client, const std::string& target, const json::value& body) {

@@ -22,8 +22,6 @@ class Retry : public Contract {
 };
 ON_EACH_STORE(Retry);
 
-const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
-
 // 003 retry flow 1 to 4 and the job id; the timer is the server's own.
 TEST_P(Retry, PutsTheStepBackAndSendsItAgainAfterTheInterval) {
   given_dispatched(retrying(1, "1s") + two_steps);

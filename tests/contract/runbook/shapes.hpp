@@ -31,6 +31,8 @@ using Lines = std::vector<std::string>;
                                    const Lines& steps);  // "rollbacks:" with one sequence
 
 inline const std::string lockstep = "progression: lockstep\n";
+inline const std::string one_step = phases({phase_of("p1", {doing("s1")})});
+inline const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
 
 // A job as a worker gets it. One that lacks a field throws: two of them would be equal.
 struct Job {

@@ -5,9 +5,6 @@
 namespace baton::runbook_contract {
 namespace {
 
-const std::string one_step = phases({phase_of("p1", {doing("s1")})});
-const std::string two_steps = phases({phase_of("p1", {doing("s1"), doing("s2")})});
-
 class StrangeRows : public Contract {
  protected:
   // Another runbook of this server, from its beginning to its end.

@@ -6,9 +6,9 @@ namespace baton::runbook_contract {
 namespace {
 
 const std::string job_of_another = "6f9619ff-8b86-d011-b42d-00cf4fc964ff";
-const std::string two_steps =
+const std::string timed_and_retried =
     phases({phase_of("p1", {doing("s1", "timeout: 20m, retry: {max_retries: 1, interval: 1s}"), doing("s2")})});
-const std::string watching =
+const std::string polled_step =
     phases({phase_of("p1", {doing("s1", "poll: {interval: 5m, timeout: 8h}"), doing("s2")})});
 
 class TakenOver : public Contract {
@@ -39,7 +39,7 @@ class TakenOver : public Contract {
 ON_EACH_STORE(TakenOver);
 
 TEST_P(TakenOver, ResultOfADispatchedStepIsAccepted) {
-  given_left(two_steps, "dispatched");
+  given_left(timed_and_retried, "dispatched");
   EXPECT_TRUE(is_accepted(report(result("Success", json::object{{"ok", true}}))));
   expect_steps(p1_, members_[0], "succeeded,dispatched");
   changes_nothing([&] {
@@ -50,7 +50,7 @@ TEST_P(TakenOver, ResultOfADispatchedStepIsAccepted) {
 
 // Its own retry is used up by now, and its job is of an old attempt.
 TEST_P(TakenOver, FailureOfADispatchedStepIsRetriedAsTheRunbookSays) {
-  given_left(two_steps, "dispatched");
+  given_left(timed_and_retried, "dispatched");
   EXPECT_TRUE(is_accepted(report(result("Failure", nullptr))));
   eventually(row("retry_count, max_retries, retry_interval_sec"), "1 1 1");
   EXPECT_EQ(report(result("Failure", nullptr)).status, 409);
@@ -61,13 +61,13 @@ TEST_P(TakenOver, FailureOfADispatchedStepIsRetriedAsTheRunbookSays) {
 }
 
 TEST_P(TakenOver, ColumnsOfTheRowWinOverTheRunbook) {
-  given_left(two_steps, "dispatched", {{"max_retries", 0}, {"retry_interval_sec", 7}});
+  given_left(timed_and_retried, "dispatched", {{"max_retries", 0}, {"retry_interval_sec", 7}});
   EXPECT_TRUE(is_accepted(report(result("Failure", nullptr))));
   expect_steps(p1_, members_[0], "failed,cancelled");
 }
 
 TEST_P(TakenOver, JobIdsThatLookLikeAnotherStepsAreAcceptedToo) {
-  given_left(two_steps, "dispatched");
+  given_left(timed_and_retried, "dispatched");
   json::object said = result("Success", json::object{});
   said["jobId"] = "step-" + std::to_string(step_ + 1'000);
   EXPECT_TRUE(is_accepted(report(said)));
@@ -75,7 +75,7 @@ TEST_P(TakenOver, JobIdsThatLookLikeAnotherStepsAreAcceptedToo) {
 }
 
 TEST_P(TakenOver, ByPhaseDueADispatchedStepGetsALeaseAndATimeout) {
-  given_left(two_steps, "dispatched", {}, 2);
+  given_left(timed_and_retried, "dispatched", {}, 2);
   tell(phase_due(p1_));
   eventually(row("job_state, timeout_sec, max_retries, " + is_set("lease_until") + ", " + is_set("timer_due")),
              "leased 1200 1 set set");
@@ -86,7 +86,7 @@ TEST_P(TakenOver, ByPhaseDueADispatchedStepGetsALeaseAndATimeout) {
 }
 
 TEST_P(TakenOver, ByPollCheckAPollingStepIsAskedAgain) {
-  given_left(watching, "polling", {{"is_poll_step", true}, {"poll_count", 3}, {"poll_started_at", timestamp(-900s)}});
+  given_left(polled_step, "polling", {{"is_poll_step", true}, {"poll_count", 3}, {"poll_started_at", timestamp(-900s)}});
   tell(poll_check(step_, "s1", 4));
   const Job poll = one();
   EXPECT_EQ(poll.id(), "step-" + std::to_string(step_) + "-poll-4");
@@ -96,7 +96,7 @@ TEST_P(TakenOver, ByPollCheckAPollingStepIsAskedAgain) {
 }
 
 TEST_P(TakenOver, AnswerToItsPollIsAccepted) {
-  given_left(watching, "polling", {{"is_poll_step", true}, {"poll_count", 3}, {"poll_started_at", timestamp(-900s)}});
+  given_left(polled_step, "polling", {{"is_poll_step", true}, {"poll_count", 3}, {"poll_started_at", timestamp(-900s)}});
   tell(phase_due(p1_));
   eventually(row("poll_timeout_sec, " + is_set("timer_due")), "28800 set");
   EXPECT_TRUE(is_accepted(report(result("Success", json::object{{"complete", false}}))));
@@ -106,7 +106,7 @@ TEST_P(TakenOver, AnswerToItsPollIsAccepted) {
 }
 
 TEST_P(TakenOver, InitStepGoesOnToo) {
-  given(section("init", {preparing("i1"), preparing("i2")}) + two_steps, 1, "init_dispatched");
+  given(section("init", {preparing("i1"), preparing("i2")}) + timed_and_retried, 1, "init_dispatched");
   const Id init = init_step(0, "i1", {{"status", "dispatched"}, {"job_id", job_of_another}, {"dispatched_at", timestamp()}});
   json::object said = result("Success", json::object{});
   said["correlationData"] = json::object{{"stepExecutionId", init}, {"isInitStep", true}};
@@ -119,7 +119,7 @@ TEST_P(TakenOver, InitStepGoesOnToo) {
 
 // Nobody has told that the phase is due: the others in it are seen all the same, and it ends when they have.
 TEST_P(TakenOver, PhaseGoesOnWithAllOfItsMembersAfterTheFirstResult) {
-  given_left(two_steps, "dispatched", {}, 2);
+  given_left(timed_and_retried, "dispatched", {}, 2);
   const Id silent = step_id(p1_, members_[0], 0);
   const Id late = member("m3");  // it has no rows yet: whether it is in the phase, nobody has said
   EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
@@ -142,7 +142,7 @@ TEST_P(TakenOver, PhaseGoesOnWithAllOfItsMembersAfterTheFirstResult) {
 }
 
 TEST_P(TakenOver, PhaseIsForThoseThatAPhaseDueNamesAfterwards) {
-  given_left(two_steps, "dispatched");
+  given_left(timed_and_retried, "dispatched");
   const Id named = member("m2"), other = member("m3");
   EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
   const Job second = one();
@@ -154,7 +154,7 @@ TEST_P(TakenOver, PhaseIsForThoseThatAPhaseDueNamesAfterwards) {
 }
 
 TEST_P(TakenOver, LockstepPhaseGoesOnToItsLastStep) {
-  given_left(lockstep + two_steps, "dispatched", {}, 2);
+  given_left(lockstep + timed_and_retried, "dispatched", {}, 2);
   EXPECT_TRUE(is_accepted(report(result("Success", json::object{}))));
   quiet();  // the other member is still at its first step
   expect_phase(p1_, "dispatched");
@@ -168,7 +168,7 @@ TEST_P(TakenOver, LockstepPhaseGoesOnToItsLastStep) {
 }
 
 TEST_P(TakenOver, NothingFurtherBeginsBeforeInitIsOver) {
-  given(section("init", {preparing("i1")}) + two_steps, 1, "init_dispatched");
+  given(section("init", {preparing("i1")}) + timed_and_retried, 1, "init_dispatched");
   init_step(0, "i1");
   p1_ = phase("p1", "dispatched");
   step_ = step(p1_, members_[0], 0, "s1", {{"status", "dispatched"}, {"job_id", job_of_another}});
@@ -184,7 +184,7 @@ TEST_P(TakenOver, NothingFurtherBeginsBeforeInitIsOver) {
 }
 
 TEST_P(TakenOver, ARetryWaitsForInitAndEndsWithItWhenThatFails) {
-  given(section("init", {preparing("i1")}) + two_steps, 1, "init_dispatched");
+  given(section("init", {preparing("i1")}) + timed_and_retried, 1, "init_dispatched");
   init_step(0, "i1", {{"max_retries", 0}});
   p1_ = phase("p1", "dispatched");
   step_ = step(p1_, members_[0], 0, "s1", {{"status", "dispatched"}, {"job_id", job_of_another}});
@@ -198,7 +198,7 @@ TEST_P(TakenOver, ARetryWaitsForInitAndEndsWithItWhenThatFails) {
 }
 
 TEST_P(TakenOver, ResultOfAnEarlierAttemptIsRefused) {
-  given_left(two_steps, "dispatched");
+  given_left(timed_and_retried, "dispatched");
   const std::string own = "step-" + std::to_string(step_);
   sql().exec("UPDATE step_executions SET retry_count=1, job_id='" + own + "-retry-1' WHERE id=" + std::to_string(step_));
   json::object late = result("Failure", nullptr);
@@ -216,7 +216,7 @@ TEST_P(TakenOver, ResultOfAnEarlierAttemptIsRefused) {
 
 // At start, without any message: whoever is never touched would wait for ever.
 TEST_P(TakenOver, AtStartWithAdopt) {
-  given_left(two_steps, "dispatched", {}, 3);
+  given_left(timed_and_retried, "dispatched", {}, 3);
   const Id polled = step(p1_, members_[0], 2, "s3", {{"status", "polling"}, {"is_poll_step", true}, {"poll_timeout_sec", 60}});
   restart();
   quiet();
@@ -232,7 +232,7 @@ TEST_P(TakenOver, AtStartWithAdopt) {
 
 // Words as another writes them, a phase in which nobody is under way, and one row among them that nobody can read.
 TEST_P(TakenOver, AtStartWithAdoptWhateverElseIsThere) {
-  given_left(two_steps, "Dispatched", {}, 2);
+  given_left(timed_and_retried, "Dispatched", {}, 2);
   sql().exec("UPDATE step_executions SET status='what' WHERE id=" + std::to_string(step_id(p1_, members_[0], 0)));
   const Id waiting = phase("p2", "dispatched");
   const Id first = step(waiting, members_[1], 0, "s1");
