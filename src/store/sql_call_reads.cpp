@@ -19,7 +19,7 @@ std::string strays_of(const std::string& table) {
          " t.service_call_id=k.service_call_id)";
 }
 
-struct Statements {
+struct CallReadStatements {
   Statement one{select_row_at_head(), {Type::text, Type::text}};
   Statement streams{columns_at_head("page") +
                         " FROM (SELECT * FROM service_call_events WHERE (tenant_id,service_call_id,version)>(?1,?2,?3)"
@@ -62,8 +62,8 @@ struct Statements {
                    {}};
 };
 
-const Statements& sql() {
-  static const Statements statements;
+const CallReadStatements& sql() {
+  static const CallReadStatements statements;
   return statements;
 }
 

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds id_slack{30};
 // The smallest id of a moment: uuid7 without its random digits, which sorts before all that have them.
 std::string first_id(Time time) { return uuid7(std::max(time, Time{}), 0, 0).substr(0, 13); }
 
-struct Statements {
+struct ReadStatements {
   SqlEvents events{Dialect::sqlite};  // reads are the same in both
   Statement job{select<Job>() + " WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
   Statement has_job{"SELECT job_id FROM dag_jobs WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
@@ -200,7 +200,7 @@ class SqlReads final : public SqlCallReads {
     return reader_.first<Row>(statement, std::move(values));
   }
 
-  Statements sql_;
+  ReadStatements sql_;
 };
 
 class SqlTokenAdmin final : public TokenAdmin {

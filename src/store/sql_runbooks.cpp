@@ -12,8 +12,8 @@ namespace baton::store {
 using namespace runbook;
 namespace {
 
-constexpr auto number = Type::integer;
-constexpr auto text = Type::text;
+constexpr auto integer_type = Type::integer;
+constexpr auto text_type = Type::text;
 
 template <class Row>
 struct WriteStatements {
@@ -45,7 +45,7 @@ Statement page(std::string_view rest, std::vector<Type> parameters) {
 Statement waiting_statement(std::string_view table) {
   return {"SELECT id,queued_at FROM " + std::string(table) +
               " WHERE job_state='queued' AND worker_id=?1 ORDER BY queued_at,id LIMIT ?2",
-          {text, number}};
+          {text_type, integer_type}};
 }
 
 Statement untimed_statement(Dialect dialect, std::string_view table) {
@@ -53,7 +53,7 @@ Statement untimed_statement(Dialect dialect, std::string_view table) {
               " WHERE id>?1 AND " + status_word(dialect, "status") + " IN (\'dispatched\',\'polling\') AND timer_due IS NULL AND "
               "coalesce(job_state,'none')='none'"
               " ORDER BY id LIMIT ?2",
-          {number, number}};
+          {integer_type, integer_type}};
 }
 
 constexpr std::array<std::string_view, 7> table_names = {
@@ -67,10 +67,10 @@ Statement reserve_statement(Dialect dialect, const std::string& table) {
   if (dialect == Dialect::postgres)
     return {"SELECT nextval(s.name) FROM (SELECT pg_get_serial_sequence('" + table +
                 "','id')::regclass AS name OFFSET 0) AS s, generate_series(1,?1)",
-            {number}};
+            {integer_type}};
   return {"UPDATE sqlite_sequence SET seq=max(seq,(SELECT coalesce(max(id),0) FROM " + table +
               "))+?1 WHERE name='" + table + "' RETURNING seq",
-          {number}};
+          {integer_type}};
 }
 
 // Before the first row of a table there is no row in sqlite_sequence.
@@ -94,22 +94,22 @@ struct RunbookStatements {
         cleanups(d),
         count_upsert(upsert_statement<Count>(d)),
         event_insert(insert_statement<BatchEvent>(d)),
-        runbook_version(select_by<Runbook>(d, Columns::deciding, {{"name", text}, {"version", number}})),
-        phases_of(select_by<PhaseExecution>(d, Columns::deciding, {{"batch_id", number}}, "", "t.id")),
-        inits_of(select_by<InitExecution>(d, Columns::deciding, {{"batch_id", number}}, "",
+        runbook_version(select_by<Runbook>(d, Columns::deciding, {{"name", text_type}, {"version", integer_type}})),
+        phases_of(select_by<PhaseExecution>(d, Columns::deciding, {{"batch_id", integer_type}}, "", "t.id")),
+        inits_of(select_by<InitExecution>(d, Columns::deciding, {{"batch_id", integer_type}}, "",
                                           "t.batch_id,t.runbook_version,t.step_index")),
-        members_named(select_by<Member>(d, Columns::deciding, {{"batch_id", number}, {"member_key", text}},
+        members_named(select_by<Member>(d, Columns::deciding, {{"batch_id", integer_type}, {"member_key", text_type}},
                                         "", "t.batch_id,t.member_key,t.id")),
         steps_of(select_by<StepExecution>(d, Columns::deciding,
-                                          {{"batch_member_id", number}, {"phase_execution_id", number}}, "",
+                                          {{"batch_member_id", integer_type}, {"phase_execution_id", integer_type}}, "",
                                           "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
         steps_ahead(select_by<StepExecution>(d, Columns::deciding,
-                                             {{"batch_member_id", number}, {"phase_execution_id", number}},
+                                             {{"batch_member_id", integer_type}, {"phase_execution_id", integer_type}},
                                              status_word(d, "t.status") + "<>'succeeded'",
                                              "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
         steps_of_member{"SELECT " + names<StepExecution>(Columns::deciding, "t.") + from_steps_of_members(d) +
                             " ORDER BY p.id,t.step_index",
-                        {number},
+                        {integer_type},
                         true},
         cleanups_of_step(cleanups_by(d, "caused_by_step_id")),
         cleanups_of_init(cleanups_by(d, "caused_by_init_id")),
@@ -117,7 +117,7 @@ struct RunbookStatements {
         open_cleanups_of(cleanups_by(d, "batch_id", "t.status IN ('pending','dispatched','polling')")),
         dead_cleanups_of(cleanups_by(
             d, "batch_id", "(t.status='failed' OR t.status='poll_timeout') AND t.dead_at IS NOT NULL")),
-        counts_of(select_by<Count>(d, Columns::all, {{"batch_id", number}, {"phase_execution_id", number}})) {
+        counts_of(select_by<Count>(d, Columns::all, {{"batch_id", integer_type}, {"phase_execution_id", integer_type}})) {
     for (std::size_t i = 0; i < table_names.size(); ++i) {
       reserve[i] = reserve_statement(d, std::string(table_names[i]));
       begin[i] = begin_statement(std::string(table_names[i]));
@@ -125,7 +125,7 @@ struct RunbookStatements {
   }
 
   static Statement cleanups_by(Dialect d, std::string_view column, std::string_view condition = "") {
-    return select_by<CleanupExecution>(d, Columns::deciding, {{column, number}}, condition,
+    return select_by<CleanupExecution>(d, Columns::deciding, {{column, integer_type}}, condition,
                                        "t." + std::string(column) + ",t.id");
   }
 
@@ -148,10 +148,10 @@ struct RunbookStatements {
       "LIMIT "
       "1),"
       "(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1))",
-      {text});
+      {text_type});
   Statement runbook_latest = page<Runbook>(
-      "WHERE t.id=(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1)", {text});
-  Statement runbooks_of_table = page<Runbook>("WHERE t.data_table_name=?1", {text});
+      "WHERE t.id=(SELECT id FROM runbooks WHERE name=?1 ORDER BY version DESC LIMIT 1)", {text_type});
+  Statement runbooks_of_table = page<Runbook>("WHERE t.data_table_name=?1", {text_type});
   // The range is wider than it must be: others write times with other separators and offsets, and as text
   // those do not sort by time. Which batch has the very T is seen when it is read.
   Statement batches_of_time{
@@ -159,22 +159,22 @@ struct RunbookStatements {
           ",r.name FROM runbooks AS r CROSS JOIN batches AS t WHERE r.name=?1 AND t.runbook_id=r.id"
           " AND t.batch_start_time>?2 AND t.batch_start_time<?3 AND " +
           status + " IN ('detected','init_dispatched','active')",
-      {text, Type::time, Type::time}};
+      {text_type, Type::time, Type::time}};
   Statement open_batches =
       page<Batch>("runbooks AS r CROSS JOIN batches",
                   "WHERE r.name=?1 AND t.runbook_id=r.id AND " + status +
                       " IN ('detected','init_dispatched','active') AND t.id>?2 ORDER BY t.id LIMIT ?3",
-                  {text, number, number});
+                  {text_type, integer_type, integer_type});
   Statement members_of =
-      page<Member>("WHERE t.batch_id=?1 AND t.id>?2 ORDER BY t.id LIMIT ?3", {number, number, number});
+      page<Member>("WHERE t.batch_id=?1 AND t.id>?2 ORDER BY t.id LIMIT ?3", {integer_type, integer_type, integer_type});
   Statement failed_members_of = page<Member>("WHERE t.batch_id=?1 AND " + status + "='failed' AND " + status +
                                                  "<>'active' AND t.id>?2 ORDER BY t.id LIMIT ?3",
-                                             {number, number, number});
+                                             {integer_type, integer_type, integer_type});
   Statement parked_steps =
       page<StepExecution>("phase_executions AS p CROSS JOIN step_executions",
                           "WHERE p.batch_id=?1 AND t.phase_execution_id=p.id AND t.job_state='parked'"
                           " ORDER BY p.id,t.id LIMIT ?2",
-                          {number, number});
+                          {integer_type, integer_type});
 
   // With the batch and the runbook that the step belongs to, behind its columns.
   Statement step_and_place{
@@ -184,7 +184,7 @@ struct RunbookStatements {
           " LEFT JOIN phase_executions AS p ON p.id=t.phase_execution_id LEFT JOIN batches AS b ON "
           "b.id=p.batch_id" +
           (dialect == Dialect::postgres ? "" : " WHERE t.id=?1"),
-      {number},
+      {integer_type},
       true};
 
   Statement waiting_steps = waiting_statement("step_executions");
@@ -192,11 +192,11 @@ struct RunbookStatements {
   Statement waiting_cleanups = waiting_statement("cleanup_executions");
   Statement untimed{"SELECT id FROM phase_executions WHERE " + status_word(dialect, "status") +
                         "='pending' AND timer_due IS NULL AND due_at IS NOT NULL ORDER BY id LIMIT ?1",
-                    {number}};
+                    {integer_type}};
   Statement unwalked_phases{"SELECT id FROM phase_executions WHERE id>?1 AND " + status_word(dialect, "status") +
                                 "='dispatched' AND coalesce(walk,'none')='none' AND coalesce(walk_after,0)=0"
                                 " ORDER BY id LIMIT ?2",
-                            {number, number}};
+                            {integer_type, integer_type}};
   Statement untimed_steps = untimed_statement(dialect, "step_executions");
   Statement untimed_inits = untimed_statement(dialect, "init_executions");
   std::array<Statement, table_names.size()> reserve, begin;

@@ -87,7 +87,7 @@ struct Statements {
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
 template <class Key>
-std::vector<Key> unique(std::vector<Key> keys) {
+std::vector<Key> each_once(std::vector<Key> keys) {
   std::ranges::sort(keys);
   const auto rest = std::ranges::unique(keys);
   keys.erase(rest.begin(), rest.end());
@@ -122,25 +122,25 @@ void add_select(std::vector<Query>& calls, const Statement& statement, const std
 struct Keys {
   explicit Keys(const LoadRequest& request) {
     for (const auto& id : request.jobs_whole) jobs_whole.emplace_back(id.value);
-    jobs_whole = unique(std::move(jobs_whole));
+    jobs_whole = each_once(std::move(jobs_whole));
     for (const auto& id : request.jobs)
       if (!std::ranges::binary_search(jobs_whole, KeyText(id.value))) jobs.emplace_back(id.value);
     for (const auto& id : request.task_results) task_results.emplace_back(id);
     for (const auto& key : request.idempotency_keys)
       idempotency_keys.emplace_back(key.tenant.value, key.idempotency_key);
-    jobs = unique(std::move(jobs));
-    task_results = unique(std::move(task_results));
-    idempotency_keys = unique(std::move(idempotency_keys));
+    jobs = each_once(std::move(jobs));
+    task_results = each_once(std::move(task_results));
+    idempotency_keys = each_once(std::move(idempotency_keys));
     for (const auto& key : request.nodes) nodes.emplace_back(key.job_id.value, key.item_index, key.node_id);
-    nodes = unique(std::move(nodes));
+    nodes = each_once(std::move(nodes));
     for (const auto& key : request.workflows) {
       if (key.version == 0)
         latest_workflows.emplace_back(key.tenant.value, key.workflow_id);
       else
         workflows.push_back(key);
     }
-    latest_workflows = unique(std::move(latest_workflows));
-    workflows = unique(std::move(workflows));
+    latest_workflows = each_once(std::move(latest_workflows));
+    workflows = each_once(std::move(workflows));
   }
   std::vector<KeyText> jobs, jobs_whole, task_results;
   std::vector<std::tuple<std::string_view, std::int32_t, std::string_view>> nodes;
