@@ -5,7 +5,7 @@
 #include "tests/e2e/fake_server.hpp"
 #include "tests/e2e/server.hpp"
 
-namespace baton::e2e {
+namespace baton::e2e::batch_cli_test {
 namespace {
 
 using Request = FakeServer::Request;
@@ -176,4 +176,4 @@ TEST_F(BatchCommands, APlanWithUnknownVariablesFails) {
 }
 
 }  // namespace
-}  // namespace baton::e2e
+}  // namespace baton::e2e::batch_cli_test

@@ -13,7 +13,7 @@
 #include "tests/e2e/server.hpp"
 #include "tests/support/postgres_server.hpp"
 
-namespace baton::e2e {
+namespace baton::e2e::runbook_crash_test {
 namespace {
 
 using runbook_contract::open_sql;
@@ -240,4 +240,4 @@ TEST(RunbookCrash, RestartsOfTheDatabaseLoseNothingAndDoubleNothing) {
 }
 
 }  // namespace
-}  // namespace baton::e2e
+}  // namespace baton::e2e::runbook_crash_test

@@ -8,7 +8,7 @@
 #include "tests/e2e/fake_server.hpp"
 #include "tests/e2e/server.hpp"
 
-namespace baton::e2e {
+namespace baton::e2e::runbook_stop_test {
 namespace {
 
 using runbook_contract::open_sql;
@@ -83,4 +83,4 @@ TEST(RunbookStart, EndsWhatWasHalfImported) { half_imported("on"); }
 TEST(RunbookStart, EndsWhatWasHalfImportedAlsoWithoutAScheduler) { half_imported("off"); }
 
 }  // namespace
-}  // namespace baton::e2e
+}  // namespace baton::e2e::runbook_stop_test
