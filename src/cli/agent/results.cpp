@@ -11,9 +11,9 @@
 namespace baton::cli::agent {
 namespace {
 
-constexpr std::size_t batch_max = 1'000;              // what the server takes
+constexpr std::size_t results_max = 1'000;              // what the server takes
 constexpr std::size_t batch_bytes_max = 1024 * 1024;  // far below what it takes by default
-constexpr milliseconds answer_time{30'000};
+constexpr milliseconds results_answer_time{30'000};
 
 // The server could not decide now and wants to be asked again.
 bool is_passing_code(std::string_view code) {
@@ -38,7 +38,7 @@ void Results::add(Task task, const Outcome& outcome, milliseconds took) {
 void Results::send() {
   if (is_busy_ || waiting_.empty()) return;
   std::string body = R"({"results":[)";
-  const std::size_t count_max = singles_ > 0 ? 1 : batch_max;
+  const std::size_t count_max = singles_ > 0 ? 1 : results_max;
   while (!waiting_.empty() && sent_.size() < count_max &&
          (sent_.empty() || body.size() + waiting_.front().body.size() < batch_bytes_max)) {
     if (!sent_.empty()) body += ',';
@@ -49,7 +49,7 @@ void Results::send() {
   body += "]}";
   if (singles_ > 0) --singles_;
   is_busy_ = true;
-  line_.post("/api/v1/callbacks/task-results", std::move(body), answer_time,
+  line_.post("/api/v1/callbacks/task-results", std::move(body), results_answer_time,
              [this](const Answered& answer) { on_answer(answer); });
 }
 

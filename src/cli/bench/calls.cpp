@@ -18,7 +18,7 @@ using namespace bench;
 using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
-struct Options {
+struct CallsBenchOptions {
   std::string store;
   std::size_t calls = 100'000, idle = 1'000, later = 0, hosts = 1;
 };
@@ -77,7 +77,7 @@ void print_lags(std::string_view what, const Sink& sink, std::size_t from, std::
 }
 
 // All due at one moment, and meanwhile another tenant's, one each 100 ms.
-Result<> burst(BenchServer& server, const Options& options) {
+Result<> burst(BenchServer& server, const CallsBenchOptions& options) {
   constexpr std::size_t lone = 50;
   Sink sink(options.calls + lone);
   const auto began = Steady::now();
@@ -110,7 +110,7 @@ Result<> burst(BenchServer& server, const Options& options) {
   return {};
 }
 
-Result<> idle(BenchServer& server, const Options& options) {
+Result<> idle(BenchServer& server, const CallsBenchOptions& options) {
   constexpr Duration step{7};
   Sink sink(options.idle);
   const Time first = now() + 2s;
@@ -124,7 +124,7 @@ Result<> idle(BenchServer& server, const Options& options) {
 
 // For tomorrow: what they cost until then, and when the server comes back after a kill. A call that is due at
 // once tells when it is at work again.
-Result<> later(BenchServer& server, const Options& options) {
+Result<> later(BenchServer& server, const CallsBenchOptions& options) {
   Sink sink(1);
   const auto began = Steady::now();
   const Time tomorrow = now() + 24h;
@@ -146,7 +146,7 @@ Result<> later(BenchServer& server, const Options& options) {
   return {};
 }
 
-Result<> measure(const Options& options) {
+Result<> measure(const CallsBenchOptions& options) {
   BenchServer server;
   TRY(server.start(options.store, {},
                    {"--egress-allow", "127.0.0.1", "--calls-per-origin", "1024", "--body-max", "64m"}));
@@ -159,7 +159,7 @@ Result<> measure(const Options& options) {
 }  // namespace
 
 void add_bench_calls(Parser bench, Action& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CallsBenchOptions>();
   Parser command =
       bench.add_subcommand("calls", "Service calls that are due at once, and one after the other");
   command.add_option("--store", options->store,

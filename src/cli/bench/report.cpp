@@ -79,7 +79,7 @@ std::string soak_lines(const Findings& findings) {
 
 std::string to_json(const Findings& findings) {
   std::string text =
-      fmt::format(R"({{"store":{},"workers":{},"levels":[)", quoted(findings.store), findings.workers);
+      fmt::format(R"({{"store":{},"workers":{},"levels":[)", baton::quoted(findings.store), findings.workers);
   for (const Level& level : findings.levels) {
     if (&level != &findings.levels.front()) text += ',';
     text += level_json(level);

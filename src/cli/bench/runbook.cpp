@@ -18,7 +18,7 @@ namespace {
 using namespace bench;
 using namespace std::chrono_literals;
 
-struct Options {
+struct RunbookBenchOptions {
   std::string store;
   std::vector<std::size_t> sizes{1'000, 10'000, 100'000};
   std::size_t steps = 5;
@@ -39,7 +39,7 @@ std::string runbook_of(std::string_view name, std::string_view worker_id, std::s
   return text;
 }
 
-Result<std::string> post(http::Client& client, const std::string& target, const std::string& body,
+Result<std::string> post_body(http::Client& client, const std::string& target, const std::string& body,
                          const std::string& type) {
   TRY_ASSIGN(const auto answer, client.request("POST", target, body, type, {}, 120s));
   if (answer.status >= 300)
@@ -52,7 +52,7 @@ Result<std::string> make_batch(http::Client& client, const std::string& runbook,
   std::string csv = "Key,Name\n";
   for (std::size_t i = 0; i < members; ++i)
     csv += fmt::format("user{0}@contoso.example,User number {0}\n", i);
-  TRY_ASSIGN(const auto made, post(client, "/api/v1/runbooks/" + runbook + "/batches", csv, "text/csv"));
+  TRY_ASSIGN(const auto made, post_body(client, "/api/v1/runbooks/" + runbook + "/batches", csv, "text/csv"));
   const Fields answer(made);
   return std::to_string(answer.has("batch") ? Fields(answer.document("batch")).number("id")
                                             : answer.number("id"));
@@ -65,11 +65,11 @@ class Probe {
   explicit Probe(const std::string& url) : client_(url) {}
   ~Probe() { stop(); }
   Result<> start() {
-    TRY(post(client_, "/api/v1/runbooks",
+    TRY(post_body(client_, "/api/v1/runbooks",
              runbook_of("probe", "probe", 1, "retry: {max_retries: 100, interval: 1s}\n"),
              "application/yaml"));
     TRY_ASSIGN(const auto batch, make_batch(client_, "probe", 1));
-    TRY(post(client_, "/api/v1/batches/" + batch + "/advance", "", "application/json"));
+    TRY(post_body(client_, "/api/v1/batches/" + batch + "/advance", "", "application/json"));
     thread_ = std::thread([this] { run(); });
     return {};
   }
@@ -84,7 +84,7 @@ class Probe {
   void run() {
     std::optional<Steady::time_point> due;
     while (!over_) {
-      const auto polled = post(client_, "/api/v1/workers/probe/jobs:poll",
+      const auto polled = post_body(client_, "/api/v1/workers/probe/jobs:poll",
                                R"({"max":1,"wait_ms":3000,"worker":"probe"})", "application/json");
       if (!polled) return;
       const auto at = polled->find("\"jobId\":\"");
@@ -93,7 +93,7 @@ class Probe {
       if (due)
         worst_ =
             std::max(worst_.load(), std::chrono::duration<double, std::milli>(Steady::now() - *due).count());
-      const auto told = post(client_, "/api/v1/callbacks/worker-result",
+      const auto told = post_body(client_, "/api/v1/callbacks/worker-result",
                              fmt::format(R"({{"jobId":"{}","status":"Failure","error":"again"}})", job),
                              "application/json");
       if (!told) return;
@@ -124,7 +124,7 @@ Result<Found> run_batch(BenchServer& server, Probe& probe, std::size_t members) 
   const std::string target = "/api/v1/batches/" + batch;
   probe.forget();
   const auto began = Steady::now();
-  TRY(post(*server.client, target + "/advance", "", "application/json"));
+  TRY(post_body(*server.client, target + "/advance", "", "application/json"));
   while (true) {
     std::string page, matrix;
     TRY_ASSIGN(const double page_took, timed_get(*server.client, target, page));
@@ -144,10 +144,10 @@ Result<Found> run_batch(BenchServer& server, Probe& probe, std::size_t members) 
   return found;
 }
 
-Result<> measure(const Options& options) {
+Result<> measure(const RunbookBenchOptions& options) {
   BenchServer server;
   TRY(server.start(options.store, {}, {"--scheduler", "off", "--body-max", "256m"}));
-  TRY(post(*server.client, "/api/v1/runbooks", runbook_of("bench", "bench", options.steps, ""),
+  TRY(post_body(*server.client, "/api/v1/runbooks", runbook_of("bench", "bench", options.steps, ""),
            "application/yaml"));
   std::vector<Instance> workers;
   workers.reserve(options.workers);
@@ -185,7 +185,7 @@ Result<> measure(const Options& options) {
 }  // namespace
 
 void add_bench_runbook(Parser bench, Action& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunbookBenchOptions>();
   Parser command = bench.add_subcommand("runbook", "Batches of several sizes, and what a step of each costs");
   command.add_option("--store", options->store,
                      "sqlite:PATH or postgres://…; default a temporary SQLite file");
