@@ -59,7 +59,7 @@ TEST_P(EventsOnAll, ComeBackAsTheyWereWritten) {
   WriteSet w;
   w.events_new = {event(1, 7), event(2, 8), event(1, 9)};
   w.events_new[0].node_id = "a \"quoted\" né";
-  w.events_new[0].event_data = Json{R"({"x":[1.50,{"y":"\u0041"}],"z":null})"};
+  w.events_new[0].event_data = Json{R"({"x":[1.50,{"y":"A \"B\""}],"z":null})"};
   w.events_new[2].node_id.reset();
   w.events_new[2].event_data.reset();
   commit(w);
