@@ -208,14 +208,17 @@ class SqliteConnection final : public Connection {
   bool broken_ = false;
 };
 
-// What the file holds is nobody else's business; the WAL takes its mode from the file.
+// What the file holds is nobody else's business; the WAL takes its mode from the file. One that is there is not opened:
+// closing it would drop the locks of all connections that this process has to it, and another program that closes it
+// would take itself for the last one and delete the WAL under us.
 Result<> create_file(const std::string& path) {
   std::error_code failure;
   if (const auto parent = std::filesystem::path(path).parent_path(); !parent.empty()) {
     std::filesystem::create_directories(parent, failure);
     if (failure) return fail(Code::unavailable, failure.message());
   }
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0 && errno == EEXIST) return {};
   if (file < 0) return fail(Code::unavailable, std::strerror(errno));
   ::close(file);
   return {};

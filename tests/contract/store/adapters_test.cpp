@@ -1,4 +1,5 @@
 // What only one of the adapters can show: files, locks, full disks, lost connections, query plans.
+#include <cstdlib>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -17,6 +18,20 @@ namespace baton::contract::adapters_test {
 namespace {
 
 using namespace workflow;
+
+// Another program that closes the file while we seem to have no lock on it deletes the WAL, and with it what comes after.
+TEST(SqliteStore, KeepsTheLocksOfTheProcessWhenItIsOpenedAgain) {
+  Database database(StoreType::sqlite);
+  const auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  const auto reads = database.reads().value();
+  ASSERT_TRUE(reads->timeline(job_id(1), 0, 1));
+  ASSERT_TRUE(store->open(partition));
+  const std::string other = "/usr/bin/python3 -c 'import sqlite3; c = sqlite3.connect(\"" + database.path() +
+                            "\"); c.execute(\"SELECT * FROM writer_state\").fetchall(); c.close()'";
+  ASSERT_EQ(std::system(other.c_str()), 0);
+  EXPECT_TRUE(std::filesystem::exists(database.path() + "-wal"));
+}
 
 TEST(Urls, ThatNobodyUnderstandsAreRefusedWithoutTheirSecrets) {
   const auto refused = store::make_store("mysql://root:secret@host/db");
