@@ -191,6 +191,11 @@ struct Service::State {
     for (Item& item : items) item.waiter->deliver(Refused{refusal, why, {}});
   }
 
+  // Before the store, which tells them when its tables have followed, until it is gone.
+  std::mutex mutex;
+  std::condition_variable work;
+  bool following_ended = false;  // under mutex: the tables have followed, or could not
+
   std::unique_ptr<Store> store;
   const Clock& clock;
   const Options options;
@@ -202,11 +207,8 @@ struct Service::State {
   metrics::Histogram& turn_seconds;
   std::atomic<std::chrono::steady_clock::rep> turn_began = 0;  // 0: none is under way
 
-  std::mutex mutex;
-  std::condition_variable work;
-  std::deque<Waiting> inbox;  // under mutex, as are those up to stopping
+  std::deque<Waiting> inbox;  // under mutex, as are inbox_bytes and stopping
   std::size_t inbox_bytes = 0;
-  bool following_ended = false;  // the store's tables have followed, or could not
   bool stopping = false;
   std::atomic<bool> ready = false;
   std::size_t batch_size = 512;  // of the next one; the thread's own
@@ -220,13 +222,6 @@ Service::Service(std::unique_ptr<Store> store, const Clock& clock, Options optio
 Service::~Service() { stop(); }
 
 Result<> Service::start() {
-  TRY(state_->writer.open());
-  state_->ready = true;
-  if (Followed* followed = state_->options.followed)
-    followed->on_wanted([state = state_.get()] {
-      { const std::scoped_lock lock(state->mutex); }  // it is not between its look and its wait
-      state->work.notify_one();
-    });
   state_->store->on_following_ended([state = state_.get()] {
     {
       const std::scoped_lock lock(state->mutex);
@@ -234,6 +229,13 @@ Result<> Service::start() {
     }
     state->work.notify_one();
   });
+  TRY(state_->writer.open());
+  state_->ready = true;
+  if (Followed* followed = state_->options.followed)
+    followed->on_wanted([state = state_.get()] {
+      { const std::scoped_lock lock(state->mutex); }  // it is not between its look and its wait
+      state->work.notify_one();
+    });
   state_->thread = std::thread([this] { state_->loop(); });
   return {};
 }

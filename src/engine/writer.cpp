@@ -424,13 +424,16 @@ void Writer::end_following() {
       metrics_.follow_seconds->observe(std::chrono::steady_clock::now() - began.steady);
     return tables_show(last_commit_ - store_.behind().commits, began.at);
   }
-  trouble_ = ended->error();
+  const Error& error = ended->error();
+  if (error.code == Code::fenced) fatal_ = error;
+  if (options_.followed) options_.followed->set_away(true);  // nobody waits for that
+  follow_retry_at_ = clock_.now() + pause_max / 2;
+  if (away_) return;  // for a reason of its own
+  trouble_ = error;
   forget();
-  if (trouble_.code == Code::fenced) fatal_ = trouble_;
   // Another program may hold a row, and let go of it: open() waits for that. On a full disk others go on, as far as there
   // is room.
-  away_ = trouble_.code != Code::full;
-  follow_retry_at_ = clock_.now() + pause_max / 2;
+  away_ = error.code != Code::full;
 }
 
 Result<> Writer::follow() {
@@ -444,7 +447,9 @@ void Writer::tables_show(std::int64_t commit_number, Time as_of) {
   behind_since_.reset();
   if (commit_number < last_commit_) behind_since_ = as_of;
   follow_retry_at_.reset();
-  if (options_.followed) options_.followed->followed(commit_number);
+  if (!options_.followed) return;
+  options_.followed->followed(commit_number);
+  options_.followed->set_away(false);
 }
 
 // ---- time

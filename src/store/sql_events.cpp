@@ -13,7 +13,8 @@ namespace {
 
 using namespace workflow;
 
-constexpr std::size_t page_events_max = 256;  // so that a reader who wants a few need not read thousands
+// So that a reader who wants a few need not read thousands, nor megabytes.
+constexpr std::size_t page_events_max = 256, page_bytes_max = 64 << 10;
 
 struct Page {
   std::string_view job_id;
@@ -21,6 +22,22 @@ struct Page {
   std::size_t count = 0;
   std::string events;
 };
+
+// Data that is nested as deep as we accept is too deep within a page, and PostgreSQL cannot look into a page that has
+// a NUL (backslash u0000) anywhere. Such data is a text in the page.
+bool fits_a_page(std::string_view data) {
+  constexpr int depth_max = 60;
+  int depth = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (data[i] == '[' || data[i] == '{') ++depth;  // in a text too: rarely, and then it is only a text
+    if (data[i] == ']' || data[i] == '}') --depth;
+    if (depth > depth_max) return false;
+    if (data[i] == '\\' && data.substr(++i).starts_with("u0000")) return false;
+  }
+  return true;
+}
+
+bool is_full(const Page& page) { return page.count == page_events_max || page.events.size() >= page_bytes_max; }
 
 void append(Page& page, const Event& event) {
   std::string& out = page.events;
@@ -32,7 +49,11 @@ void append(Page& page, const Event& event) {
   append_value(out, event.node_id);
   out += ',';
   append_value(out, event.created_at);
-  if (event.event_data) out.append(",").append(event.event_data->text);
+  if (event.event_data) {
+    out += ',';
+    const std::string& data = event.event_data->text;
+    fits_a_page(data) ? void(out += data) : append_quoted(out, data);
+  }
   out += ']';
   page.last = event.event_id;
 }
@@ -45,7 +66,7 @@ std::vector<Page> pages_of(const std::vector<Event>& events) {
   std::unordered_map<std::string_view, std::size_t> open;  // of each job the page that is not full
   for (const Event* event : order) {
     const auto [place, is_new] = open.try_emplace(event->job_id.value, pages.size());
-    if (!is_new && pages[place->second].count == page_events_max) place->second = pages.size();
+    if (!is_new && is_full(pages[place->second])) place->second = pages.size();
     if (place->second == pages.size()) pages.push_back({.job_id = event->job_id.value});
     append(pages[place->second], *event);
   }

@@ -148,7 +148,7 @@ class SqlReads final : public SqlCallReads {
 
   Result<std::vector<Event>> timeline(const JobId& id, std::int64_t after, std::size_t limit) override {
     TRY_ASSIGN(auto events, all<Event>(sql_.events.rows, {encode(id), after, number(limit)}));
-    constexpr std::size_t pages_at_once = 8;
+    const std::size_t pages_at_once = std::min<std::size_t>(8, limit / 256 + 1);
     for (std::size_t pages = pages_at_once; pages == pages_at_once && events.size() < limit;) {
       const std::int64_t last = events.empty() ? after : events.back().event_id;
       const std::size_t known = events.size();

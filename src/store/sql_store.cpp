@@ -178,6 +178,7 @@ class SqlStore final : public Tables {
   Result<WriterState> open(Partition partition) override {
     background_.wait();
     connection_.reset();
+    second_connection_.reset();
     partition_ = partition.number;
     TRY_ASSIGN(auto connection, connect_());
     if (dialect_ == Dialect::postgres) TRY(lock(*connection));
@@ -431,11 +432,13 @@ class SqlStore final : public Tables {
     calls.push_back({&sql_.journal_remove, 1, constant({journal_id(following.from), journal_id(following.to)}), {}, {}});
     calls.push_back(count_commit(following.to));
     if (dialect_ == Dialect::sqlite) return run(calls, Mode::write_lazily);
-    if (!second_connection_) {
-      TRY_ASSIGN(second_connection_, connect_());
-      TRY(second_connection_->script(lock_timeout));
-    }
-    return kept(second_connection_, second_connection_->run(calls, Mode::write_lazily));
+    // A commit holds the row of the term while it waits for rows of others, so this one has more patience.
+    if (!second_connection_)
+      if (auto second = connect_()) second_connection_ = *std::move(second);
+    if (!second_connection_) return run(calls, Mode::write_lazily);  // where one connection is all that there is
+    Result<> done = second_connection_->run(calls, Mode::write_lazily);
+    if (!done && done.error().code != Code::full && done.error().code != Code::conflict) second_connection_.reset();
+    return done;
   }
 
   [[nodiscard]] Query count_commit(std::int64_t number) const {
@@ -522,10 +525,8 @@ class SqlStore final : public Tables {
   static Result<> kept(std::unique_ptr<Connection>& connection, Result<> outcome) {
     // After an unknown commit nothing may be read or written on the strength of what was believed before;
     // only open() helps.
-    if (!outcome && (connection->broken() || outcome.error().code == Code::unknown ||
-                     outcome.error().code == Code::fenced)) {
-      connection.reset();
-    }
+    const bool is_over = !outcome && (outcome.error().code == Code::unknown || outcome.error().code == Code::fenced);
+    if (is_over || connection->broken()) connection.reset();
     return outcome;
   }
 

@@ -55,11 +55,11 @@ class JournalStore final : public Store {
   [[nodiscard]] Result<> commit_directly(const WriteSet& writes, std::int64_t commit_number);
   [[nodiscard]] Result<> settle(Result<> ended);
 
-  const std::unique_ptr<Tables> tables_;
   Backlog following_;  // up to following_to_; empty: the tables are not following
   Backlog since_;      // what was committed after that
   bool under_way_ = false;
   std::int64_t last_commit_ = 0, followed_ = 0, following_to_ = 0;
+  const std::unique_ptr<Tables> tables_;  // goes before the backlog that it may be reading
 };
 
 }  // namespace baton::store

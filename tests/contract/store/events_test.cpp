@@ -70,6 +70,22 @@ TEST_P(EventsOnAll, ComeBackAsTheyWereWritten) {
   EXPECT_TRUE(same(w.events_new[2], found[1]));
 }
 
+// As deep as a request may be, and what PostgreSQL does not look into.
+TEST_P(EventsOnAll, OfAnyDataCanBeRead) {
+  std::string deep = "1";
+  for (int i = 0; i < 64; ++i) deep = "[" + deep + "]";
+  WriteSet w;
+  w.events_new = {event(1, 1), event(1, 2), event(1, 3)};
+  w.events_new[0].event_data = Json{deep};
+  w.events_new[1].event_data = Json{R"({"x":"\u0000"})"};
+  w.events_new[2].event_data = Json{"\"" + std::string(100'000, 'x') + "\""};
+  commit(w);
+  ASSERT_TRUE(store->follow());
+  EXPECT_EQ(ids(0, 10), (std::vector<std::int64_t>{1, 2, 3}));
+  if (database.kind() != StoreType::postgres) return;
+  EXPECT_EQ(ask("SELECT CAST(count(event_type) AS text) FROM dag_job_events"), std::vector<std::string>{"3"});
+}
+
 class EventsBySql : public Events {};
 INSTANTIATE_TEST_SUITE_P(All, EventsBySql, ::testing::Values(StoreType::sqlite_journal, StoreType::postgres_journal), name_of);
 
