@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace baton;
-  const JournalRow row{1, store::journal_format, {reinterpret_cast<const char*>(data), size}};
+  const store::JournalRow row{1, store::journal_format, {reinterpret_cast<const char*>(data), size}};
   const auto first = store::decode_journal(row);
   if (!first) return 0;
   const auto written = store::encode_journal(*first);
