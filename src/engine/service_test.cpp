@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "store/memory/store.hpp"
+#include "tests/support/forwarding_store.hpp"
 
 namespace baton::engine::service_test {
 namespace {
@@ -42,43 +43,18 @@ nodes:
 )";
 
 // A store whose commits wait until they are let go.
-class GatedStore final : public Store {
+class GatedStore final : public support::ForwardingStore<> {
  public:
-  explicit GatedStore(store::MemoryDatabase& database, std::shared_future<void> gate)
-      : store_(database), gate_(std::move(gate)) {}
+  GatedStore(store::MemoryDatabase& database, std::shared_future<void> gate)
+      : ForwardingStore(std::make_unique<store::MemoryStore>(database)), gate_(std::move(gate)) {}
   std::promise<void> at_gate;
-  Result<WriterState> open(Partition partition) override { return store_.open(partition); }
-  Result<Loaded> load(const LoadRequest& request) override { return store_.load(request); }
-  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return store_.load(needs); }
-  Result<call::Loaded> load(const call::LoadRequest& request) override { return store_.load(request); }
-  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
-    return store_.reserve_ids(table, count);
-  }
-  Result<> write_data(const runbook::DataRows& rows) override { return store_.write_data(rows); }
-  Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
-    return store_.phases_without_timer(limit);
-  }
-  Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
-    return store_.left_by_others(after, limit);
-  }
-  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
-    return store_.waiting(queue, limit);
-  }
-  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
-    return store_.running_builtin(limit);
-  }
-  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
-    return store_.timers_due(until, limit);
-  }
-  Result<std::optional<Time>> next_timer() override { return store_.next_timer(); }
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
     if (!std::exchange(reached_, true)) at_gate.set_value();
     gate_.wait();
-    return store_.commit(writes, number);
+    return inner().commit(writes, number);
   }
 
  private:
-  store::MemoryStore store_;
   std::shared_future<void> gate_;
   bool reached_ = false;
 };

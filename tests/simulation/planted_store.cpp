@@ -59,11 +59,11 @@ void plant_in_runbooks(WriteSet& writes) {
 }  // namespace
 
 Result<> PlantedStore::commit(const WriteSet& writes, std::int64_t number) {
-  if (!ANY_MUTANT) return store_.commit(writes, number);
+  if (!ANY_MUTANT) return inner().commit(writes, number);
   WriteSet planted = writes;
   plant_in_workflows(planted);
   plant_in_runbooks(planted);
-  return store_.commit(planted, number);
+  return inner().commit(planted, number);
 }
 
 }  // namespace baton::simulation

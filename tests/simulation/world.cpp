@@ -9,6 +9,7 @@
 #include "tests/simulation/runbook_side.hpp"
 #include "tests/simulation/trace.hpp"
 #include "tests/simulation/workflow_load.hpp"
+#include "tests/support/forwarding_store.hpp"
 
 namespace baton::simulation {
 
@@ -16,20 +17,21 @@ using namespace workflow;
 using namespace std::chrono_literals;
 
 // Under the journal of the engine: fails, loses the answer, has rows that others hold, is taken over by another writer,
-// dies before or after; and notes which jobs a commit touched. What the journal holds back until the tables follow is in
-// `tables_`; the world's own database has every commit at once, with the tables that others write, and each following
-// must bring the tables to what it says.
-class World::FaultyStore final : public store::Tables {
+// dies before or after; and notes which jobs a commit touched. What the journal holds back until the tables follow is
+// passed on to World::tables_. World::database_ has every commit at once, with the tables that others write, and each
+// following must bring the tables to what it says.
+class World::FaultyStore final : public support::ForwardingStore<store::Tables> {
  public:
-  explicit FaultyStore(World& world) : world_(world), store_(world.database_), tables_(world.tables_) {}
+  explicit FaultyStore(World& world)
+      : ForwardingStore(std::make_unique<store::MemoryStore>(world.tables_)), world_(world), store_(world.database_) {}
 
   Result<WriterState> open(Partition partition) override {
     TRY(store_.open(partition));
-    return tables_.open(partition);
+    return inner().open(partition);
   }
   Result<Loaded> load(const LoadRequest& request) override {
     TRY(reach());
-    return noted(tables_.load(request));
+    return noted(inner().load(request));
   }
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
     TRY(reach());
@@ -51,19 +53,14 @@ class World::FaultyStore final : public store::Tables {
     return store_.left_by_others(after, limit);
   }
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
-    TRY_ASSIGN(auto found, tables_.waiting(queue, limit));
+    TRY_ASSIGN(auto found, inner().waiting(queue, limit));
     if (queue.tenant.value == "default")
       std::ranges::copy(world_.database_.runbooks.waiting(queue.queue, limit), std::back_inserter(found));
     std::ranges::sort(found);
     if (found.size() > limit) found.resize(limit);
     return found;
   }
-  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override { return tables_.running_builtin(limit); }
-  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
-    return tables_.timers_due(until, limit);
-  }
-  Result<std::optional<Time>> next_timer() override { return tables_.next_timer(); }
-  Result<std::vector<store::JournalRow>> journal() override { return tables_.journal(); }
+  Result<std::vector<store::JournalRow>> journal() override { return inner().journal(); }
 
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
     return attempt(&writes, [&]() -> Result<> {
@@ -71,7 +68,7 @@ class World::FaultyStore final : public store::Tables {
       WriteSet journaled = writes;
       journaled.runbooks = {};
       journaled.calls = {};
-      tables_take(tables_.commit(journaled, number));
+      tables_take(inner().commit(journaled, number));
       world_.tables_show(number, world_.clock_.time);
       return {};
     });
@@ -80,7 +77,7 @@ class World::FaultyStore final : public store::Tables {
   Result<> append(const store::JournalRow& row, const WriteSet& writes) override {
     return attempt(&writes, [&]() -> Result<> {
       TRY(commit_all(writes, row.commit_number));
-      tables_take(tables_.append(row, {}));
+      tables_take(inner().append(row, {}));
       if (!world_.behind_since_) world_.behind_since_ = world_.clock_.time;
       return {};
     });
@@ -105,8 +102,8 @@ class World::FaultyStore final : public store::Tables {
     if (!following_) return;
     const store::Following following = *std::exchange(following_, std::nullopt);
     ended_ = attempt(nullptr, [&]() -> Result<> {
-      tables_.begin(following);
-      tables_take(*tables_.end());
+      inner().begin(following);
+      tables_take(*inner().end());
       world_.tables_show(following.to, began_);
       return {};
     });
@@ -192,7 +189,7 @@ class World::FaultyStore final : public store::Tables {
   }
 
   World& world_;
-  store::MemoryStore store_, tables_;
+  store::MemoryStore store_;
   std::optional<store::Following> following_;  // under way
   Time began_{};
   std::optional<Result<>> ended_;
@@ -221,10 +218,8 @@ engine::WriterOptions small_options() {
 
 struct World::Engine {
   explicit Engine(World& world)
-      : journal(std::make_unique<FaultyStore>(world)),
-        store(journal),
+      : store(std::make_unique<store::JournalStore>(std::make_unique<FaultyStore>(world))),
         writer(store, world.clock_, world.engine_options()) {}
-  store::JournalStore journal;
   PlantedStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;

@@ -1,0 +1,61 @@
+// For tests: a store that passes every call on to another one, which it owns. A test store derives from it and
+// overrides what it changes. `Port` is Store, or an interface derived from it: what that adds is not passed on.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "ports/store.hpp"
+
+namespace baton::support {
+
+template <class Port = Store>
+class ForwardingStore : public Port {
+ public:
+  explicit ForwardingStore(std::unique_ptr<Port> inner) : inner_(std::move(inner)) {}
+
+  Result<WriterState> open(Partition partition) override { return inner_->open(partition); }
+  Result<Loaded> load(const LoadRequest& request) override { return inner_->load(request); }
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
+    return inner_->load(needs);
+  }
+  Result<call::Loaded> load(const call::LoadRequest& request) override { return inner_->load(request); }
+  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
+    return inner_->reserve_ids(table, count);
+  }
+  Result<> write_data(const runbook::DataRows& rows) override { return inner_->write_data(rows); }
+  Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override {
+    return inner_->phases_without_timer(limit);
+  }
+  Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
+    return inner_->left_by_others(after, limit);
+  }
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
+    return inner_->waiting(queue, limit);
+  }
+  Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
+    return inner_->running_builtin(limit);
+  }
+  Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override {
+    return inner_->timers_due(until, limit);
+  }
+  Result<std::optional<Time>> next_timer() override { return inner_->next_timer(); }
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    return inner_->commit(writes, number);
+  }
+  Behind behind() const override { return inner_->behind(); }
+  Result<> follow() override { return inner_->follow(); }
+  void begin_following() override { inner_->begin_following(); }
+  std::optional<Result<std::int64_t>> end_following() override { return inner_->end_following(); }
+  void on_following_ended(std::function<void()> on_end) override {
+    inner_->on_following_ended(std::move(on_end));
+  }
+
+ protected:
+  [[nodiscard]] Port& inner() { return *inner_; }
+
+ private:
+  const std::unique_ptr<Port> inner_;
+};
+
+}  // namespace baton::support
