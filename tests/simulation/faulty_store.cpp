@@ -1,0 +1,155 @@
+#include "tests/simulation/faulty_store.hpp"
+
+#include <algorithm>
+
+#include "tests/simulation/trace.hpp"
+#include "tests/simulation/workload.hpp"
+
+namespace baton::simulation {
+
+using namespace workflow;
+
+World::FaultyStore::FaultyStore(World& world)
+    : ForwardingStore(std::make_unique<store::MemoryStore>(world.tables_)), world_(world), store_(world.database_) {}
+
+Result<WriterState> World::FaultyStore::open(Partition partition) {
+  TRY(store_.open(partition));
+  return inner().open(partition);
+}
+
+Result<Loaded> World::FaultyStore::load(const LoadRequest& request) {
+  TRY(reach());
+  return noted(inner().load(request));
+}
+
+Result<runbook::Loaded> World::FaultyStore::load(const std::vector<runbook::Need>& needs) {
+  TRY(reach());
+  return noted(store_.load(needs));
+}
+
+Result<call::Loaded> World::FaultyStore::load(const call::LoadRequest& request) {
+  TRY(reach());
+  return noted(store_.load(request));
+}
+
+Result<std::vector<std::int64_t>> World::FaultyStore::reserve_ids(runbook::Table table, std::size_t count) {
+  TRY(reach());
+  return noted(store_.reserve_ids(table, count));
+}
+
+Result<std::vector<WaitingTask>> World::FaultyStore::waiting(const QueueKey& queue, std::size_t limit) {
+  TRY_ASSIGN(auto found, inner().waiting(queue, limit));
+  if (queue.tenant.value == "default")
+    std::ranges::copy(world_.database_.runbooks.waiting(queue.queue, limit), std::back_inserter(found));
+  std::ranges::sort(found);
+  if (found.size() > limit) found.resize(limit);
+  return found;
+}
+
+Result<> World::FaultyStore::commit(const WriteSet& writes, std::int64_t number) {
+  return attempt(&writes, [&]() -> Result<> {
+    TRY(commit_all(writes, number));
+    WriteSet journaled = writes;
+    journaled.runbooks = {};
+    journaled.calls = {};
+    tables_take(inner().commit(journaled, number));
+    world_.tables_show(number, world_.clock_.time);
+    return {};
+  });
+}
+
+Result<> World::FaultyStore::append(const store::JournalRow& row, const WriteSet& writes) {
+  return attempt(&writes, [&]() -> Result<> {
+    TRY(commit_all(writes, row.commit_number));
+    tables_take(inner().append(row, {}));
+    if (!world_.behind_since_) world_.behind_since_ = world_.clock_.time;
+    return {};
+  });
+}
+
+void World::FaultyStore::begin(const store::Following& following) {
+  following_ = following;
+  began_ = world_.clock_.time;
+  const Duration takes{world_.random_.between(0, world_.following_takes.count())};
+  world_.at(takes, [this, &world = world_, generation = world_.generation_] {
+    if (generation != world.generation_ || !following_) return;
+    try {
+      wait();
+      on_end_();
+    } catch (const EngineDies&) {
+      world.kill_engine();
+    }
+  });
+}
+
+void World::FaultyStore::wait() {
+  if (!following_) return;
+  const store::Following following = *std::exchange(following_, std::nullopt);
+  ended_ = attempt(nullptr, [&]() -> Result<> {
+    inner().begin(following);
+    tables_take(*inner().end());
+    world_.tables_show(following.to, began_);
+    return {};
+  });
+}
+
+Result<> World::FaultyStore::with_faults(const WriteSet* writes, const Act& act) {
+  const bool faults = !world_.calm_;
+  Random& random = world_.random_;
+  world_.maybe_die();
+  world_.expect(!world_.taken_over_, "a writer that was replaced writes nothing", "");
+  if (faults && random.chance(world_.faults_.taken_over)) {
+    world_.taken_over_ = true;
+    return fail(Code::fenced, "another writer has taken over");
+  }
+  if (faults && random.chance(world_.faults_.commit_fails)) return fail(Code::unavailable, "the store is away");
+  if (faults && !writes && is_row_held()) return fail(Code::conflict, "another program holds a row");
+  if (faults && writes && refuses(*writes)) return fail(Code::invalid, "a row that the store refuses");
+  if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
+  const bool unknown = faults && random.chance(world_.faults_.commit_unknown);
+  if (unknown && random.chance(0.5)) return fail(Code::unknown, "lost on the way to the store");
+  const Result<> done = act();
+  world_.maybe_die();
+  if (unknown) return fail(Code::unknown, "lost on the way back from the store");
+  return done;
+}
+
+Result<> World::FaultyStore::reach() {
+  if (world_.calm_ || !world_.random_.chance(world_.faults_.load_fails)) return {};
+  return noted<void>(fail(Code::unavailable, "the store is away"));
+}
+
+bool World::FaultyStore::is_row_held() {
+  if (world_.clock_.time >= world_.row_held_until_ && world_.random_.chance(world_.faults_.row_held))
+    world_.row_held_until_ = world_.clock_.time + Duration{world_.random_.between(1, 300)};
+  return world_.clock_.time < world_.row_held_until_;
+}
+
+bool World::FaultyStore::refuses(const WriteSet& writes) const {
+  if (!world_.faults_.refuses_rows) return false;
+  return std::ranges::any_of(writes.nodes_changed, [](const NodeState& node) {
+    return node.job_id.value.ends_with('7') && node.status != NodeStatus::running && !node.timer_due;
+  });
+}
+
+Result<> World::FaultyStore::commit_all(const WriteSet& writes, std::int64_t number) {
+  for (const auto& load : world_.loads_) load->before_commit(writes);
+  if (world_.has_.workflows) world_.check_overtaken(writes);
+  if (world_.trace_)
+    world_.tell("commit " + std::to_string(number) + "\n" + describe(writes.runbooks, world_.database_.runbooks));
+  const auto done = store_.commit(writes, number);
+  const bool may_collide =
+      std::ranges::any_of(world_.loads_, [](const auto& load) { return load->may_collide(); });
+  world_.expect(done || done.error().code != Code::conflict || may_collide,
+                "a commit never collides with what is stored", done ? "" : done.error().message);
+  if (!done) return done;
+  world_.feed_->durable(writes, number);
+  for (const auto& load : world_.loads_) load->committed(writes);
+  return {};
+}
+
+void World::FaultyStore::tables_take(const Result<>& done) {
+  world_.expect(done.has_value(), "the tables take what the journal says", done ? "" : done.error().message);
+}
+
+}  // namespace baton::simulation
