@@ -1,0 +1,133 @@
+// For tests: a writer without a thread, on a store with rows that another program holds or that cannot be read. A test
+// moves the clock and gives the writer its turns.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "engine/writer.hpp"
+#include "store/memory/store.hpp"
+
+namespace baton::engine::writer_test {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::string_view yaml = R"(
+workflow_id: w
+nodes:
+  start: {type: start, next: a}
+  a: {type: task, handler: work, queue: q, next: end}
+  end: {type: end}
+)";
+
+struct FakeClock final : Clock {
+  Time time = from_millis(1'800'000'000'000);
+  [[nodiscard]] Time now() const override { return time; }
+};
+
+inline workflow::JobId job_id(int n) {
+  return {uuid7(from_millis(1'800'000'000'000), 1, static_cast<std::uint64_t>(n))};
+}
+
+// Commits that touch some jobs wait for a lock, in vain, and collide.
+class HeldStore final : public store::MemoryStore {
+ public:
+  HeldStore(store::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    ++commits;
+    if (std::exchange(is_answer_lost, false)) {
+      TRY(MemoryStore::commit(writes, number));
+      return fail(Code::unknown, "the connection broke inside the commit");
+    }
+    const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
+    if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
+      return MemoryStore::commit(writes, number);
+    clock_.time += lock_time;
+    ++collisions;
+    return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
+  }
+  using MemoryStore::load;
+  Result<Loaded> load(const LoadRequest& request) override {
+    ++job_loads;
+    if (!std::ranges::none_of(request.jobs, [&](const auto& id) { return unreadable.contains(id); }))
+      return fail(Code::invalid, "table dag_jobs holds a row that this version cannot read");
+    return MemoryStore::load(request);
+  }
+  Result<> write_data(const runbook::DataRows& rows) override {
+    if (!is_data_held) return MemoryStore::write_data(rows);
+    clock_.time += lock_time;
+    return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
+  }
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
+    ++loads;
+    auto loaded = MemoryStore::load(needs);
+    if (loaded && is_unreadable)
+      for (const auto& step : loaded->steps) loaded->unreadable.insert({runbook::Table::step_executions, step.id});
+    return loaded;
+  }
+  std::set<workflow::JobId> held;
+  std::set<workflow::JobId> unreadable;
+  bool is_answer_lost = false;  // of the next commit, which happens
+  bool is_unreadable = false;   // every step of a runbook
+  bool is_data_held = false;    // the tables of what data sources said
+  int loads = 0;                // of runbooks
+  int job_loads = 0;            // of workflows
+  Duration lock_time{2'000};
+  int collisions = 0;
+  int commits = 0;  // that were tried
+
+ private:
+  FakeClock& clock_;
+};
+
+struct Answer final : Waiter {
+  std::optional<Reply> reply;
+  void deliver(Reply given) override {
+    ASSERT_FALSE(reply);
+    reply = std::move(given);
+  }
+  [[nodiscard]] std::optional<Refusal> refusal() const {
+    const auto* refused = reply ? std::get_if<Refused>(&*reply) : nullptr;
+    return refused ? std::optional{refused->refusal} : std::nullopt;
+  }
+};
+
+class WriterTest : public testing::Test {
+ protected:
+  explicit WriterTest(const WriterOptions& options = {}) : writer_(store_, clock_, options, {.redecided = &redecided_}) {}
+  void SetUp() override {
+    ASSERT_TRUE(writer_.open());
+    run({PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)}});
+  }
+
+  std::vector<std::shared_ptr<Answer>> run(std::vector<Command> commands) {
+    std::vector<Item> items;
+    std::vector<std::shared_ptr<Answer>> answers;
+    for (Command& command : commands) {
+      answers.push_back(std::make_shared<Answer>());
+      items.push_back({std::move(command), answers.back()});
+    }
+    writer_.run(std::move(items));
+    return answers;
+  }
+  static SubmitJob job(int n) {
+    return {.job_id = job_id(n), .tenant = {"default"}, .workflow_id = "w", .input_data = {"{}"}};
+  }
+  Poll poll() const {
+    return {.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.time + 1h};
+  }
+
+  FakeClock clock_;
+  store::MemoryDatabase database_;
+  HeldStore store_{database_, clock_};
+  metrics::Counter redecided_;
+  Writer writer_;
+};
+
+}  // namespace baton::engine::writer_test
