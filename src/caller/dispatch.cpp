@@ -23,7 +23,9 @@ bool may_pass(Refusal refusal) {
          refusal == Refusal::store_full;
 }
 
-CallKey key_of(const std::pair<call::Lane, call::Due>& each) { return {each.first.tenant, each.second.id}; }
+CallKey key_of(const std::pair<call::Destination, call::Due>& each) {
+  return {each.first.tenant, each.second.id};
+}
 
 // What is behind the first n.
 template <class T>
@@ -84,8 +86,8 @@ Result<> Dispatch::begin_what_is_due(Time now, Duration uptime) {
   TRY(look_for_lost_rows(*reads, uptime));
   send_probes(uptime);
   TRY(look_ahead(*reads, now));
-  // Windows become empty, and are filled a few at a time, so that many lanes hold nobody up: what has ended
-  // meanwhile is looked at in between.
+  // Windows become empty, and are filled a few at a time, so that many destinations hold nobody up: what has
+  // ended meanwhile is looked at in between.
   constexpr int turns_max = 4;
   for (int turn = 0; turn < turns_max; ++turn) {
     const bool has_begun_some = start_due(now);
@@ -157,13 +159,13 @@ void Dispatch::send_probes(Duration uptime) {
   std::vector<Probe> waiting;
   for (Probe& probe : std::exchange(probes_, {})) {
     const bool is_early = probe.not_before > uptime && !MUTANT(probe_too_early);
-    if (is_early || places_->take(probe.lane) != Place::taken) {
+    if (is_early || places_->take(probe.destination) != Place::taken) {
       waiting.push_back(std::move(probe));
       continue;
     }
     const Ticket ticket = ++next_ticket_;
-    under_way_[ticket] = {probe.key, probe.lane, options_.name, true};
-    actions_.send(ticket, probe.lane, std::move(probe.request));
+    under_way_[ticket] = {probe.key, probe.destination, options_.name, true};
+    actions_.send(ticket, probe.destination, std::move(probe.request));
   }
   probes_ = std::move(waiting);
 }
@@ -198,36 +200,37 @@ void Dispatch::rebuilt(const Rebuild& asked, const CallsReply& reply) {
 // --- what is due
 
 void Dispatch::scheduled(DueCall call, Time now) {
-  if (call.begun) return begin_submitted(call.lane, *call.begun, now);
-  agenda_.add(call.lane, std::move(call.due), call.was);
+  if (call.begun) return begin_submitted(call.destination, *call.begun, now);
+  agenda_.add(call.destination, std::move(call.due), call.was);
 }
 
 // From here on its place is ours to leave.
-void Dispatch::begin_submitted(const call::Lane& lane, const DueCall::Begun& begun, Time now) {
+void Dispatch::begin_submitted(const call::Destination& to, const DueCall::Begun& begun, Time now) {
   if (begun.place) begun.place->keep();
   open_.insert(begun.started.call.key());
-  send(lane, begun.started, begun.started.call.started_by.value_or(""), now);
+  send(to, begun.started, begun.started.call.started_by.value_or(""), now);
 }
 
 Result<> Dispatch::look_ahead(CallReads& reads, Time now) {
   const Time soon = now + options_.look_ahead;
   if (soon > agenda_.known_until()) {
     const Time until = soon + 2 * options_.look_ahead;
-    TRY_ASSIGN(const auto lanes, reads.lanes_due(agenda_.known_until(), until));
-    agenda_.know(until, lanes);
+    TRY_ASSIGN(const auto destinations, reads.destinations_due(agenda_.known_until(), until));
+    agenda_.know(until, destinations);
   }
   return {};
 }
 
 Result<bool> Dispatch::fill_some(CallReads& reads, Time now) {
-  constexpr int lanes_max = 64;
+  constexpr int destinations_max = 64;
   int filled = 0;
-  for (; filled < lanes_max; ++filled) {
+  for (; filled < destinations_max; ++filled) {
     const auto wanted = agenda_.refill(now + options_.look_ahead);
     if (!wanted) break;
     auto found = reads.due_calls(*wanted);
     if (!found && found.error().code != Code::invalid) return std::unexpected(found.error());
-    if (!found) say("service calls to " + wanted->lane.origin + " cannot be read: " + found.error().message);
+    if (!found)
+      say("service calls to " + wanted->destination.origin + " cannot be read: " + found.error().message);
     agenda_.refilled(*wanted, found.value_or(std::vector<call::Due>{}));
   }
   return filled > 0;
@@ -237,7 +240,7 @@ Result<bool> Dispatch::fill_some(CallReads& reads, Time now) {
 bool Dispatch::start_due(Time now) {
   Started start;
   start.calls =
-      agenda_.take(now, options_.starts_max, [&](const call::Lane& lane) { return places_->take(lane); });
+      agenda_.take(now, options_.starts_max, [&](const call::Destination& to) { return places_->take(to); });
   if (start.calls.empty()) return false;
   // One that is begun already was told of late.
   std::erase_if(start.calls, [&](const auto& each) {
@@ -253,13 +256,13 @@ bool Dispatch::start_due(Time now) {
 void Dispatch::begin(Started& asked, StartedReply& reply, Time now) {
   std::map<CallKey, StartedReply::Started*> started;
   for (StartedReply::Started& each : reply.started) started.emplace(each.call.key(), &each);
-  for (const auto& [lane, due] : asked.calls) {
-    const auto it = started.find({lane.tenant, due.id});
+  for (const auto& [to, due] : asked.calls) {
+    const auto it = started.find({to.tenant, due.id});
     if (it == started.end()) {  // it was cancelled, put off, or made already
-      leave({lane, due});
+      leave({to, due});
       continue;
     }
-    send(lane, *it->second, asked.token, now);
+    send(to, *it->second, asked.token, now);
   }
   // A damaged row said that they wait; an earlier server began them.
   for (const CallKey& key : reply.running)
@@ -269,11 +272,12 @@ void Dispatch::begin(Started& asked, StartedReply& reply, Time now) {
     for (DueCall& each : reply.not_due) scheduled(std::move(each), now);
 }
 
-void Dispatch::send(const call::Lane& lane, const StartedCall& started, const std::string& token, Time now) {
+void Dispatch::send(const call::Destination& to, const StartedCall& started, const std::string& token,
+                    Time now) {
   metrics_.lag.observe(now - started.call.due_at);
   const Ticket ticket = ++next_ticket_;
-  under_way_[ticket] = {started.call.key(), lane, token, false};
-  actions_.send(ticket, lane, outgoing(started.request));
+  under_way_[ticket] = {started.call.key(), to, token, false};
+  actions_.send(ticket, to, outgoing(started.request));
 }
 
 // --- what has ended
@@ -284,9 +288,9 @@ void Dispatch::ended(Ticket ticket, const OutgoingResult& result) {
   const UnderWay& was = node.mapped();
   // We are stopping and it may have been received: it is for the next server to settle.
   if (result.kind == OutgoingKind::stopped && (result.may_have_left || was.is_probe)) return;
-  leave_origin(was.lane);
+  leave_origin(was.destination);
   if (MUTANT(place_given_too_early))
-    places_->leave_place(was.lane.tenant);
+    places_->leave_place(was.destination.tenant);
   else
     in_place_.insert(was.key);
   end(was.key, was.causation_id, was.is_probe ? settled_by(result) : outcome_of(result));
@@ -425,13 +429,13 @@ void Dispatch::ask_again(Duration uptime) {
 // --- places
 
 // It has answered, and may be asked for something else.
-void Dispatch::leave_origin(const call::Lane& lane) {
-  places_->leave_origin(lane);
-  agenda_.place_is_free(lane.origin);
+void Dispatch::leave_origin(const call::Destination& to) {
+  places_->leave_origin(to);
+  agenda_.place_is_free(to.origin);
 }
 
 // It was not begun.
-void Dispatch::leave(const std::pair<call::Lane, call::Due>& call) {
+void Dispatch::leave(const std::pair<call::Destination, call::Due>& call) {
   open_.erase(key_of(call));
   leave_origin(call.first);
   places_->leave_place(call.first.tenant);

@@ -46,7 +46,7 @@ class DispatchActions {
  public:
   virtual ~DispatchActions() = default;
   virtual void ask(Ticket ticket, Command command) = 0;  // then Dispatch::answered()
-  virtual void send(Ticket ticket, const call::Lane& lane,
+  virtual void send(Ticket ticket, const call::Destination& to,
                     OutgoingRequest request) = 0;  // then Dispatch::ended()
   // A connection to read with, the same until it is dropped because a read has failed.
   [[nodiscard]] virtual Result<CallReads*> reads() = 0;
@@ -54,7 +54,7 @@ class DispatchActions {
 };
 
 struct DispatchOptions {
-  std::size_t window = 512;          // of a lane's calls that are known in memory
+  std::size_t window = 512;          // of the calls to a destination that are known in memory
   std::size_t starts_max = 128;      // calls in one command: others wait for it
   std::size_t outcomes_max = 200;    // outcomes in one command
   std::size_t events_looked_at = 500;  // at a time, for rows that are lost …
@@ -99,7 +99,7 @@ class Dispatch {
  private:
   struct Started {  // a StartCalls
     std::string token;
-    std::vector<std::pair<call::Lane, call::Due>> calls;
+    std::vector<std::pair<call::Destination, call::Due>> calls;
   };
   struct Ended {  // an EndCalls
     std::vector<CallOutcome> outcomes;
@@ -114,13 +114,13 @@ class Dispatch {
   };
   struct UnderWay {
     call::CallKey key;
-    call::Lane lane;
+    call::Destination destination;
     std::string causation_id;
     bool is_probe = false;
   };
   struct Probe {
     call::CallKey key;
-    call::Lane lane;
+    call::Destination destination;
     Duration not_before{};  // of uptime: the other side may still be at work on the call
     OutgoingRequest request;
   };
@@ -140,8 +140,8 @@ class Dispatch {
   [[nodiscard]] Result<bool> fill_some(CallReads& reads, Time now);  // false: nothing is to be filled
   [[nodiscard]] bool start_due(Time now);
   void begin(Started& asked, StartedReply& reply, Time now);
-  void begin_submitted(const call::Lane& lane, const DueCall::Begun& begun, Time now);
-  void send(const call::Lane& lane, const StartedCall& started, const std::string& token, Time now);
+  void begin_submitted(const call::Destination& to, const DueCall::Begun& begun, Time now);
+  void send(const call::Destination& to, const StartedCall& started, const std::string& token, Time now);
   // what has ended
   void end(const call::CallKey& key, const std::string& causation_id, Outcome outcome);
   void store_outcomes();
@@ -154,8 +154,8 @@ class Dispatch {
   void give_up(const Ended& end, const std::string& why);
   void give_up(const Rebuild& rebuild, const std::string& why);
   // places
-  void leave_origin(const call::Lane& lane);
-  void leave(const std::pair<call::Lane, call::Due>& call);
+  void leave_origin(const call::Destination& to);
+  void leave(const std::pair<call::Destination, call::Due>& call);
   void close(const call::CallKey& key);
   void say(const std::string& what) const {
     if (options_.log) options_.log(what);

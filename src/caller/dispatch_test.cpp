@@ -16,7 +16,7 @@ const Time noon = *from_iso("2026-03-01T12:00:00Z");
 class World : public DispatchActions {
  public:
   void ask(Ticket ticket, Command command) override { asked.emplace_back(ticket, std::move(command)); }
-  void send(Ticket ticket, const call::Lane&, OutgoingRequest request) override {
+  void send(Ticket ticket, const call::Destination&, OutgoingRequest request) override {
     sent.emplace_back(ticket, std::move(request));
   }
   Result<CallReads*> reads() override {
@@ -110,28 +110,28 @@ TEST_F(DispatchTest, WhatMayPassIsAskedForAgainWithTheSameToken) {
 }
 
 TEST_F(DispatchTest, PlacesAreReservedWhileNothingThatIsDueWaits) {
-  const call::Lane lane{Tenant{"t"}, "http://a:80"};
-  EXPECT_EQ(places_->reserve(lane), nullptr) << "what an earlier server left is not known yet";
+  const call::Destination to{Tenant{"t"}, "http://a:80"};
+  EXPECT_EQ(places_->reserve(to), nullptr) << "what an earlier server left is not known yet";
   (void)step();
-  EXPECT_NE(places_->reserve(lane), nullptr);
+  EXPECT_NE(places_->reserve(to), nullptr);
   for (int n = 1; n <= 70; ++n) due(n);  // of 128 places of an origin a tenant has half
   (void)step();
   EXPECT_EQ(places_->reserve({Tenant{"u"}, "http://b:80"}), nullptr)
       << "whoever comes now would overtake six";
   world_.asked.clear();
   dispatch_.begin_no_more();
-  EXPECT_EQ(places_->reserve(lane), nullptr);
+  EXPECT_EQ(places_->reserve(to), nullptr);
 }
 
 TEST_F(DispatchTest, WhatWasBegunWithItsSubmissionIsSentAtOnceAndKeepsItsPlace) {
   (void)step();
-  const call::Lane lane{Tenant{"t"}, "http://a:80"};
-  auto place = places_->reserve(lane);
+  const call::Destination to{Tenant{"t"}, "http://a:80"};
+  auto place = places_->reserve(to);
   ASSERT_TRUE(place);
   EXPECT_FALSE(dispatch_.idle()) << "it may be begun";
   const auto reply = started({place->token(), {key(1)}});
   auto begun = std::make_shared<DueCall::Begun>(reply.started.at(0), std::move(place));
-  dispatch_.scheduled({lane, {noon, key(1).id}, {}, std::move(begun)}, noon);
+  dispatch_.scheduled({to, {noon, key(1).id}, {}, std::move(begun)}, noon);
   ASSERT_EQ(world_.sent.size(), 1U);
   EXPECT_TRUE(world_.asked.empty()) << "its start is stored";
   EXPECT_EQ(places_->reserved(), 0U);

@@ -36,7 +36,7 @@ struct Dispatcher::State final : DispatchActions, std::enable_shared_from_this<S
         options(std::move(o)) {}
 
   void ask(Ticket ticket, Command command) override;
-  void send(Ticket ticket, const call::Lane& lane, OutgoingRequest request) override;
+  void send(Ticket ticket, const call::Destination& destination, OutgoingRequest request) override;
   Result<CallReads*> reads() override;
   void drop_reads() override { connection.reset(); }
   void run();
@@ -76,8 +76,8 @@ void Dispatcher::State::ask(Ticket ticket, Command command) {
   inbox.submit(std::move(command), std::make_shared<Answer>(shared_from_this(), ticket));
 }
 
-void Dispatcher::State::send(Ticket ticket, const call::Lane& lane, OutgoingRequest request) {
-  caller.send(lane.tenant.value, lane.origin, std::move(request),
+void Dispatcher::State::send(Ticket ticket, const call::Destination& destination, OutgoingRequest request) {
+  caller.send(destination.tenant.value, destination.origin, std::move(request),
               [self = shared_from_this(), ticket](OutgoingResult result) {
                 self->post([&](Mail& to) { to.results.emplace_back(ticket, std::move(result)); });
               });

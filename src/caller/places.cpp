@@ -24,26 +24,26 @@ void count_down(Counts& counts, const Key& key) {
 
 }  // namespace
 
-Place Places::take(const call::Lane& lane) {
+Place Places::take(const call::Destination& to) {
   const std::scoped_lock lock(mutex_);
-  return take_locked(lane);
+  return take_locked(to);
 }
 
 // All share the places, and those who call an origin share its places. Nobody has more than are free.
-Place Places::take_locked(const call::Lane& lane) {
+Place Places::take_locked(const call::Destination& to) {
   const std::size_t free = limits_.places_max - taken_;
-  if (count_of(taken_by_, lane.tenant) >= free && !MUTANT(tenant_takes_all)) return Place::none_for_tenant;
-  const std::size_t free_there = limits_.per_origin_max - count_of(to_origin_, lane.origin);
-  const bool may = MUTANT(tenant_takes_origin) ? free_there > 0 : count_of(in_lane_, lane) < free_there;
+  if (count_of(taken_by_, to.tenant) >= free && !MUTANT(tenant_takes_all)) return Place::none_for_tenant;
+  const std::size_t free_there = limits_.per_origin_max - count_of(to_origin_, to.origin);
+  const bool may = MUTANT(tenant_takes_origin) ? free_there > 0 : count_of(to_destination_, to) < free_there;
   if (!may) return Place::none_for_origin;
-  ++taken_, ++taken_by_[lane.tenant], ++to_origin_[lane.origin], ++in_lane_[lane];
+  ++taken_, ++taken_by_[to.tenant], ++to_origin_[to.origin], ++to_destination_[to];
   return Place::taken;
 }
 
-void Places::leave_origin(const call::Lane& lane) {
+void Places::leave_origin(const call::Destination& to) {
   const std::scoped_lock lock(mutex_);
-  count_down(to_origin_, lane.origin);
-  count_down(in_lane_, lane);
+  count_down(to_origin_, to.origin);
+  count_down(to_destination_, to);
 }
 
 void Places::leave_place(const Tenant& tenant) {
@@ -67,25 +67,25 @@ std::vector<std::string> Places::take_given_back() {
   return std::exchange(given_back_, {});
 }
 
-std::shared_ptr<CallPlace> Places::reserve(const call::Lane& lane) {
+std::shared_ptr<CallPlace> Places::reserve(const call::Destination& to) {
   const std::scoped_lock lock(mutex_);
-  if (!may_reserve_ || take_locked(lane) != Place::taken) return nullptr;
+  if (!may_reserve_ || take_locked(to) != Place::taken) return nullptr;
   ++reserved_;
   return std::make_shared<CallPlace>(
       name_ + "-r" + std::to_string(++reservations_),
-      [self = shared_from_this(), lane](bool is_kept) { self->settle(lane, is_kept); });
+      [self = shared_from_this(), to](bool is_kept) { self->settle(to, is_kept); });
 }
 
-void Places::settle(const call::Lane& lane, bool is_kept) {
+void Places::settle(const call::Destination& to, bool is_kept) {
   {
     const std::scoped_lock lock(mutex_);
     --reserved_;
     if (is_kept || MUTANT(reservation_leaks)) return;
-    count_down(to_origin_, lane.origin);
-    count_down(in_lane_, lane);
-    count_down(taken_by_, lane.tenant);
+    count_down(to_origin_, to.origin);
+    count_down(to_destination_, to);
+    count_down(taken_by_, to.tenant);
     --taken_;
-    given_back_.push_back(lane.origin);
+    given_back_.push_back(to.origin);
   }
   if (tell_) tell_();
 }

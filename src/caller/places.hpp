@@ -35,8 +35,8 @@ class Places : public std::enable_shared_from_this<Places> {
   Places(Limits limits, std::string name) : limits_(limits), name_(std::move(name)) {}
 
   // --- for whoever makes the calls
-  [[nodiscard]] call::Agenda::Place take(const call::Lane& lane);
-  void leave_origin(const call::Lane& lane);  // it has answered, and may be asked for something else
+  [[nodiscard]] call::Agenda::Place take(const call::Destination& to);
+  void leave_origin(const call::Destination& to);  // it has answered, and may be asked for something else
   void leave_place(const Tenant& tenant);     // it is stored as ended
   // Whether places may be reserved: not while something that is due waits for one.
   void grant(bool may);
@@ -48,11 +48,11 @@ class Places : public std::enable_shared_from_this<Places> {
 
   // --- for whoever submits
   // None: there is none, or others wait for it.
-  [[nodiscard]] std::shared_ptr<CallPlace> reserve(const call::Lane& lane);
+  [[nodiscard]] std::shared_ptr<CallPlace> reserve(const call::Destination& to);
 
  private:
-  [[nodiscard]] call::Agenda::Place take_locked(const call::Lane& lane);
-  void settle(const call::Lane& lane, bool is_kept);
+  [[nodiscard]] call::Agenda::Place take_locked(const call::Destination& to);
+  void settle(const call::Destination& to, bool is_kept);
 
   const Limits limits_;
   const std::string name_;
@@ -62,7 +62,7 @@ class Places : public std::enable_shared_from_this<Places> {
   std::size_t taken_ = 0, reserved_ = 0, reservations_ = 0;
   std::map<Tenant, std::size_t> taken_by_;
   std::map<std::string, std::size_t> to_origin_;  // of those that have not answered
-  std::map<call::Lane, std::size_t> in_lane_;
+  std::map<call::Destination, std::size_t> to_destination_;
   std::vector<std::string> given_back_;
 };
 

@@ -9,7 +9,7 @@ using Place = call::Agenda::Place;
 
 class PlacesTest : public testing::Test {
  protected:
-  static call::Lane lane(const std::string& tenant, const std::string& origin = "http://a:80") {
+  static call::Destination to(const std::string& tenant, const std::string& origin = "http://a:80") {
     return {Tenant{tenant}, origin};
   }
   std::shared_ptr<Places> places_ =
@@ -17,23 +17,23 @@ class PlacesTest : public testing::Test {
 };
 
 TEST_F(PlacesTest, NothingIsReservedBeforeItIsGranted) {
-  EXPECT_EQ(places_->reserve(lane("t")), nullptr);
+  EXPECT_EQ(places_->reserve(to("t")), nullptr);
   places_->grant(true);
-  EXPECT_NE(places_->reserve(lane("t")), nullptr);
+  EXPECT_NE(places_->reserve(to("t")), nullptr);
   places_->grant(false);
-  EXPECT_EQ(places_->reserve(lane("t")), nullptr);
+  EXPECT_EQ(places_->reserve(to("t")), nullptr);
 }
 
 TEST_F(PlacesTest, AReservationIsAPlaceLikeAnyOther) {
   places_->grant(true);
-  const auto one = places_->reserve(lane("t")), two = places_->reserve(lane("t"));
+  const auto one = places_->reserve(to("t")), two = places_->reserve(to("t"));
   ASSERT_TRUE(one && two);
   EXPECT_NE(one->token(), two->token());
-  EXPECT_EQ(places_->reserve(lane("t")), nullptr) << "a tenant has no more than are free";
-  EXPECT_EQ(places_->take(lane("t")), Place::none_for_tenant);
-  EXPECT_EQ(places_->take(lane("u")), Place::taken);
-  EXPECT_EQ(places_->take(lane("v")), Place::taken);
-  EXPECT_EQ(places_->take(lane("w")), Place::none_for_tenant) << "there are four";
+  EXPECT_EQ(places_->reserve(to("t")), nullptr) << "a tenant has no more than are free";
+  EXPECT_EQ(places_->take(to("t")), Place::none_for_tenant);
+  EXPECT_EQ(places_->take(to("u")), Place::taken);
+  EXPECT_EQ(places_->take(to("v")), Place::taken);
+  EXPECT_EQ(places_->take(to("w")), Place::none_for_tenant) << "there are four";
 }
 
 TEST_F(PlacesTest, AReservationThatIsDroppedIsGivenBackAndTold) {
@@ -41,7 +41,7 @@ TEST_F(PlacesTest, AReservationThatIsDroppedIsGivenBackAndTold) {
   places_->when_given_back([&] { ++told; });
   places_->grant(true);
   for (int i = 0; i < 10; ++i) {
-    auto one = places_->reserve(lane("t"));
+    auto one = places_->reserve(to("t"));
     ASSERT_TRUE(one);
     const auto copy = one;
     one.reset();
@@ -56,15 +56,15 @@ TEST_F(PlacesTest, AReservationThatIsDroppedIsGivenBackAndTold) {
 TEST_F(PlacesTest, AReservationThatIsKeptIsLeftByWhoeverHasIt) {
   places_->grant(true);
   {
-    const auto one = places_->reserve(lane("t")), two = places_->reserve(lane("t"));
+    const auto one = places_->reserve(to("t")), two = places_->reserve(to("t"));
     one->keep();
     two->keep();
   }
   EXPECT_EQ(places_->reserved(), 0U);
-  EXPECT_EQ(places_->reserve(lane("t")), nullptr) << "both are still taken";
-  places_->leave_origin(lane("t"));
+  EXPECT_EQ(places_->reserve(to("t")), nullptr) << "both are still taken";
+  places_->leave_origin(to("t"));
   places_->leave_place(Tenant{"t"});
-  EXPECT_NE(places_->reserve(lane("t")), nullptr);
+  EXPECT_NE(places_->reserve(to("t")), nullptr);
 }
 
 class Seen final : public Inbox {

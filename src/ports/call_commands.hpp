@@ -117,7 +117,7 @@ struct StartedCall {
 };
 // A call that has been given a time, for whoever makes the calls.
 struct DueCall {
-  call::Lane lane;
+  call::Destination destination;
   call::Due due;
   std::optional<Time> was;  // the time that it had before
   // It was begun in the same commit, in this place, and is to be sent.

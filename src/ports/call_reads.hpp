@@ -33,9 +33,9 @@ class CallReads {
   // Scheduled ones, earliest first. One whose time cannot be read is told as due as early as can be: its start is
   // decided by its events, which know.
   [[nodiscard]] virtual Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) = 0;
-  // The lanes in which something is due after one time and by the other, and when the first of it is.
-  [[nodiscard]] virtual Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after,
-                                                                                   Time until) = 0;
+  // The destinations to which something is due after one time and by the other, and when the first of it is.
+  [[nodiscard]] virtual Result<std::vector<std::pair<call::Destination, Time>>> destinations_due(
+      Time after, Time until) = 0;
   // By key, after this one.
   [[nodiscard]] virtual Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after,
                                                                          std::size_t limit) = 0;

@@ -38,7 +38,7 @@ struct CallReadStatements {
       "origin=?2"
       " AND (due_at,service_call_id)>(?3,?4) AND due_at<=?5 ORDER BY due_at,service_call_id LIMIT ?6",
       {Type::text, Type::text, Type::time, Type::text, Type::time, Type::integer}};
-  Statement lanes{
+  Statement destinations{
       "SELECT tenant_id,origin,min(due_at) FROM service_calls WHERE status='Scheduled' AND due_at>?1"
       " AND due_at<=?2 GROUP BY tenant_id,origin",
       {Type::time, Type::time}};
@@ -111,8 +111,8 @@ Statement calls_statement(const CallFilter& filter) {
 }  // namespace
 
 std::vector<Statement> call_read_statements() {
-  std::vector<Statement> all{sql().one, sql().streams, sql().row,     sql().request, sql().events,
-                             sql().due, sql().lanes,   sql().running, sql().tag};
+  std::vector<Statement> all{sql().one, sql().streams,      sql().row,     sql().request, sql().events,
+                             sql().due, sql().destinations, sql().running, sql().tag};
   for (const bool by_tag : {false, true})
     for (const bool by_time : {false, true})
       for (const bool by_status : {false, true})
@@ -212,18 +212,19 @@ Result<std::int64_t> integer_at(const RowView& row) { return row.integer(0); }
 }  // namespace
 
 Result<std::vector<call::Due>> SqlCallReads::due_calls(const call::Agenda::Refill& wanted) {
-  const auto& [lane, after, until, limit] = wanted;
+  const auto& [to, after, until, limit] = wanted;
   Time last = after.at;
   return reader_.rows<call::Due>(
-      sql().due, {encode(lane.tenant), encode(lane.origin), after.at, encode(after.id), until, number(limit)},
+      sql().due, {encode(to.tenant), encode(to.origin), after.at, encode(after.id), until, number(limit)},
       [&](const RowView& row) -> Result<call::Due> {
         return call::Due{last = time_at(row, 0, last), call::CallId{std::string(row.text(1))}};
       });
 }
 
-Result<std::vector<std::pair<call::Lane, Time>>> SqlCallReads::lanes_due(Time after, Time until) {
-  using Found = std::pair<call::Lane, Time>;
-  return reader_.rows<Found>(sql().lanes, {after, until}, [&](const RowView& row) -> Result<Found> {
+Result<std::vector<std::pair<call::Destination, Time>>> SqlCallReads::destinations_due(Time after,
+                                                                                       Time until) {
+  using Found = std::pair<call::Destination, Time>;
+  return reader_.rows<Found>(sql().destinations, {after, until}, [&](const RowView& row) -> Result<Found> {
     return Found{{Tenant{std::string(row.text(0))}, std::string(row.text(1))}, time_at(row, 2, after)};
   });
 }

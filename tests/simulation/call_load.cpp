@@ -52,9 +52,9 @@ class CallLoad::StoredCalls final : public store::MemoryReads {
     if (fails()) return away();
     return MemoryReads::due_calls(wanted);
   }
-  Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after, Time until) override {
+  Result<std::vector<std::pair<call::Destination, Time>>> destinations_due(Time after, Time until) override {
     if (fails()) return away();
-    return MemoryReads::lanes_due(after, until);
+    return MemoryReads::destinations_due(after, until);
   }
 
  private:
@@ -321,11 +321,11 @@ Result<CallReads*> CallLoad::reads() {
   return stored_.get();
 }
 
-void CallLoad::send(caller::Ticket ticket, const call::Lane& lane, OutgoingRequest request) {
-  on_the_wire_[ticket] = lane;
-  check_wire(lane);
-  const CallKey key = key_of(lane, request);
-  if (lane.origin == "http://probe:80") return answer_probe(ticket, key);
+void CallLoad::send(caller::Ticket ticket, const call::Destination& to, OutgoingRequest request) {
+  on_the_wire_[ticket] = to;
+  check_wire(to);
+  const CallKey key = key_of(to, request);
+  if (to.origin == "http://probe:80") return answer_probe(ticket, key);
   const auto folded = call::fold(database_.stream(key));
   expect(folded.has_value(), "what is sent was submitted", key);
   const call::Call& row = *folded;
@@ -369,8 +369,8 @@ void CallLoad::end(caller::Ticket ticket, const OutgoingResult& result) {
 }
 
 // A request names its call; that of a repeated one names the first, so the one that runs is meant.
-CallKey CallLoad::key_of(const call::Lane& lane, const OutgoingRequest& request) const {
-  const CallKey named{lane.tenant, call::CallId{request.url.substr(request.url.rfind('/') + 1)}};
+CallKey CallLoad::key_of(const call::Destination& to, const OutgoingRequest& request) const {
+  const CallKey named{to.tenant, call::CallId{request.url.substr(request.url.rfind('/') + 1)}};
   for (const auto& [again, first] : repeats_)
     if (const auto it = database_.calls.find(again);
         first == named && it != database_.calls.end() && it->second.status == call::Status::running)
@@ -415,15 +415,15 @@ void CallLoad::check_places() const {
   }
 }
 
-void CallLoad::check_wire(const call::Lane& lane) const {
+void CallLoad::check_wire(const call::Destination& to) const {
   const auto of = [&](auto same) {
     return static_cast<std::size_t>(
         std::ranges::count_if(on_the_wire_, [&](const auto& each) { return same(each.second); }));
   };
-  expect(of([&](const call::Lane& each) { return each.origin == lane.origin; }) <= per_origin_max,
-         "an origin is not asked for more than it is to bear", {lane.tenant, {}});
-  expect(of([&](const call::Lane& each) { return each == lane; }) <= (per_origin_max + 1) / 2,
-         "a tenant leaves places of an origin for others", {lane.tenant, {}});
+  expect(of([&](const call::Destination& each) { return each.origin == to.origin; }) <= per_origin_max,
+         "an origin is not asked for more than it is to bear", {to.tenant, {}});
+  expect(of([&](const call::Destination& each) { return each == to; }) <= (per_origin_max + 1) / 2,
+         "a tenant leaves places of an origin for others", {to.tenant, {}});
 }
 
 // When there is no trouble any more and nothing is under way, nothing that is due waits.

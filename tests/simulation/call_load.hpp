@@ -1,6 +1,6 @@
 // The service calls of a simulated world: the very Dispatch of the server, beside the engine and dying with
 // it; a network that loses requests and answers; clients that submit, cancel, reschedule and repeat; and
-// destinations that remember what they have received.
+// services that remember what they have received.
 #pragma once
 
 #include <deque>
@@ -57,17 +57,17 @@ class CallLoad final : public Workload, caller::DispatchActions {
 
   // what the Dispatch wants
   void ask(caller::Ticket ticket, Command command) override;
-  void send(caller::Ticket ticket, const call::Lane& lane, OutgoingRequest request) override;
+  void send(caller::Ticket ticket, const call::Destination& to, OutgoingRequest request) override;
   Result<CallReads*> reads() override;
   void drop_reads() override {}
   void tell_scheduled();
   void answer_probe(caller::Ticket ticket, const call::CallKey& key);
   void end(caller::Ticket ticket, const OutgoingResult& result);
-  [[nodiscard]] call::CallKey key_of(const call::Lane& lane, const OutgoingRequest& request) const;
+  [[nodiscard]] call::CallKey key_of(const call::Destination& to, const OutgoingRequest& request) const;
 
   // what holds
   void check_places() const;
-  void check_wire(const call::Lane& lane) const;
+  void check_wire(const call::Destination& to) const;
   void check_nothing_waits() const;
   void check_ended(const call::Call& row) const;
   [[nodiscard]] std::vector<std::pair<call::CallKey, call::Status>> statuses() const;
@@ -90,12 +90,12 @@ class CallLoad final : public Workload, caller::DispatchActions {
   std::unique_ptr<caller::Dispatch> dispatch_;  // null: the server is dead
   std::deque<DueCall> told_;
 
-  std::map<caller::Ticket, call::Lane> on_the_wire_;
+  std::map<caller::Ticket, call::Destination> on_the_wire_;
   std::map<call::CallKey, call::CallKey> repeats_;  // a call, and the one that it repeats
 
   std::vector<NewCall> submitted_;
   std::map<std::pair<Tenant, std::string>, call::CallId> acknowledged_;  // by idempotency key
-  std::map<call::CallKey, int> seen_;                                    // by the destination
+  std::map<call::CallKey, int> seen_;                                    // by the service
   std::set<call::CallKey> in_doubt_;                                     // those that ran when a server died
   std::set<call::CallKey> probed_in_vain_;
 };

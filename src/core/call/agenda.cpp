@@ -20,34 +20,34 @@ auto next_turn(Queues& queues, const Tenant& last) {
 
 }  // namespace
 
-// With many lanes each has a smaller window, so that all of them together stay small.
+// With many destinations each has a smaller window, so that all of them together stay small.
 std::size_t Agenda::window() const {
   constexpr std::size_t together = 65'536, least = 16;
-  return std::min(window_, std::max(least, together / (lanes_.size() + 1)));
+  return std::min(window_, std::max(least, together / (destinations_.size() + 1)));
 }
 
-// A lane is filed by the time of its first call; one that has to be asked for by the time up to which it was
-// asked.
-void Agenda::file(Lanes::iterator lane) {
-  State& state = lane->second;
+// A destination is filed by the time of its first call; one that has to be asked for by the time up to which
+// it was asked.
+void Agenda::file(Destinations::iterator destination) {
+  State& state = destination->second;
   if (state.window.empty() && state.complete) {
-    lanes_.erase(lane);
+    destinations_.erase(destination);
     return;
   }
   const bool is_hungry = state.window.empty();
   state.next = is_hungry ? state.last.at : state.window.begin()->at;
   state.where = is_hungry ? Where::hungry : Where::filed;
-  (is_hungry ? hungry_ : filed_).insert(lane);
+  (is_hungry ? hungry_ : filed_).insert(destination);
 }
 
-void Agenda::unfile(const Lanes::iterator& lane) {
-  if (lane->second.where == Where::filed) filed_.erase(lane);
-  if (lane->second.where == Where::hungry) hungry_.erase(lane);
+void Agenda::unfile(const Destinations::iterator& destination) {
+  if (destination->second.where == Where::filed) filed_.erase(destination);
+  if (destination->second.where == Where::hungry) hungry_.erase(destination);
 }
 
-void Agenda::know(Time until, const std::vector<std::pair<Lane, Time>>& lanes) {
-  for (const auto& [lane, first_due] : lanes) {
-    const auto [it, is_new] = lanes_.try_emplace(lane);
+void Agenda::know(Time until, const std::vector<std::pair<Destination, Time>>& destinations) {
+  for (const auto& [destination, first_due] : destinations) {
+    const auto [it, is_new] = destinations_.try_emplace(destination);
     State& state = it->second;
     if (!is_new && !state.complete) continue;  // what comes after its window is asked for anyway
     unfile(it);
@@ -58,21 +58,21 @@ void Agenda::know(Time until, const std::vector<std::pair<Lane, Time>>& lanes) {
   known_until_ = std::max(known_until_, until);
 }
 
-void Agenda::forget(const Lane& lane, const Due& due) {
-  const auto it = lanes_.find(lane);
-  if (it == lanes_.end() || !it->second.window.contains(due)) return;
+void Agenda::forget(const Destination& destination, const Due& due) {
+  const auto it = destinations_.find(destination);
+  if (it == destinations_.end() || !it->second.window.contains(due)) return;
   unfile(it);
   it->second.window.erase(due);
   --size_;
   if (it->second.where != Where::queued) file(it);
 }
 
-void Agenda::add(const Lane& lane, Due due, std::optional<Time> was) {
-  if (was) forget(lane, {*was, due.id});
+void Agenda::add(const Destination& destination, Due due, std::optional<Time> was) {
+  if (was) forget(destination, {*was, due.id});
   if (due.at > known_until_) return;  // it is found in the store when its time is near
-  const auto [it, is_new] = lanes_.try_emplace(lane);
+  const auto [it, is_new] = destinations_.try_emplace(destination);
   State& state = it->second;
-  if (is_new) state.complete = true;  // nobody has told of this lane, so the store has nothing else of it
+  if (is_new) state.complete = true;  // nobody has told of this destination: the store has nothing else for it
   unfile(it);
   // Later than what is known of the store: it is found there.
   if (state.complete || due <= state.last) size_ += state.window.insert(std::move(due)).second;
@@ -92,72 +92,72 @@ void Agenda::shorten(State& state) {
 
 std::optional<Agenda::Refill> Agenda::refill(Time soon) {
   while (!hungry_.empty() && (*hungry_.begin())->second.next <= soon) {
-    const auto lane = *hungry_.begin();
-    unfile(lane);
-    lane->second.where = Where::queued;
-    asking_[lane->first.tenant].push_back(lane);
+    const auto destination = *hungry_.begin();
+    unfile(destination);
+    destination->second.where = Where::queued;
+    asking_[destination->first.tenant].push_back(destination);
   }
   if (asking_.empty()) return std::nullopt;
-  const auto lane = next_turn(asking_, asking_turn_)->second.front();
-  return Refill{lane->first, lane->second.last, known_until_, window()};
+  const auto destination = next_turn(asking_, asking_turn_)->second.front();
+  return Refill{destination->first, destination->second.last, known_until_, window()};
 }
 
 void Agenda::refilled(const Refill& asked, const std::vector<Due>& found) {
   const auto turn = next_turn(asking_, asking_turn_);
-  const auto lane = turn->second.front();
+  const auto destination = turn->second.front();
   turn->second.pop_front();
   asking_turn_ = turn->first;
   if (turn->second.empty()) asking_.erase(turn);
-  State& state = lane->second;
+  State& state = destination->second;
   for (const Due& due : found) size_ += state.window.insert(due).second;
   if (!found.empty()) state.last = std::max(state.last, found.back());
   state.complete = found.size() < asked.limit || MUTANT(agenda_forgets_rest);
-  file(lane);
+  file(destination);
 }
 
 void Agenda::make_ready(Time now) {
   ready_.merge(held_);
-  for (auto& [tenant, lanes] : std::exchange(held_, {}))
-    std::ranges::move(lanes, std::back_inserter(ready_[tenant]));
+  for (auto& [tenant, destinations] : std::exchange(held_, {}))
+    std::ranges::move(destinations, std::back_inserter(ready_[tenant]));
   while (!filed_.empty() && has_come((*filed_.begin())->second.next, now)) {
-    const auto lane = *filed_.begin();
-    unfile(lane);
-    lane->second.where = Where::queued;
-    ready_[lane->first.tenant].push_back(lane);
+    const auto destination = *filed_.begin();
+    unfile(destination);
+    destination->second.where = Where::queued;
+    ready_[destination->first.tenant].push_back(destination);
   }
 }
 
-std::vector<std::pair<Lane, Due>> Agenda::take(Time now, std::size_t limit,
-                                               const std::function<Place(const Lane&)>& place) {
+std::vector<std::pair<Destination, Due>> Agenda::take(
+    Time now, std::size_t limit, const std::function<Place(const Destination&)>& place) {
   make_ready(now);
-  std::vector<std::pair<Lane, Due>> taken;
+  std::vector<std::pair<Destination, Due>> taken;
   auto turn = ready_.upper_bound(turn_);
   while (taken.size() < limit && !ready_.empty()) {
     if (turn == ready_.end()) turn = ready_.begin();
-    auto& lanes = turn->second;
-    const auto lane = lanes.front();
-    lanes.pop_front();
-    State& state = lane->second;
+    auto& destinations = turn->second;
+    const auto destination = destinations.front();
+    destinations.pop_front();
+    State& state = destination->second;
     const bool is_due = !state.window.empty() && has_come(state.window.begin()->at, now);
-    const Place found = is_due ? place(lane->first) : Place{};
+    const Place found = is_due ? place(destination->first) : Place{};
     if (!is_due) {  // the clock was set back, or its first was put off
-      file(lane);
+      file(destination);
     } else if (found == Place::none_for_origin) {
-      blocked_[lane->first.origin].push_back(lane);
+      blocked_[destination->first.origin].push_back(destination);
     } else if (found == Place::none_for_tenant) {
-      lanes.push_front(lane);
+      destinations.push_front(destination);
       held_.insert(ready_.extract(turn++));
       continue;
     } else {
       turn_ = turn->first;
-      taken.emplace_back(lane->first, std::move(state.window.extract(state.window.begin()).value()));
+      taken.emplace_back(destination->first, std::move(state.window.extract(state.window.begin()).value()));
       --size_;
       if (state.window.empty())
-        file(lane);
+        file(destination);
       else
-        lanes.push_back(lane);  // filed again when its turn comes, if nothing is due then
+        destinations.push_back(destination);  // filed again when its turn comes, if nothing is due then
     }
-    turn = lanes.empty() ? ready_.erase(turn) : std::next(turn);
+    turn = destinations.empty() ? ready_.erase(turn) : std::next(turn);
   }
   return taken;
 }
@@ -165,16 +165,16 @@ std::vector<std::pair<Lane, Due>> Agenda::take(Time now, std::size_t limit,
 void Agenda::place_is_free(const std::string& origin) {
   const auto found = blocked_.find(origin);
   if (found == blocked_.end()) return;
-  for (const auto& lane : found->second) ready_[lane->first.tenant].push_back(lane);
+  for (const auto& destination : found->second) ready_[destination->first.tenant].push_back(destination);
   blocked_.erase(found);
 }
 
 std::optional<Time> Agenda::next_due() const {
   if (!ready_.empty() || !asking_.empty()) return Time{};
   std::optional<Time> next;
-  for (const auto* lanes : {&filed_, &hungry_}) {
-    if (lanes->empty()) continue;
-    const Time first = (*lanes->begin())->second.next;
+  for (const auto* destinations : {&filed_, &hungry_}) {
+    if (destinations->empty()) continue;
+    const Time first = (*destinations->begin())->second.next;
     next = next ? std::min(*next, first) : first;
   }
   return next;

@@ -149,8 +149,8 @@ Result<std::vector<Call>> MemoryReads::calls(const CallFilter& filter, const std
 Result<std::vector<call::Due>> MemoryReads::due_calls(const call::Agenda::Refill& wanted) {
   const auto reading = lock();
   std::vector<call::Due> found;
-  const auto rows = database_.calls.after<memory::CallsOfLane>(
-      std::tie(wanted.lane.tenant, wanted.lane.origin), wanted.after.at, wanted.after.id);
+  const auto rows = database_.calls.after<memory::CallsToDestination>(
+      std::tie(wanted.destination.tenant, wanted.destination.origin), wanted.after.at, wanted.after.id);
   for (const Call* row : rows | at_most(wanted.limit)) {
     if (row->due_at > wanted.until) break;
     found.push_back({row->due_at, row->service_call_id});
@@ -158,14 +158,15 @@ Result<std::vector<call::Due>> MemoryReads::due_calls(const call::Agenda::Refill
   return found;
 }
 
-Result<std::vector<std::pair<call::Lane, Time>>> MemoryReads::lanes_due(Time after, Time until) {
+Result<std::vector<std::pair<call::Destination, Time>>> MemoryReads::destinations_due(Time after,
+                                                                                      Time until) {
   const auto reading = lock();
-  std::map<call::Lane, Time> found;
+  std::map<call::Destination, Time> found;
   for (const Call* row : database_.calls.after<memory::CallsScheduled>(std::tuple<>{}, after)) {
     if (row->due_at > until) break;
     found.try_emplace({row->tenant_id, row->origin}, row->due_at);  // the first is the earliest
   }
-  return std::vector<std::pair<call::Lane, Time>>(found.begin(), found.end());
+  return std::vector<std::pair<call::Destination, Time>>(found.begin(), found.end());
 }
 
 Result<std::vector<CallKey>> MemoryReads::running_calls(const CallKey& after, std::size_t limit) {

@@ -39,8 +39,8 @@ struct PrimaryKey<call::Tag> {
   }
 };
 
-// A lane's calls in the order of time.
-struct CallsOfLane {
+// The calls to a destination in the order of time.
+struct CallsToDestination {
   static bool has(const call::Call& row) { return row.status == call::Status::scheduled; }
   static auto key(const call::Call& row) {
     return std::tie(row.tenant_id, row.origin, row.due_at, row.service_call_id);
@@ -68,7 +68,9 @@ struct CallsByName {
   static auto key(const call::Call& row) { return std::tie(row.tenant_id, row.name, row.service_call_id); }
 };
 struct CallTables {
-  IndexedTable<call::Call, CallsOfLane, CallsScheduled, CallsByDue, CallsRunning, CallsByStatus, CallsByName> calls;
+  IndexedTable<call::Call, CallsToDestination, CallsScheduled, CallsByDue, CallsRunning, CallsByStatus,
+               CallsByName>
+      calls;
   IndexedTable<call::EventRow> call_events;
   IndexedTable<call::Request> call_requests;
   IndexedTable<call::IdempotencyKey> call_keys;

@@ -83,7 +83,7 @@ class MemoryReads : public Reads {
   Result<std::vector<call::Call>> calls(const CallFilter&, const std::optional<call::Due>& last,
                                         std::size_t limit) override;
   Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) override;
-  Result<std::vector<std::pair<call::Lane, Time>>> lanes_due(Time after, Time until) override;
+  Result<std::vector<std::pair<call::Destination, Time>>> destinations_due(Time after, Time until) override;
   Result<std::vector<call::CallKey>> running_calls(const call::CallKey& after, std::size_t limit) override;
   Result<std::optional<call::Request>> call_request(const call::CallKey& key) override;
   Result<Streams> streams_without_row(const call::EventKey& after, std::size_t events) override;

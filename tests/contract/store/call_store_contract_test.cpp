@@ -1,5 +1,5 @@
 // Service calls on every store: events with optimistic concurrency, the fold beside them, and the window of a
-// lane.
+// destination.
 #include "core/call/call.hpp"
 #include "tests/contract/store/fixture.hpp"
 
@@ -101,24 +101,24 @@ TEST_P(CallStoreContract, ACallIsTheFoldOfItsStoredEvents) {
   EXPECT_EQ(reads->count_stray_rows().value(), 0);
 }
 
-TEST_P(CallStoreContract, ALaneIsReadInTheOrderOfTime) {
+TEST_P(CallStoreContract, TheCallsToADestinationAreReadInTheOrderOfTime) {
   commit(submitted(1, at(30)));
   commit(submitted(2, at(10)));
   commit(submitted(3, at(20)));
   commit(submitted(4, at(5), "http://b:80"));
   commit(submitted(5, at(1), "http://a:80", "zeta"));
   auto reads = database.reads().value();
-  const Lane a{Tenant{"acme"}, "http://a:80"}, b{Tenant{"acme"}, "http://b:80"},
+  const Destination a{Tenant{"acme"}, "http://a:80"}, b{Tenant{"acme"}, "http://b:80"},
       z{Tenant{"zeta"}, "http://a:80"};
-  const auto lanes_due = [&](Time after, Time until) {
-    const auto found = reads->lanes_due(after, until).value();
+  const auto destinations_due = [&](Time after, Time until) {
+    const auto found = reads->destinations_due(after, until).value();
     return std::map(found.begin(), found.end());
   };
-  using Lanes = std::map<Lane, Time>;
+  using Destinations = std::map<Destination, Time>;
   const Time never = Time{} - Duration{1};
-  EXPECT_EQ(lanes_due(never, at(30)), (Lanes{{a, at(10)}, {b, at(5)}, {z, at(1)}}));
-  EXPECT_EQ(lanes_due(never, at(5)), (Lanes{{b, at(5)}, {z, at(1)}}));
-  EXPECT_EQ(lanes_due(at(10), at(30)), (Lanes{{a, at(20)}}));
+  EXPECT_EQ(destinations_due(never, at(30)), (Destinations{{a, at(10)}, {b, at(5)}, {z, at(1)}}));
+  EXPECT_EQ(destinations_due(never, at(5)), (Destinations{{b, at(5)}, {z, at(1)}}));
+  EXPECT_EQ(destinations_due(at(10), at(30)), (Destinations{{a, at(20)}}));
   const auto due = [&](const Due& after, Time until, std::size_t limit) {
     return reads->due_calls({a, after, until, limit}).value();
   };
@@ -280,11 +280,11 @@ TEST_P(LostRows, WithATimeThatCannotBeReadAreAskedAboutEarly) {
   commit(submitted(2, at(20)));
   database.execute("UPDATE service_calls SET due_at=substr(due_at,1,20)||'xxxx' WHERE name='call 1'");
   auto reads = database.reads().value();
-  const Lane lane{Tenant{"acme"}, "http://a:80"};
-  const auto lanes = reads->lanes_due(at(0), at(30));
-  ASSERT_TRUE(lanes) << lanes.error().message;
-  EXPECT_EQ(lanes->size(), 1U);
-  const auto due = reads->due_calls({lane, {}, at(1'000), 10});
+  const Destination to{Tenant{"acme"}, "http://a:80"};
+  const auto destinations = reads->destinations_due(at(0), at(30));
+  ASSERT_TRUE(destinations) << destinations.error().message;
+  EXPECT_EQ(destinations->size(), 1U);
+  const auto due = reads->due_calls({to, {}, at(1'000), 10});
   ASSERT_TRUE(due) << due.error().message;
   EXPECT_EQ(due->size(), 2U);
 }
