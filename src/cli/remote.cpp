@@ -31,7 +31,7 @@ std::optional<std::string> chosen(const std::optional<std::string>& option, cons
 }  // namespace
 
 struct Remote::State {
-  explicit State(const Destination& to) : client(to.url, to.token, to.tenant) {}
+  explicit State(const ServerAccess& to) : client(to.url, to.token, to.tenant) {}
 
   Result<Answer> request(std::string_view method, std::string_view target, std::string body,
                          std::string_view content_type, const Headers& headers) {
@@ -47,7 +47,7 @@ struct Remote::State {
   http::Client client;
 };
 
-Remote::Remote(const RemoteOptions& options) : state_(std::make_unique<State>(destination(options))) {}
+Remote::Remote(const RemoteOptions& options) : state_(std::make_unique<State>(server_access(options))) {}
 Remote::~Remote() = default;
 
 Result<Answer> Remote::get(std::string_view target) {
@@ -61,7 +61,7 @@ Result<Answer> Remote::post(std::string_view target, std::string body, std::stri
 
 bool Remote::was_connected() const { return state_->client.was_connected(); }
 
-Destination destination(const RemoteOptions& options) {
+ServerAccess server_access(const RemoteOptions& options) {
   return {.url = chosen(options.server, "BATON_SERVER").value_or(std::string(default_server)),
           .token = chosen(options.token, "BATON_TOKEN"),
           .tenant = chosen(options.tenant, "BATON_TENANT")};

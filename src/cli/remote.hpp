@@ -24,12 +24,13 @@ struct RemoteOptions {
 void add_server_options(Parser command, RemoteOptions& options);
 void add_remote_options(Parser command, RemoteOptions& options);
 
-struct Destination {
+// Where the server is, and as whom it is asked.
+struct ServerAccess {
   std::string url;
   std::optional<std::string> token, tenant;
 };
 // What the options and the environment come to.
-[[nodiscard]] Destination destination(const RemoteOptions& options);
+[[nodiscard]] ServerAccess server_access(const RemoteOptions& options);
 
 struct Answer {
   int status = 0;

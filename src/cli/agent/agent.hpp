@@ -26,7 +26,7 @@
 namespace baton::cli::agent {
 
 struct AgentOptions {
-  Destination server;
+  ServerAccess server;
   std::vector<std::string> queues;
   std::filesystem::path functions;
   std::string name;

@@ -47,7 +47,7 @@ milliseconds RetryDelay::next() {
   return wait;
 }
 
-Line::Line(const Destination& server, Mailbox& mailbox)
+Line::Line(const ServerAccess& server, Mailbox& mailbox)
     : mailbox_(mailbox), client_(server.url, server.token, server.tenant), thread_([this] { run(); }) {}
 
 Line::~Line() {

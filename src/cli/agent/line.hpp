@@ -68,7 +68,7 @@ using Answered = Result<http::ClientResponse>;
 
 class Line {
  public:
-  Line(const Destination& server, Mailbox& mailbox);
+  Line(const ServerAccess& server, Mailbox& mailbox);
   ~Line();  // interrupts, joins; answers that have not been put are never put
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;

@@ -28,7 +28,7 @@ Time now() { return std::chrono::time_point_cast<Duration>(std::chrono::system_c
 
 }  // namespace
 
-Notes::Notes(const Destination& server, Mailbox& mailbox, Timers& timers, std::size_t log_bytes_max,
+Notes::Notes(const ServerAccess& server, Mailbox& mailbox, Timers& timers, std::size_t log_bytes_max,
              Listener listener)
     : timers_(timers), log_bytes_max_(log_bytes_max), listener_(std::move(listener)) {
   for (std::size_t i = 0; i < lines_max; ++i) lines_.push_back(std::make_unique<Line>(server, mailbox));

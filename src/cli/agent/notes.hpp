@@ -25,7 +25,7 @@ class Notes {
     std::function<void(const std::string& key)> gone;         // the server says that the task is not ours
     std::function<void(const std::string& message)> trouble;  // for the log
   };
-  Notes(const Destination& server, Mailbox& mailbox, Timers& timers, std::size_t log_bytes_max,
+  Notes(const ServerAccess& server, Mailbox& mailbox, Timers& timers, std::size_t log_bytes_max,
         Listener listener);
 
   void open(const Task& task);

@@ -24,7 +24,7 @@ bool is_passing_code(std::string_view code) {
 
 }  // namespace
 
-Results::Results(const Destination& server, Mailbox& mailbox, Timers& timers, std::string worker,
+Results::Results(const ServerAccess& server, Mailbox& mailbox, Timers& timers, std::string worker,
                  Listener listener)
     : timers_(timers), worker_(std::move(worker)), listener_(std::move(listener)), line_(server, mailbox) {}
 

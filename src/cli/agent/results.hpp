@@ -18,7 +18,7 @@ class Results {
     std::function<void(const std::string& key)> settled;      // accepted or refused: it is over
     std::function<void(const std::string& message)> trouble;  // for the log
   };
-  Results(const Destination& server, Mailbox& mailbox, Timers& timers, std::string worker, Listener listener);
+  Results(const ServerAccess& server, Mailbox& mailbox, Timers& timers, std::string worker, Listener listener);
 
   void add(Task task, const Outcome& outcome, milliseconds took);
   [[nodiscard]] std::size_t size() const { return waiting_.size() + sent_.size(); }

@@ -31,7 +31,7 @@ struct Options {
 using Shared = std::shared_ptr<Options>;
 
 std::string calls_target(const Options& options) {
-  const std::string tenant = destination(options.remote).tenant.value_or("-");
+  const std::string tenant = server_access(options.remote).tenant.value_or("-");
   return "/api/v1/tenants/" + http::percent_encode(tenant) + "/service-calls";
 }
 std::string call_target(const Options& options) {

@@ -86,7 +86,7 @@ int work(const Options& options) {
   }
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   agent::AgentOptions chosen{
-      .server = destination(options.remote), .queues = options.queues, .functions = directory};
+      .server = server_access(options.remote), .queues = options.queues, .functions = directory};
   std::ranges::sort(chosen.queues);
   chosen.queues.erase(std::ranges::unique(chosen.queues).begin(), chosen.queues.end());
   chosen.name = options.name.empty() ? default_name() : options.name;

@@ -153,7 +153,7 @@ class BatchChanges {
  private:
   using Clock = std::chrono::steady_clock;
   static http::Client client(const RemoteOptions& options) {
-    Destination to = destination(options);
+    ServerAccess to = server_access(options);
     return http::Client(std::move(to.url), std::move(to.token), std::move(to.tenant));
   }
   [[nodiscard]] std::chrono::milliseconds left() const {
