@@ -222,7 +222,7 @@ std::optional<Handout> Batch::hand_out(const WaitingTask& task, const Poll& poll
 
 // ---- write
 
-const WriteSet& Batch::write(std::int64_t commit_number) {
+WriteSet& Batch::write(std::int64_t commit_number) {
   WriteSet& out = writes_ = {};
   for (const auto& part : parts_) part->write(out, commit_number);
   if (handouts_) handouts_->take_effects(effects_);

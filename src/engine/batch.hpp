@@ -50,9 +50,9 @@ class Batch final : public TaskSource {
 
   // Loads and decides, again until nothing is missing. Nothing is written yet.
   [[nodiscard]] Result<> decide();
-  // What the commit is to write, kept until it has happened.
-  [[nodiscard]] const WriteSet& write(std::int64_t commit_number);
-  void committed();
+  // What the commit is to write.
+  [[nodiscard]] WriteSet& write(std::int64_t commit_number);
+  void committed();  // before the write set is given away
   // Another program has changed a row meanwhile, or holds it: everything is loaded and decided once more. False:
   // it was tried often enough, or for too long; one that holds a row would make everybody wait once more.
   [[nodiscard]] Result<bool> again(Time now);
@@ -63,12 +63,14 @@ class Batch final : public TaskSource {
   [[nodiscard]] bool is_one_timer() const {
     return timers_wanted_.which == TimerChoice::Which::these && items_.empty() && timers_.size() == 1;
   }
+  [[nodiscard]] bool is_part() const { return timers_wanted_.which != TimerChoice::Which::due; }
   [[nodiscard]] bool is_put_off() const { return timers_wanted_.which == TimerChoice::Which::put_off; }
 
   [[nodiscard]] std::vector<Item> take_items() { return std::exchange(items_, {}); }
   // Commands that this batch had no room for.
   [[nodiscard]] std::vector<Item> take_deferred() { return std::exchange(deferred_, {}); }
   [[nodiscard]] std::vector<Timer> take_timers() { return std::exchange(timers_, {}); }
+  [[nodiscard]] const TimerChoice& timers_wanted() const { return timers_wanted_; }
   void add_effect(Effect effect) { effects_.push_back(std::move(effect)); }
   [[nodiscard]] Effects take_effects() { return std::exchange(effects_, {}); }
 

@@ -1,5 +1,6 @@
 // What follows from a decision once it is durable. Deciding yields these as values; nothing outside the batch
-// is touched before the commit, and a commit whose outcome is not known keeps them until it is.
+// is touched before the commit, and a commit whose outcome is not known keeps them until it is. While a commit goes on
+// beside the next decisions, matching knows what it will bring (Matching::expect), and tells nobody.
 #pragma once
 
 #include <any>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/metrics.hpp"
+#include "engine/matching/queues.hpp"
 #include "ports/commands.hpp"
 #include "ports/feed.hpp"
 #include "ports/store.hpp"
@@ -38,6 +40,7 @@ struct Await {
   Time until{};
   Command question;
   bool created = false;  // the caller made it
+  std::uint64_t expected = 0;  // matching has it under this id; 0: it has not
 };
 // Whoever awaits the subject hears this.
 struct Ended {
@@ -50,6 +53,7 @@ struct HandOut {
   QueueKey queue;
   std::uint64_t poll = 0;
   PollReply reply;
+  std::optional<WaitingPoll> served;  // the poll itself, which does not wait any more
 };
 // Work that waits in a queue from now on.
 struct Enqueue {

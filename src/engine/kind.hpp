@@ -79,8 +79,9 @@ class Transaction {
   // Everything is decided: what answers need is loaded, then rows and effects are given away, each once.
   [[nodiscard]] virtual Result<> complete() { return {}; }
   virtual void write(WriteSet& out, std::int64_t commit_number) = 0;
-  // The commit is durable: what the kind remembers follows. It may take back rows that it has written.
-  virtual void committed(WriteSet& /*written*/) {}
+  // The commit is durable, or goes on beside what is decided next: what the kind remembers follows. If it fails after all,
+  // the kind is told to forget.
+  virtual void committed(const WriteSet& /*written*/) {}
 };
 
 class Kind {

@@ -26,6 +26,7 @@ struct WriterOptions {
   std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
   std::size_t expansions_max = 64;    // sources of fan-outs that are kept between their chunks
   std::size_t hot_bytes_max = 64 << 20;  // of jobs that are kept in memory between batches
+  std::size_t beside_min = 8;         // commands of a batch whose commit goes on beside the next decisions
   std::size_t events_max = 50'000;    // of one batch, about; a commit can number a million
   // What the expressions of one batch may cost, about 20 to 50 ns a step; one of them may exceed it. What a
   // tenant may spend in every batch before others go first.

@@ -1,4 +1,4 @@
-// What follows from a commit, performed once it is durable.
+// What follows from a commit, performed once it is durable. Matching has expected it.
 #include "engine/writer.hpp"
 
 namespace baton::engine {
@@ -11,11 +11,11 @@ void Writer::perform(Effects effects) {
   for (Effect& effect : effects)
     std::visit(overloaded{
                    [](Answer& e) { e.waiter->deliver(std::move(e.reply)); },
-                   [&](Await& e) { matching_.add_wait(std::move(e)); },
+                   [&](Await& e) { matching_.begin_wait(e); },
                    [&](Ended& e) { matching_.tell_end(e); },
                    [&](HandOut& e) { give_back(matching_.answer_poll(std::move(e))); },
-                   [&](Enqueue& e) { matching_.enqueue(std::move(e)); },
-                   [&](MatchAgain& e) { matching_.match_again(std::move(e.queues)); },
+                   [](Enqueue&) {},  // matching has expected it, and the next one
+                   [](MatchAgain&) {},
                    [&](MatchAllAt& e) { match_all_at_ = match_all_at_.value_or(e.at); },
                    [&](WorkerBeat& e) { matching_.workers().beat(e.tenant, e.worker, e.task_ids, e.lease_until, now); },
                    [&](WorkerReported& e) {

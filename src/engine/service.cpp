@@ -73,7 +73,9 @@ struct Service::State {
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
     std::unique_lock lock(mutex);
-    while (inbox.empty() && !stopping && !writer.has_own_items() && !std::exchange(following_ended, false)) {
+    // While a commit goes on, the next batch is begun when it is worth it: it cannot be stored before the other is.
+    wanted = std::max<std::size_t>(1, writer.commands_under_way() / 2);
+    while (inbox.size() < wanted && !stopping && !writer.has_own_items() && !has_news()) {
       const auto wake = writer.next_wake();
       if (wake && *wake <= clock.now()) break;
       // Tables that follow must not wait for a clock that was set back.
@@ -99,6 +101,9 @@ struct Service::State {
     inbox_depth.set(static_cast<std::int64_t>(inbox.size()));
     return true;
   }
+
+  // Something that went on beside has come to its end, and the writer has not waited for it. Under the mutex.
+  bool has_news() { return std::exchange(store_ended, false) && writer.is_waiting_for_store(); }
 
   void loop() {
     std::vector<Item> batch;
@@ -194,7 +199,8 @@ struct Service::State {
   // Before the store, which tells them when its tables have followed, until it is gone.
   std::mutex mutex;
   std::condition_variable work;
-  bool following_ended = false;  // under mutex: the tables have followed, or could not
+  bool store_ended = false;  // under mutex: the store has come to the end of something that went on beside
+  std::size_t wanted = 1;    // under mutex: as many commands in the inbox wake the thread
 
   std::unique_ptr<Store> store;
   const Clock& clock;
@@ -222,10 +228,10 @@ Service::Service(std::unique_ptr<Store> store, const Clock& clock, Options optio
 Service::~Service() { stop(); }
 
 Result<> Service::start() {
-  state_->store->on_following_ended([state = state_.get()] {
+  state_->store->on_ended([state = state_.get()] {
     {
       const std::scoped_lock lock(state->mutex);
-      state->following_ended = true;
+      state->store_ended = true;
     }
     state->work.notify_one();
   });
@@ -260,7 +266,7 @@ void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
     if (!state_->stopping && (fits || std::holds_alternative<ReturnTasks>(command))) {
       state_->inbox.push_back({{std::move(command), std::move(waiter), state_->clock.now()}, bytes});
       state_->inbox_bytes += bytes;
-      if (state_->inbox.size() == 1) state_->work.notify_one();
+      if (state_->inbox.size() == state_->wanted) state_->work.notify_one();
       return;
     }
     refusal = state_->stopping ? Refusal::stopping : Refusal::overloaded;

@@ -46,6 +46,7 @@ Writer::~Writer() = default;
 // ---- opening
 
 Result<> Writer::open() {
+  ENSURE(!under_way_);
   auto state = store_.open(options_.partition);
   if (!state) {
     if (state.error().code == Code::fenced) fatal_ = state.error();
@@ -66,6 +67,7 @@ Result<> Writer::open() {
   Held held = *std::exchange(held_, std::nullopt);
   const bool happened = last_commit_ == held.commit_number;
   if ((happened && !MUTANT(redo_unknown_blindly)) || MUTANT(release_unknown_as_done)) {
+    matching_.expect(held.effects);
     perform(std::move(held.effects));
     matching_.match_all();
   } else {  // with the next batch, which knows what else has come in: no timer may overtake that
@@ -134,7 +136,9 @@ std::unique_ptr<Batch> Writer::make_batch(Work work) {
 
 void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
-  end_following();
+  if (under_way_ && !store_.is_committing())
+    if (auto instead = settle()) run_line(std::move(*instead));
+  if (!away_) end_following();
   if (away_) return refuse(std::move(items), Refusal::store_unavailable, trouble_.message);
   const Time now = clock_.now();
   retry_at_.reset();
@@ -175,6 +179,10 @@ void Writer::run(std::vector<Item> items) {
 void Writer::run_line(Line line) {
   constexpr Duration patience{10'000};
   std::optional<Duration> lost_before;  // when the batch was divided
+  const auto first = [&](Line works) {
+    if (works.size() > 1 && !lost_before) lost_before = lost_to_others_;
+    line.insert(line.begin(), std::make_move_iterator(works.begin()), std::make_move_iterator(works.end()));
+  };
   while (!line.empty()) {
     Work work = std::move(line.front());
     line.pop_front();
@@ -192,55 +200,89 @@ void Writer::run_line(Line line) {
     // What data sources said is written while a batch is decided.
     if (!decided && decided.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
     std::ranges::move(batch->take_deferred(), std::back_inserter(own_items_));
-    const Result<> done = decided ? commit(*batch) : decided;
-    if (done) {
+    auto instead = settle();
+    if (instead && MUTANT(built_on_failed_commit)) first(*std::exchange(instead, std::nullopt));
+    if (instead || away_) {
+      // It was decided upon what is not stored. While the store is away its messages wait, as those of the commit do.
+      if (away_)
+        std::ranges::move(batch->take_items(), std::back_inserter(own_items_));
+      else
+        line.push_front({batch->take_items(), batch->timers_wanted(), nullptr});
+      if (instead) first(std::move(*instead));
+      continue;
+    }
+    const Result<> done = decided ? commit(batch) : decided;
+    if (!batch) continue;  // it goes on beside what comes next
+    if (done)
       release(*batch);
-      continue;
-    }
-    const Error& error = done.error();
-    if (decided && error.code == Code::unknown) {
-      hold(*batch, error);
-      continue;
-    }
-    trouble_ = error;
-    forget();
-    const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
-    const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
-    if (decided && collided && batch->again(clock_.now()).value_or(false)) {
-      line.push_front({{}, {}, std::move(batch)});
-    } else if ((wrong || collided) && batch->can_be_divided()) {
-      if (!lost_before) lost_before = lost_to_others_;
-      Line parts = divide(*batch, error.code);
-      line.insert(line.begin(), std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));
-    } else {
-      refuse(*batch, error, decided.has_value());
-    }
+    else
+      first(not_stored(std::move(batch), {}, done.error(), decided.has_value()));
   }
 }
 
-Result<> Writer::commit(Batch& batch) {
+// Of many messages the next ones are decided meanwhile, and then `batch` is taken. A few are stored sooner without the
+// way to another thread and back.
+Result<> Writer::commit(std::unique_ptr<Batch>& batch) {
   const std::int64_t number = last_commit_ + 1;
-  const WriteSet& writes = batch.write(number);
+  WriteSet& writes = batch->write(number);
   if (writes.empty()) return {};
   // Whatever keeps the tables from following keeps everybody from going far ahead of them.
   if (is_far_behind(2)) TRY(follow());
+  if (options_.feed) {
+    Changed changed{number, changes_of(writes)};
+    if (MUTANT(feed_before_commit))
+      tell_feed(std::move(changed));
+    else
+      batch->add_effect(std::move(changed));
+  }
+  const Commit commit{number, clock_.now(), std::chrono::steady_clock::now()};
+  if (batch->items_count() >= options_.beside_min && !batch->is_part() && store_.may_commit_beside(writes))
+    return begin_commit(std::move(batch), writes, commit), Result<>{};
+  Result<> done = store_.commit(writes, number);
+  services_.times.commit += std::chrono::steady_clock::now() - commit.began;
+  return ended(commit, std::move(done));
+}
 
-  if (MUTANT(feed_before_commit)) tell_feed({number, changes_of(writes)});
-  const Time before = clock_.now();
-  const auto started = std::chrono::steady_clock::now();
-  const Result<> done = store_.commit(writes, number);
-  const auto took = std::chrono::steady_clock::now() - started;
-  services_.times.commit += took;
-  const bool may_have_happened = done || done.error().code == Code::unknown;
-  if (options_.feed && may_have_happened && !MUTANT(feed_before_commit))
-    batch.add_effect(Changed{number, changes_of(writes)});
+void Writer::begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit commit) {
+  batch->committed();
+  set_timers(*batch);
+  store_.begin_commit(std::move(writes), commit.number);
+  Effects effects = batch->take_effects();
+  count(*batch, effects);
+  matching_.expect(effects);
+  if (MUTANT(release_before_end)) perform(std::exchange(effects, {}));
+  under_way_ = UnderWay{std::move(batch), std::move(effects), commit};
+}
+
+// Waits for the commit that is under way. None: it is durable, and everybody has been told, or there is none. Otherwise it
+// is not, and this is to be done instead.
+std::optional<Writer::Line> Writer::settle() {
+  if (!under_way_) return std::nullopt;
+  const auto began = std::chrono::steady_clock::now();
+  UnderWay one = *std::exchange(under_way_, std::nullopt);
+  Result<> outcome = store_.end_commit();
+  services_.times.commit += std::chrono::steady_clock::now() - began;
+  const Result<> done = ended(one.commit, std::move(outcome));
+  if (!done) {
+    matching_.withdraw(one.effects);
+    return not_stored(std::move(one.batch), std::move(one.effects), done.error(), true);
+  }
+  if (one.batch->took_timers()) timers_were_taken(one.batch->more_timers());
+  perform(std::move(one.effects));
+  follow_when_due();  // before the next commit, which may go on as long as this one
+  return std::nullopt;
+}
+
+// What is known once a commit has come to its end.
+Result<> Writer::ended(const Commit& commit, Result<> done) {
+  const auto took = std::chrono::steady_clock::now() - commit.began;
   if (metrics_.commit_seconds) metrics_.commit_seconds->observe(took);
   if (done) {
-    last_commit_ = number;
+    last_commit_ = commit.number;
     last_commit_at_ = clock_.now();
-    if (options_.followed) options_.followed->committed(number);
+    if (options_.followed) options_.followed->committed(commit.number);
     if (store_.behind().commits == 0)
-      tables_show(number, last_commit_at_);  // it was written to them
+      tables_show(commit.number, last_commit_at_);  // it was written to them
     else if (!behind_since_)
       behind_since_ = last_commit_at_;
     pause_ = Duration::zero();
@@ -248,18 +290,44 @@ Result<> Writer::commit(Batch& batch) {
   }
   if (metrics_.commit_failures) metrics_.commit_failures->add();
   // Other programs write the tables of runbooks too; what they changed meanwhile is looked at anew.
-  if (done.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
+  if (done.error().code == Code::conflict) lost_to_others_ += clock_.now() - commit.at;
   return done;
 }
 
 void Writer::release(Batch& batch) {
   batch.committed();
-  if (const auto& earliest = batch.earliest_timer())
-    next_timer_ = next_timer_ ? std::min(*next_timer_, *earliest) : *earliest;
+  set_timers(batch);
   if (batch.took_timers()) timers_were_taken(batch.more_timers());
   Effects effects = batch.take_effects();
   count(batch, effects);
+  matching_.expect(effects);
   perform(std::move(effects));
+}
+
+void Writer::set_timers(const Batch& batch) {
+  if (const auto& earliest = batch.earliest_timer())
+    next_timer_ = next_timer_ ? std::min(*next_timer_, *earliest) : *earliest;
+}
+
+// What is to be done instead with a batch that is not stored: again, in parts, or nothing, when its callers were told.
+Writer::Line Writer::not_stored(std::unique_ptr<Batch> batch, Effects effects, const Error& error, bool was_decided) {
+  Line instead;
+  if (was_decided && error.code == Code::unknown) {
+    if (effects.empty()) effects = batch->take_effects(), count(*batch, effects);
+    hold(*batch, std::move(effects), error);
+    return instead;
+  }
+  trouble_ = error;
+  forget();
+  const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
+  const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
+  if (was_decided && collided && batch->again(clock_.now()).value_or(false))
+    instead.push_back({{}, {}, std::move(batch)});
+  else if ((wrong || collided) && batch->can_be_divided())
+    instead = divide(*batch, error.code);
+  else
+    refuse(*batch, error, was_decided);
+  return instead;
 }
 
 void Writer::count(const Batch& batch, Effects& effects) const {
@@ -284,11 +352,9 @@ void Writer::tell_feed(Changed changed) {
 
 // ---- what goes wrong
 
-void Writer::hold(Batch& batch, const Error& error) {
+void Writer::hold(Batch& batch, Effects effects, const Error& error) {
   trouble_ = error;
   away_ = true;
-  Effects effects = batch.take_effects();
-  count(batch, effects);
   held_ = Held{last_commit_ + 1, std::move(effects), batch.take_items()};
   std::erase_if(held_->effects, [](const Effect& effect) {
     return (MUTANT(feed_forgets_unknown) && std::holds_alternative<Changed>(effect)) ||
@@ -395,7 +461,7 @@ bool Writer::is_far_behind(std::size_t times) const {
 
 // When the tables are to follow; a clock that was set back must not make them wait for that time to come again.
 std::optional<Time> Writer::follow_at() const {
-  if (!behind_since_ || following_since_) return std::nullopt;
+  if (!behind_since_ || following_since_ || under_way_) return std::nullopt;  // of a commit, its end comes first
   if (follow_retry_at_) return after_pause(*follow_retry_at_);
   const bool is_wanted = options_.followed && options_.followed->is_wanted();
   if (is_wanted || is_far_behind(1) || clock_.now() < last_commit_at_) return Time{};
@@ -489,6 +555,7 @@ void Writer::expire_while_away() {
 }
 
 void Writer::finish() {
+  if (auto instead = settle()) run_line(std::move(*instead));
   matching_.end_all_polls();
   abandon_held();
   held_.reset();

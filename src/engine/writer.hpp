@@ -6,6 +6,9 @@
 //  * every item is answered exactly once, and never before the commit that made the answer true;
 //  * what is in memory (matching, the next timer, what kinds remember) is rebuilt from the store after any
 //    commit that did not surely succeed;
+//  * a commit may go on beside the decisions of the next batch, which builds on it: one is under way, one is decided
+//    upon it. The second is neither stored nor answered before the first is durable, and counts for nothing if that
+//    fails;
 //  * after Code::unknown nothing else happens until open() has told whether that commit is durable: if it is,
 //    its effects are performed, if not, its items are decided again.
 #pragma once
@@ -42,6 +45,15 @@ class Writer {
   // When run() has something to do even without items.
   [[nodiscard]] std::optional<Time> next_wake() const;
 
+  // How many commands the commit has that is under way; 0: there is none. Until its end, run() has something to do only
+  // with more commands.
+  [[nodiscard]] std::size_t commands_under_way() const {
+    return under_way_ && store_.is_committing() ? under_way_->batch->items_count() : 0;
+  }
+  // The end of a commit, or of the tables' following, has something to do for run().
+  [[nodiscard]] bool is_waiting_for_store() const {
+    return following_since_ || (under_way_ && !store_.is_committing());
+  }
   // Commands of the writer itself wait for the next run().
   [[nodiscard]] bool has_own_items() const { return !own_items_.empty() && !retry_at_; }
   // The tables are to follow at the time that next_wake() says, whatever the clock is set to meanwhile.
@@ -59,6 +71,16 @@ class Writer {
     Effects effects;
     std::vector<Item> items;
   };
+  struct Commit {
+    std::int64_t number = 0;
+    Time at{};
+    std::chrono::steady_clock::time_point began;
+  };
+  struct UnderWay {  // a commit that goes on beside the next decisions
+    std::unique_ptr<Batch> batch;
+    Effects effects;  // that matching expects
+    Commit commit;
+  };
   struct Work {  // to be done in this turn
     std::vector<Item> items;
     TimerChoice timers;
@@ -67,12 +89,17 @@ class Writer {
   using Line = std::deque<Work>;
 
   void run_line(Line line);
-  [[nodiscard]] Result<> commit(Batch& batch);
+  [[nodiscard]] Result<> commit(std::unique_ptr<Batch>& batch);
+  void begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit commit);
+  [[nodiscard]] std::optional<Line> settle();
+  [[nodiscard]] Result<> ended(const Commit& commit, Result<> done);
   void release(Batch& batch);
+  void set_timers(const Batch& batch);
+  [[nodiscard]] Line not_stored(std::unique_ptr<Batch> batch, Effects effects, const Error& error, bool was_decided);
   void perform(Effects effects);
   [[nodiscard]] Changes changes_of(const WriteSet& writes) const;
   void tell_feed(Changed changed);
-  void hold(Batch& batch, const Error& error);
+  void hold(Batch& batch, Effects effects, const Error& error);
   [[nodiscard]] Line divide(Batch& batch, Code why);
   void refuse(Batch& batch, const Error& error, bool was_decided);
   void refuse(std::vector<Item> items, Refusal refusal, const std::string& message);
@@ -105,6 +132,7 @@ class Writer {
   std::optional<Error> fatal_;
   Error trouble_;
   std::optional<Held> held_;
+  std::optional<UnderWay> under_way_;
 
   std::vector<Item> own_items_;        // the writer's own commands, and those put off, for the next batch
   std::vector<Item> given_back_;       // tasks whose return was refused, for later

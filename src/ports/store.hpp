@@ -180,17 +180,26 @@ class Store {
   // commit_number is that of the commit before plus one.
   [[nodiscard]] virtual Result<> commit(const WriteSet& writes, std::int64_t commit_number) = 0;
 
+  // The same beside what else the writer does, where the store can do it with these rows: begin_commit() returns at
+  // once, end_commit() waits for the end and answers. One at a time. Other calls wait for its end, and fail if it
+  // failed, until end_commit() was asked; behind() answers as of its beginning.
+  [[nodiscard]] virtual bool may_commit_beside(const WriteSet&) const { return false; }
+  virtual void begin_commit(WriteSet, std::int64_t /*commit_number*/) { ENSURE(false); }
+  [[nodiscard]] virtual bool is_committing() const { return false; }  // begun, and not at its end
+  [[nodiscard]] virtual Result<> end_commit() { return fail(Code::invalid, "no commit was begun"); }
+
   // Tables that people and other programs read may be behind the commits. follow() brings them to the state after
   // the last one. Code::unavailable: they cannot at the moment, because another program holds a row, say; the store is
   // as it was. Any other call may have to follow first, and answers the same then.
   [[nodiscard]] virtual Behind behind() const { return {}; }
   [[nodiscard]] virtual Result<> follow() { return {}; }
   // The same beside what else the writer does: begin_following() returns at once, unless it is under way already. When
-  // it has come to its end, `on_end` is called, by any thread, and end_following() answers how far the tables are, once,
-  // unless another call has waited for that.
+  // it has come to its end, end_following() answers how far the tables are, once, unless another call has waited for that.
   virtual void begin_following() {}
   [[nodiscard]] virtual std::optional<Result<std::int64_t>> end_following() { return std::nullopt; }
-  virtual void on_following_ended(std::function<void()> on_end) { (void)on_end; }
+
+  // Called, by any thread, when a commit or a following that went on beside the writer has come to its end.
+  virtual void on_ended(std::function<void()> tell) { (void)tell; }
 };
 
 }  // namespace baton

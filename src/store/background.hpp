@@ -28,11 +28,15 @@ class Background {
   // How it ended, once; none: it is under way, or there was none.
   [[nodiscard]] std::optional<Result<>> end();
   void wait();
+  [[nodiscard]] bool is_busy() const {
+    const std::scoped_lock lock(mutex_);
+    return is_busy_;
+  }
 
  private:
   void run();
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   Work work_;  // under the mutex, as are the others
   bool is_busy_ = false, stopping_ = false;

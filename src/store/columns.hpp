@@ -95,5 +95,11 @@ void copy_live(const Row& from, Row& to) {
     if (column.role == ColumnRole::live) to.*column.member = from.*column.member;
   });
 }
+template <class Row>
+void move_live(Row& from, Row& to) {
+  for_each_column<Row>([&](const auto& column) {
+    if (column.role == ColumnRole::live) to.*column.member = std::move(from.*column.member);
+  });
+}
 
 }  // namespace baton::store

@@ -404,7 +404,16 @@ class SqlStore final : public Tables {
   }
   std::optional<Result<>> end() override { return background_.end(); }
   void wait() override { background_.wait(); }
-  void on_following_ended(std::function<void()> on_end) override { background_.on_end(std::move(on_end)); }
+  void begin_work(Work work) override { work_.begin(std::move(work)); }
+  bool is_working() const override { return work_.is_busy(); }
+  Result<> end_work() override {
+    work_.wait();
+    return work_.end().value();
+  }
+  void on_ended(std::function<void()> tell) override {
+    background_.on_end(tell);
+    work_.on_end(std::move(tell));
+  }
 
   std::optional<std::uint64_t> room() override {
     const std::scoped_lock lock(connection_mutex_);
@@ -544,6 +553,7 @@ class SqlStore final : public Tables {
   std::int64_t partition_ = 0;
   std::int64_t term_ = 0;
   Background background_;  // ends before what it uses
+  Background work_;        // the same
 };
 
 }  // namespace

@@ -10,7 +10,9 @@ namespace baton::simulation {
 using namespace workflow;
 
 World::FaultyStore::FaultyStore(World& world)
-    : ForwardingStore(std::make_unique<store::MemoryStore>(world.tables_)), world_(world), store_(world.database_) {}
+    : ForwardingStore(std::make_unique<store::MemoryStore>(world.tables_)), world_(world),
+      generation_(world.generation_),
+      store_(world.database_) {}
 
 Result<WriterState> World::FaultyStore::open(Partition partition) {
   TRY(store_.open(partition));
@@ -80,6 +82,31 @@ void World::FaultyStore::begin(const store::Following& following) {
       world.kill_engine();
     }
   });
+}
+
+void World::FaultyStore::begin_work(Work work) {
+  work_ = std::move(work);
+  world_.at(Duration{world_.random_.between(0, world_.following_takes.count())}, [this, &world = world_, generation = generation_] {
+    if (generation != world.generation_ || !work_) return;
+    try {
+      do_work();
+      on_end_();
+    } catch (const EngineDies&) {
+      world.kill_engine();
+    }
+  });
+}
+
+void World::FaultyStore::do_work() {
+  Work work = std::exchange(work_, nullptr);
+  work_ended_ = work();
+}
+
+// With the engine goes what it had not stored.
+Result<> World::FaultyStore::end_work() {
+  if (work_ && generation_ != world_.generation_) work_ = nullptr, work_ended_ = fail(Code::unavailable, "the engine died");
+  if (work_) do_work();
+  return std::exchange(work_ended_, std::nullopt).value();
 }
 
 void World::FaultyStore::wait() {

@@ -33,7 +33,10 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   void begin(const store::Following& following) override;
   void wait() override;
   std::optional<Result<>> end() override { return std::exchange(ended_, std::nullopt); }
-  void on_following_ended(std::function<void()> on_end) override { on_end_ = std::move(on_end); }
+  void begin_work(Work work) override;
+  bool is_working() const override { return work_ != nullptr; }
+  Result<> end_work() override;
+  void on_ended(std::function<void()> on_end) override { on_end_ = std::move(on_end); }
 
  private:
   using Act = std::function<Result<>()>;
@@ -54,12 +57,16 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   [[nodiscard]] bool refuses(const WriteSet& writes) const;
   Result<> commit_all(const WriteSet& writes, std::int64_t number);
   void tables_take(const Result<>& done);
+  void do_work();
 
   World& world_;
+  const std::uint64_t generation_;  // of the engine that it belongs to
   store::MemoryStore store_;
   std::optional<store::Following> following_;  // under way
   Time began_{};
   std::optional<Result<>> ended_;
+  Work work_;  // under way
+  std::optional<Result<>> work_ended_;
   std::function<void()> on_end_;
 };
 

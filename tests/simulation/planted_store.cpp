@@ -66,4 +66,9 @@ Result<> PlantedStore::commit(const WriteSet& writes, std::int64_t number) {
   return inner().commit(planted, number);
 }
 
+void PlantedStore::begin_commit(WriteSet writes, std::int64_t number) {
+  plant_in_workflows(writes);
+  inner().begin_commit(std::move(writes), number);
+}
+
 }  // namespace baton::simulation

@@ -10,6 +10,7 @@ class PlantedStore final : public support::ForwardingStore<> {
  public:
   using ForwardingStore::ForwardingStore;
   Result<> commit(const WriteSet& writes, std::int64_t number) override;
+  void begin_commit(WriteSet writes, std::int64_t number) override;
 };
 
 }  // namespace baton::simulation

@@ -218,6 +218,7 @@ void World::set_clock(Duration by) {
 
 engine::WriterOptions World::engine_options() {
   engine::WriterOptions options = small_options();
+  options.beside_min = random_.below(4);  // few come at a time
   for (const auto& load : loads_) load->set_options(options);
   options.feed = &feed_->feed();
   options.followed = followed_.get();
@@ -231,7 +232,7 @@ void World::start_engine() {
   begin_following();
   engine_ = std::make_unique<Engine>(*this);
   following_ended_ = false;
-  engine_->store.on_following_ended([this] {
+  engine_->store.on_ended([this] {
     following_ended_ = true;
     schedule_engine();
   });

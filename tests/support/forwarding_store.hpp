@@ -43,12 +43,16 @@ class ForwardingStore : public Port {
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
     return inner_->commit(writes, number);
   }
+  bool may_commit_beside(const WriteSet& writes) const override { return inner_->may_commit_beside(writes); }
+  void begin_commit(WriteSet writes, std::int64_t number) override { inner_->begin_commit(std::move(writes), number); }
+  bool is_committing() const override { return inner_->is_committing(); }
+  Result<> end_commit() override { return inner_->end_commit(); }
   Behind behind() const override { return inner_->behind(); }
   Result<> follow() override { return inner_->follow(); }
   void begin_following() override { inner_->begin_following(); }
   std::optional<Result<std::int64_t>> end_following() override { return inner_->end_following(); }
-  void on_following_ended(std::function<void()> on_end) override {
-    inner_->on_following_ended(std::move(on_end));
+  void on_ended(std::function<void()> on_end) override {
+    inner_->on_ended(std::move(on_end));
   }
 
  protected:

@@ -13,22 +13,47 @@ void Matching::add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now) {
   to_match_.insert(std::move(key));
 }
 
-PollReply Matching::answer_poll(HandOut handout) {
-  const auto waiting = queues_.remove_poll(handout.queue, handout.poll);
-  if (!waiting) {
-    queues_.drop_if_idle(handout.queue);
-    return std::move(handout.reply);
-  }
-  const Poll& poll = waiting->poll;
-  deadlines_.erase({poll.wait_until, handout.poll, std::nullopt});
-  for (const Handout& task : handout.reply.jobs)
-    workers_.took(poll.tenant, poll.worker, task.task_id, task.lease_until);
-  waiting->waiter->deliver(std::move(handout.reply));
-  queues_.drop_if_idle(handout.queue);
-  return {};
+void Matching::expect(Effects& effects) {
+  for (Effect& effect : effects)
+    std::visit(overloaded{
+                   [&](HandOut& e) { expect(e); },
+                   [&](Await& e) { expect(e); },
+                   [&](Enqueue& e) { enqueue(e); },
+                   [&](MatchAgain& e) { to_match_ = std::move(e.queues); },
+                   [](auto&) {},
+               },
+               effect);
 }
 
-void Matching::enqueue(Enqueue work) {
+void Matching::withdraw(Effects& effects) {
+  for (Effect& effect : effects) {
+    if (auto* handout = std::get_if<HandOut>(&effect); handout && handout->served) {
+      WaitingPoll poll = *std::exchange(handout->served, std::nullopt);
+      deadlines_.insert({poll.poll.wait_until, poll.id, handout->queue});
+      queues_.add_poll(handout->queue, std::move(poll));
+    } else if (auto* wait = std::get_if<Await>(&effect); wait && wait->expected != 0) {
+      *wait = take_wait(wait->expected);
+    }
+  }
+}
+
+void Matching::expect(HandOut& handout) {
+  handout.served = queues_.remove_poll(handout.queue, handout.poll);
+  if (handout.served) deadlines_.erase({handout.served->poll.wait_until, handout.poll, std::nullopt});
+}
+
+PollReply Matching::answer_poll(HandOut handout) {
+  if (handout.served) {
+    const Poll& poll = handout.served->poll;
+    for (const Handout& task : handout.reply.jobs)
+      workers_.took(poll.tenant, poll.worker, task.task_id, task.lease_until);
+    handout.served->waiter->deliver(std::exchange(handout.reply, {}));
+  }
+  queues_.drop_if_idle(handout.queue);
+  return std::move(handout.reply);
+}
+
+void Matching::enqueue(Enqueue& work) {
   Queue* queue = queues_.find(work.queue);
   while (queue && !work.tasks.empty()) queue->append(std::move(work.tasks.extract(work.tasks.begin()).value()));
 }
@@ -52,11 +77,17 @@ std::vector<WorkerInfo> Matching::list_workers(const std::optional<Tenant>& tena
   return all;
 }
 
-void Matching::add_wait(Await wait) {
+void Matching::expect(Await& wait) {
   const std::uint64_t id = next_id_++;
-  deadlines_.insert({wait.until, id, std::nullopt});
   by_subject_[wait.subject].push_back(id);
+  const Time until = wait.until;
   waits_.emplace(id, std::move(wait));
+  wait.until = until;
+  wait.expected = id;
+}
+
+void Matching::begin_wait(const Await& wait) {
+  if (waits_.contains(wait.expected)) deadlines_.insert({wait.until, wait.expected, std::nullopt});
 }
 
 Await Matching::take_wait(std::uint64_t id) {

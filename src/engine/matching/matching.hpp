@@ -22,14 +22,12 @@ class Matching {
 
   // ---- workers ----
   void add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now);
-  // Answers the poll. What it was given comes back when it is not there any more: its time ran out while the
-  // outcome of a commit was unknown.
+  // Answers a poll that was expected to be served. What it was given comes back when it was not there any more: its time
+  // ran out while the outcome of a commit was unknown.
   [[nodiscard]] PollReply answer_poll(HandOut handout);
-  void enqueue(Enqueue work);
   // What is known to wait may not be true any more: the store is asked again.
   void forget_waiting();
   [[nodiscard]] const std::set<QueueKey>& to_match() const { return to_match_; }
-  void match_again(std::set<QueueKey> queues) { to_match_ = std::move(queues); }
   void match_all();
   // The queue that used up what one batch may hand out: the next batch begins behind it.
   [[nodiscard]] const QueueKey& served_last() const { return served_last_; }
@@ -39,8 +37,16 @@ class Matching {
   [[nodiscard]] const Workers& workers() const { return workers_; }
   [[nodiscard]] std::vector<WorkerInfo> list_workers(const std::optional<Tenant>& tenant, Time now) const;
 
+  // ---- commits ----
+  // The next batch is decided on what this commit brings, although it is not durable yet: its polls are served, its work
+  // waits, its waits are there. Nobody is told.
+  void expect(Effects& effects);
+  // It did not happen. What is known to wait must be forgotten as well.
+  void withdraw(Effects& effects);
+
   // ---- waits ----
-  void add_wait(Await wait);
+  // A wait that was expected begins.
+  void begin_wait(const Await& wait);
   [[nodiscard]] bool has_waits() const { return !waits_.empty(); }
   [[nodiscard]] bool is_awaited(const Subject& subject) const { return by_subject_.contains(subject); }
   void tell_end(const Ended& end);
@@ -63,6 +69,10 @@ class Matching {
     }
   };
   [[nodiscard]] Await take_wait(std::uint64_t id);
+  void expect(HandOut& handout);
+  void expect(Await& wait);
+  void enqueue(Enqueue& work);
+  void match_again(std::set<QueueKey> queues) { to_match_ = std::move(queues); }
 
   Queues queues_;
   Workers workers_;

@@ -12,24 +12,24 @@ namespace {
 using namespace workflow;
 
 template <class Row>
-void append(std::vector<Row>& to, const std::vector<Row>& from) {
-  to.insert(to.end(), from.begin(), from.end());
+void append(std::vector<Row>& to, std::vector<Row>& from) {
+  std::ranges::move(from, std::back_inserter(to));
 }
 
 // A row that was changed replaces the one that is here; columns that no update writes stay.
 template <class Row, class Key>
-void add_rows(auto& places, std::vector<Row>& news, std::vector<Row>& changes, const std::vector<Row>& added_new,
-              const std::vector<Row>& added_changed, Key&& key_of) {
-  for (const Row& row : added_new) {
+void add_rows(auto& places, std::vector<Row>& news, std::vector<Row>& changes, std::vector<Row>& added_new,
+              std::vector<Row>& added_changed, Key&& key_of) {
+  for (Row& row : added_new) {
     places[key_of(row)] = {true, news.size()};
-    news.push_back(row);
+    news.push_back(std::move(row));
   }
-  for (const Row& row : added_changed) {
+  for (Row& row : added_changed) {
     const auto [place, is_first] = places.try_emplace(key_of(row), false, changes.size());
     if (is_first)
-      changes.push_back(row);
+      changes.push_back(std::move(row));
     else if (!MUTANT(backlog_keeps_new) || !place->second.is_new)
-      copy_live(row, (place->second.is_new ? news : changes)[place->second.at]);
+      move_live(row, (place->second.is_new ? news : changes)[place->second.at]);
   }
 }
 
@@ -41,33 +41,34 @@ Job without_documents(Job job) {
 
 }  // namespace
 
-void Backlog::add(const WriteSet& w, std::size_t bytes) {
+void Backlog::add(WriteSet w, std::size_t bytes) {
   bytes_ += bytes;
+  rows_ += w.jobs_new.size() + w.jobs_changed.size() + w.nodes_new.size() + w.nodes_changed.size() +
+           w.task_results_new.size() + w.events_new.size() + w.timers_new.size() + w.timers_gone.size() +
+           w.tags_new.size() + w.logs_new.size() + w.idempotency_keys_new.size();
   add_rows(jobs_, writes_.jobs_new, writes_.jobs_changed, w.jobs_new, w.jobs_changed,
            [](const Job& row) { return row.job_id; });
   add_rows(nodes_, writes_.nodes_new, writes_.nodes_changed, w.nodes_new, w.nodes_changed,
            [](const NodeState& row) { return key_of(row); });
-  for (const TaskResult& row : w.task_results_new) {
+  for (TaskResult& row : w.task_results_new) {
     results_.emplace(row.task_id, writes_.task_results_new.size());
-    writes_.task_results_new.push_back(row);
+    writes_.task_results_new.push_back(std::move(row));
   }
   append(writes_.events_new, w.events_new);
   append(writes_.tags_new, w.tags_new);
   append(writes_.logs_new, w.logs_new);
-  for (const IdempotencyKey& row : w.idempotency_keys_new) {
+  for (IdempotencyKey& row : w.idempotency_keys_new) {
     keys_.emplace(std::pair{row.tenant, row.idempotency_key}, writes_.idempotency_keys_new.size());
-    writes_.idempotency_keys_new.push_back(row);
+    writes_.idempotency_keys_new.push_back(std::move(row));
   }
   // Whether the tables have a timer is not known here: one may be set again, and one that is not there may go. So the
-  // last word counts, and tables take out before they put in.
-  for (const Timer& timer : w.timers_gone) {
-    if (!MUTANT(backlog_keeps_timer)) timers_new_.erase(timer);
-    timers_gone_.insert(timer);
+  // last word counts, and tables take out before they put in. One of a job is set once, so that the tables do not have
+  // one that is set here.
+  for (Timer& timer : w.timers_gone) {
+    const bool was_here = !MUTANT(backlog_keeps_timer) && timers_new_.erase(timer) > 0;
+    if (!was_here || timer.subject.type != Subject::Type::job) timers_gone_.insert(std::move(timer));
   }
-  timers_new_.insert(w.timers_new.begin(), w.timers_new.end());
-  rows_ += w.jobs_new.size() + w.jobs_changed.size() + w.nodes_new.size() + w.nodes_changed.size() +
-           w.task_results_new.size() + w.events_new.size() + w.timers_new.size() + w.timers_gone.size() +
-           w.tags_new.size() + w.logs_new.size() + w.idempotency_keys_new.size();
+  timers_new_.insert(std::make_move_iterator(w.timers_new.begin()), std::make_move_iterator(w.timers_new.end()));
 }
 
 void Backlog::clear() { *this = {}; }

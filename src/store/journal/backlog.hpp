@@ -13,7 +13,7 @@ namespace baton::store {
 
 class Backlog {
  public:
-  void add(const WriteSet& writes, std::size_t bytes);  // as many as they have in the journal
+  void add(WriteSet writes, std::size_t bytes);  // as many as they have in the journal
   void clear();
 
   // What brings the tables to the state after the last commit that was added.

@@ -26,6 +26,8 @@ bool has_workflows(const WriteSet& w) {
 
 // Rows that cannot be read, or are not there, end the start: without them nobody knows what was acknowledged.
 Result<WriterState> JournalStore::open(Partition partition) {
+  (void)wait_for_commit();
+  beside_.reset();
   tables_->wait();
   (void)tables_->end();
   following_.clear();
@@ -47,13 +49,14 @@ Result<WriterState> JournalStore::open(Partition partition) {
   since_ = std::move(backlog);
   last_commit_ = state.last_commit;
   followed_ = state.followed;
-  TRY(follow());
+  TRY(follow_now());
   state.followed = last_commit_;
   return state;
 }
 
 Result<Loaded> JournalStore::load(const LoadRequest& asked) {
-  if (behind().rows == 0) return tables_->load(asked);
+  TRY(wait_for_commit());
+  if (behind_now().rows == 0) return tables_->load(asked);
   LoadRequest request = asked;
   Loaded loaded;
   const auto take = [&](Loaded&& more) {
@@ -97,6 +100,7 @@ Result<std::vector<NodeKey>> JournalStore::running_builtin(std::size_t limit) {
 }
 
 Result<std::vector<Timer>> JournalStore::timers_due(Time until, std::size_t limit) {
+  TRY(wait_for_commit());
   const std::size_t hidden = following_.timers_gone().size() + since_.timers_gone().size();
   TRY_ASSIGN(const auto stored, tables_->timers_due(until, limit + hidden));
   std::set<Timer> due(stored.begin(), stored.end());
@@ -113,7 +117,8 @@ Result<std::vector<Timer>> JournalStore::timers_due(Time until, std::size_t limi
 }
 
 Result<std::optional<Time>> JournalStore::next_timer() {
-  if (behind().rows == 0) return tables_->next_timer();
+  TRY(wait_for_commit());
+  if (behind_now().rows == 0) return tables_->next_timer();
   TRY_ASSIGN(const auto first, timers_due(Time::max(), 1));
   return first.empty() ? std::nullopt : std::optional{first.front().due};
 }
@@ -123,13 +128,19 @@ Result<> JournalStore::leave_room() {
   // A row may touch a page of its table and of an index; texts are written to the log of the database and to the table.
   constexpr std::uint64_t reserve = 512 << 10, for_a_row = 8 << 10;
   const auto room = tables_->room();
-  if (!room || *room >= reserve + behind().rows * for_a_row + 2 * behind().bytes) return {};
-  TRY(follow());
+  const Behind behind = behind_now();
+  if (!room || *room >= reserve + behind.rows * for_a_row + 2 * behind.bytes) return {};
+  TRY(follow_now());
   if (tables_->room().value_or(reserve) < reserve) return fail(Code::full, "there is no room left on the disk");
   return {};
 }
 
 Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number) {
+  TRY(wait_for_commit());
+  return commit_rows(writes, commit_number);
+}
+
+Result<> JournalStore::commit_rows(WriteSet writes, std::int64_t commit_number) {
   const bool is_behind = followed_ < last_commit_;
   if ((!is_behind && !has_workflows(writes)) || !writes.workflows_new.empty())
     return commit_directly(writes, commit_number);
@@ -139,18 +150,46 @@ Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number
   const JournalRow row{commit_number, journal_format, std::move(data)};
   TRY(tables_->append(row, writes));
   last_commit_ = commit_number;
-  since_.add(writes, row.data.size());
+  since_.add(std::move(writes), row.data.size());
   return {};
 }
 
 Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t commit_number) {
-  TRY(follow());
+  TRY(follow_now());
   TRY(tables_->commit(writes, commit_number));
   last_commit_ = followed_ = commit_number;
   return {};
 }
 
-Behind JournalStore::behind() const {
+bool JournalStore::may_commit_beside(const WriteSet& writes) const {
+  return writes.workflows_new.empty() && writes.runbooks.empty() && writes.calls.empty();
+}
+
+void JournalStore::begin_commit(WriteSet writes, std::int64_t commit_number) {
+  ENSURE(!beside_);
+  beside_.emplace(behind_now(), std::nullopt);
+  tables_->begin_work([this, commit_number, writes = std::move(writes)]() mutable {
+    return commit_rows(std::move(writes), commit_number);
+  });
+}
+
+// What is asked while a commit goes on may have been asked because of it.
+Result<> JournalStore::wait_for_commit() {
+  if (!beside_) return {};
+  if (!beside_->outcome) beside_->outcome = tables_->end_work();
+  const Result<>& outcome = *beside_->outcome;
+  return outcome ? outcome : fail(Code::unavailable, "the commit before it failed: " + outcome.error().message);
+}
+
+Result<> JournalStore::end_commit() {
+  ENSURE(beside_);
+  (void)wait_for_commit();
+  return *std::exchange(beside_, std::nullopt)->outcome;
+}
+
+Behind JournalStore::behind() const { return beside_ ? beside_->behind : behind_now(); }
+
+Behind JournalStore::behind_now() const {
   return {last_commit_ - followed_, following_.rows() + since_.rows(), following_.bytes() + since_.bytes(), under_way_};
 }
 
@@ -167,7 +206,7 @@ void JournalStore::begin_following() {
 }
 
 std::optional<Result<std::int64_t>> JournalStore::end_following() {
-  if (!under_way_) return std::nullopt;
+  if (beside_ || !under_way_) return std::nullopt;
   auto ended = tables_->end();
   if (!ended) return std::nullopt;
   const Result<> done = settle(std::move(*ended));
@@ -187,6 +226,11 @@ Result<> JournalStore::settle(Result<> ended) {
 }
 
 Result<> JournalStore::follow() {
+  TRY(wait_for_commit());
+  return follow_now();
+}
+
+Result<> JournalStore::follow_now() {
   while (followed_ < last_commit_) {
     begin_following();
     tables_->wait();

@@ -3,6 +3,8 @@
 // at once, beside the next commits. Tables that others write (runbooks), or that are a journal themselves (service
 // calls), are written in the commit itself.
 //
+// A commit that has nothing for those tables may go on beside the writer, on a thread of the tables'.
+//
 // Invariants:
 //  * the tables show the state after one commit, `followed`; what came after it is in the journal and in the backlogs:
 //    first that with which the tables are following, or are to try it again, then what was committed since;
@@ -26,9 +28,11 @@ namespace baton::store {
 class JournalStore final : public Store {
  public:
   explicit JournalStore(std::unique_ptr<Tables> tables) : tables_(std::move(tables)) {}
+  ~JournalStore() override { (void)wait_for_commit(); }
 
   Result<WriterState> open(Partition partition) override;
   Result<Loaded> load(const LoadRequest& request) override;
+  // Of what others write too nothing is in a commit that goes on beside.
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return tables_->load(needs); }
   Result<call::Loaded> load(const call::LoadRequest& request) override { return tables_->load(request); }
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
@@ -42,15 +46,28 @@ class JournalStore final : public Store {
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;
   Result<> commit(const WriteSet& writes, std::int64_t commit_number) override;
+  bool may_commit_beside(const WriteSet& writes) const override;
+  void begin_commit(WriteSet writes, std::int64_t commit_number) override;
+  bool is_committing() const override { return beside_ && tables_->is_working(); }
+  Result<> end_commit() override;
   Behind behind() const override;
   Result<> follow() override;
   void begin_following() override;
   std::optional<Result<std::int64_t>> end_following() override;
-  void on_following_ended(std::function<void()> on_end) override { tables_->on_following_ended(std::move(on_end)); }
+  void on_ended(std::function<void()> on_end) override { tables_->on_ended(std::move(on_end)); }
 
   [[nodiscard]] Result<std::vector<JournalRow>> journal() { return tables_->journal(); }
 
  private:
+  // A commit that goes on beside the writer. Until end_commit() everything here but this is its own.
+  struct Beside {
+    Behind behind;  // when it began
+    std::optional<Result<>> outcome;  // once it was waited for
+  };
+  [[nodiscard]] Result<> wait_for_commit();
+  [[nodiscard]] Result<> commit_rows(WriteSet writes, std::int64_t commit_number);
+  [[nodiscard]] Result<> follow_now();
+  [[nodiscard]] Behind behind_now() const;
   [[nodiscard]] Result<> leave_room();
   [[nodiscard]] Result<> commit_directly(const WriteSet& writes, std::int64_t commit_number);
   [[nodiscard]] Result<> settle(Result<> ended);
@@ -58,6 +75,7 @@ class JournalStore final : public Store {
   Backlog following_;  // up to following_to_; empty: the tables are not following
   Backlog since_;      // what was committed after that
   bool under_way_ = false;
+  std::optional<Beside> beside_;
   std::int64_t last_commit_ = 0, followed_ = 0, following_to_ = 0;
   const std::unique_ptr<Tables> tables_;  // goes before the backlog that it may be reading
 };

@@ -36,6 +36,12 @@ class Tables : public Store {
   // Returns when none is under way.
   virtual void wait() = 0;
 
+  // Runs the work beside what else is done, one at a time. It may make any call of the owner's.
+  using Work = std::move_only_function<Result<>()>;
+  virtual void begin_work(Work work) = 0;
+  [[nodiscard]] virtual bool is_working() const = 0;
+  [[nodiscard]] virtual Result<> end_work() = 0;  // waits for its end
+
   // Bytes that are free where the data lies; none: it cannot tell.
   [[nodiscard]] virtual std::optional<std::uint64_t> room() { return std::nullopt; }
 };

@@ -32,7 +32,10 @@ class MemoryStore : public Tables {
   void begin(const Following& following) override;  // and ends at once
   std::optional<Result<>> end() override { return std::exchange(ended_, std::nullopt); }
   void wait() override {}
-  void on_following_ended(std::function<void()> on_end) override { on_end_ = std::move(on_end); }
+  void begin_work(Work work) override { work_ended_ = work(); }  // and ends at once
+  bool is_working() const override { return false; }
+  Result<> end_work() override { return std::exchange(work_ended_, std::nullopt).value(); }
+  void on_ended(std::function<void()> tell) override { on_end_ = std::move(tell); }
 
  private:
   [[nodiscard]] Result<> check_term();
@@ -42,7 +45,7 @@ class MemoryStore : public Tables {
   memory::Database::WriterRow* row_ = nullptr;  // of its partition
   std::int64_t term_ = 0;
   bool open_ = false;
-  std::optional<Result<>> ended_;
+  std::optional<Result<>> ended_, work_ended_;
   std::function<void()> on_end_;
 };
 

@@ -39,7 +39,7 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] Result<> restart() override;
   [[nodiscard]] Result<> complete() override;
   void write(WriteSet& out, std::int64_t commit_number) override;
-  void committed(WriteSet& written) override;
+  void committed(const WriteSet& written) override;
 
  private:
   [[nodiscard]] Result<> load_all_tasks(std::span<const WaitingTask> tasks);
@@ -139,8 +139,8 @@ class WorkflowTransaction final : public Transaction {
 
   // ---- write
   void write_answers();
-  void take_back(std::vector<workflow::Job>& rows);
-  void take_back(std::vector<workflow::NodeState>& rows);
+  void take_back(const std::vector<workflow::Job>& rows);
+  void take_back(const std::vector<workflow::NodeState>& rows);
 
   // What one round of deciding works on; a restart begins with nothing of it.
   struct Rows {

@@ -80,22 +80,25 @@ void WorkflowTransaction::write(WriteSet& out, std::int64_t commit_number) {
   out.idempotency_keys_new = std::move(rows_.keys_new);
 }
 
-// A row that was written is moved back to where it came from.
-void WorkflowTransaction::take_back(std::vector<Job>& rows) {
-  for (Job& row : rows) {
+// Of jobs that go on, what was written is what is known of them. Jobs come first: they say which do.
+void WorkflowTransaction::take_back(const std::vector<Job>& rows) {
+  for (const Job& row : rows) {
     Job& job = run(row.job_id)->job;
-    job = std::move(row);
+    if (is_terminal(row.status))
+      job.status = row.status;
+    else
+      job = row;
   }
 }
 
-void WorkflowTransaction::take_back(std::vector<NodeState>& rows) {
-  for (NodeState& row : rows) {
+void WorkflowTransaction::take_back(const std::vector<NodeState>& rows) {
+  for (const NodeState& row : rows) {
     Run& r = *run(row.job_id);
-    r.at(*r.definition->locate(row.node_id)).state = std::move(row);
+    if (!is_terminal(r.job.status)) r.at(*r.definition->locate(row.node_id)).state = row;
   }
 }
 
-void WorkflowTransaction::committed(WriteSet& written) {
+void WorkflowTransaction::committed(const WriteSet& written) {
   take_back(written.jobs_new);
   take_back(written.jobs_changed);
   take_back(written.nodes_new);
