@@ -39,7 +39,7 @@ struct WriterOptions {
   // The tables follow the commits when nothing was committed for a moment, and after this time or so many rows or bytes
   // at the latest. So a burst is written once, and people who look see what was a moment ago.
   Duration follow_when_quiet{5}, follow_after{100};
-  std::size_t follow_rows = 10'000, follow_bytes = 16 << 20;
+  std::size_t follow_rows = 40'000, follow_bytes = 4 << 20;  // as the commits have them
   std::function<void()> runbooks_changed;  // after the commit: a scheduler should look
   std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
   std::function<void(const std::string&)> unreadable;  // a row that cannot be worked with, once for each

@@ -104,6 +104,7 @@ Result<> Writer::run_at_start(std::vector<Command> commands) {
     for (const Command& command : commands)
       own_items_.push_back({command, heard.emplace_back(std::make_shared<AtStart>())});
     run({});
+    finish_commit();
     if (away_) return fail(Code::unavailable, "the store was lost while the server started");
     std::vector<Command> refused;
     why.clear();
@@ -136,8 +137,7 @@ std::unique_ptr<Batch> Writer::make_batch(Work work) {
 
 void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
-  if (under_way_ && !store_.is_committing())
-    if (auto instead = settle()) run_line(std::move(*instead));
+  if (!store_.is_committing()) finish_commit();
   if (!away_) end_following();
   if (away_) return refuse(std::move(items), Refusal::store_unavailable, trouble_.message);
   const Time now = clock_.now();
@@ -271,6 +271,11 @@ std::optional<Writer::Line> Writer::settle() {
   perform(std::move(one.effects));
   follow_when_due();  // before the next commit, which may go on as long as this one
   return std::nullopt;
+}
+
+void Writer::finish_commit() {
+  if (auto instead = settle()) run_line(std::move(*instead));
+  ENSURE(!under_way_ || !away_);
 }
 
 // What is known once a commit has come to its end.
@@ -555,7 +560,7 @@ void Writer::expire_while_away() {
 }
 
 void Writer::finish() {
-  if (auto instead = settle()) run_line(std::move(*instead));
+  finish_commit();
   matching_.end_all_polls();
   abandon_held();
   held_.reset();

@@ -92,6 +92,7 @@ class Writer {
   [[nodiscard]] Result<> commit(std::unique_ptr<Batch>& batch);
   void begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit commit);
   [[nodiscard]] std::optional<Line> settle();
+  void finish_commit();
   [[nodiscard]] Result<> ended(const Commit& commit, Result<> done);
   void release(Batch& batch);
   void set_timers(const Batch& batch);

@@ -104,7 +104,7 @@ void World::FaultyStore::do_work() {
 
 // With the engine goes what it had not stored.
 Result<> World::FaultyStore::end_work() {
-  if (work_ && generation_ != world_.generation_) work_ = nullptr, work_ended_ = fail(Code::unavailable, "the engine died");
+  if (generation_ != world_.generation_) return fail(Code::unavailable, "the engine died");
   if (work_) do_work();
   return std::exchange(work_ended_, std::nullopt).value();
 }

@@ -160,7 +160,8 @@ World::World(std::uint64_t seed) : random_(seed), has_(loads_of(seed)) {
   if (has_.calls) loads_.push_back(std::make_unique<CallLoad>(*this));
 }
 
-World::~World() = default;
+// What the engine had begun to store goes with it.
+World::~World() { ++generation_; }
 
 void World::tell(const std::string& what) const {
   std::printf("%s %s\n", to_iso(clock_.time).c_str(), what.c_str());

@@ -25,7 +25,7 @@ void Mailbox::put(std::shared_ptr<Awaited> awaited) {
     const std::lock_guard lock(mutex_);
     if (!closed_) {
       arrived_.push_back(std::move(awaited));
-      if (arrived_.size() == 1) wake_();
+      if (!std::exchange(awake_, true)) wake_();
       return;
     }
   }
@@ -37,6 +37,9 @@ void Mailbox::drain() {
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
+    // Most likely more have come until then: to look again here is cheaper than to be woken for each of them.
+    awake_ = !arrived.empty();
+    if (awake_) wake_();
   }
   for (auto& awaited : arrived) {
     awaited->arrive();

@@ -53,6 +53,7 @@ class Mailbox {
   std::mutex mutex_;
   std::function<void()> wake_;
   std::vector<std::shared_ptr<Awaited>> arrived_;
+  bool awake_ = false;  // drain() was called for, and comes
   bool closed_ = false;
 };
 
