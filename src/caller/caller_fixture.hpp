@@ -2,9 +2,7 @@
 // in front of it.
 #pragma once
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include <thread>
 
 #include "caller/caller.hpp"
+#include "tests/support/listener.hpp"
 
 namespace baton::caller {
 
@@ -93,14 +92,6 @@ class TestServer {
   using Script = std::function<void(Peer&)>;
 
   explicit TestServer(Script script, SSL_CTX* tls = nullptr) : script_(std::move(script)), tls_(tls) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(fd_, 512), 0);
-    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
     acceptor_ = std::thread([this] { accept(); });
   }
   ~TestServer() { stop(); }
@@ -109,14 +100,14 @@ class TestServer {
 
   void stop() {
     if (stopping_.exchange(true)) return;
-    ::shutdown(fd_, SHUT_RDWR);
+    ::shutdown(listener_.fd, SHUT_RDWR);
     acceptor_.join();
     {
       const std::lock_guard lock(mutex_);
       for (const int fd : open_) ::shutdown(fd, SHUT_RDWR);
     }
     for (auto& each : peers_) each.join();
-    ::close(fd_);
+    ::close(listener_.fd);
   }
   // Waits, or returns false because the test is over.
   bool pause(std::chrono::milliseconds time) {
@@ -129,16 +120,17 @@ class TestServer {
     }
   }
   [[nodiscard]] int connections() const { return connections_; }
-  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::uint16_t port() const { return listener_.port; }
   [[nodiscard]] std::string url(std::string_view path = "/", std::string_view host = "127.0.0.1",
                                 std::string_view scheme = "http") const {
-    return std::string(scheme) + "://" + std::string(host) + ":" + std::to_string(port_) + std::string(path);
+    return std::string(scheme) + "://" + std::string(host) + ":" + std::to_string(listener_.port) +
+           std::string(path);
   }
 
  private:
   void accept() {
     for (;;) {
-      const int fd = ::accept(fd_, nullptr, nullptr);
+      const int fd = ::accept(listener_.fd, nullptr, nullptr);
       if (fd < 0 || stopping_) {
         if (fd >= 0) ::close(fd);
         return;
@@ -159,8 +151,7 @@ class TestServer {
 
   Script script_;
   SSL_CTX* tls_;
-  int fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  std::uint16_t port_ = 0;
+  const support::Listener listener_ = support::listen_on_loopback(512);
   std::atomic<bool> stopping_ = false;
   std::atomic<int> connections_ = 0;
   std::mutex mutex_;

@@ -1,68 +1,28 @@
 #include <gtest/gtest.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include <filesystem>
 
 #include "caller/caller_fixture.hpp"
+#include "tests/support/certificate.hpp"
 
 namespace baton::caller {
 namespace {
 
-template <auto free>
-struct Free {
-  template <class T>
-  void operator()(T* object) const {
-    free(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX_free>>;
-
-struct Signed {
-  Key key{EVP_EC_gen("P-256")};
-  Certificate certificate{X509_new()};
-};
-
-void extend(X509* certificate, int what, const char* value) {
-  X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, what, value);
-  X509_add_ext(certificate, extension, -1);
-  X509_EXTENSION_free(extension);
-}
-
-// Valid until so many seconds from now; without an issuer it signs itself and may sign others.
-Signed make(const char* name, const char* subject, long until, const Signed* issuer) {
-  static long serial = 0;
-  Signed made;
-  auto* certificate = made.certificate.get();
-  X509_set_version(certificate, 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate), ++serial);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -7200);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), until);
-  X509_set_pubkey(certificate, made.key.get());
-  X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>(name), -1, -1, 0);
-  X509_set_issuer_name(certificate, X509_get_subject_name(issuer ? issuer->certificate.get() : certificate));
-  if (issuer == nullptr) extend(certificate, NID_basic_constraints, "critical,CA:TRUE");
-  if (subject != nullptr) extend(certificate, NID_subject_alt_name, subject);
-  X509_sign(certificate, issuer ? issuer->key.get() : made.key.get(), EVP_sha256());
-  return made;
-}
+using support::make_certificate;
+using support::Signed;
+using Context = std::unique_ptr<SSL_CTX, support::Free<SSL_CTX_free>>;
 
 class TlsCallerTest : public CallerTest {
  protected:
   TlsCallerTest() {
-    BIO* out = BIO_new_file(file_.c_str(), "w");
-    PEM_write_bio_X509(out, authority_.certificate.get());
-    BIO_free(out);
+    support::write_pem(authority_.certificate.get(), file_.c_str());
     options_.ca_file = file_;
   }
   ~TlsCallerTest() override { std::filesystem::remove(file_); }
 
   Context context(const char* subject, long until = 3600, bool trusted = true) {
-    const auto stranger = make("stranger", nullptr, 3600, nullptr);
-    const auto leaf = make("leaf", subject, until, trusted ? &authority_ : &stranger);
+    const auto stranger = make_certificate("stranger", nullptr, 3600, nullptr);
+    const auto leaf = make_certificate("leaf", subject, until, trusted ? &authority_ : &stranger);
     Context made(SSL_CTX_new(TLS_server_method()));
     SSL_CTX_use_certificate(made.get(), leaf.certificate.get());
     SSL_CTX_use_PrivateKey(made.get(), leaf.key.get());
@@ -80,7 +40,7 @@ class TlsCallerTest : public CallerTest {
     expect_nothing_left();
   }
 
-  const Signed authority_ = make("authority", nullptr, 3600, nullptr);
+  const Signed authority_ = make_certificate("authority", nullptr, 3600, nullptr);
   const std::string file_ = testing::TempDir() + "/baton-caller-" + std::to_string(::getpid()) + ".pem";
 };
 

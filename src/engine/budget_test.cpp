@@ -5,11 +5,14 @@
 
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
+#include "tests/support/clocks.hpp"
+#include "tests/support/kept_reply.hpp"
 
 namespace baton::engine::budget_test {
 namespace {
 
 using namespace std::chrono_literals;
+using support::KeptReply;
 using workflow::JobId;
 using workflow::NodeStatus;
 
@@ -28,16 +31,6 @@ nodes:
           task: {handler: work, queue: q, params: {n: '{{ inputs.u | sum + item }}'}}, next: end}
   end: {type: end}
 )";
-
-struct FakeClock final : Clock {
-  Time time = from_millis(1'800'000'000'000);
-  [[nodiscard]] Time now() const override { return time; }
-};
-
-struct Answer final : Waiter {
-  std::optional<Reply> reply;
-  void deliver(Reply given) override { reply = std::move(given); }
-};
 
 JobId job_id(int n) { return {uuid7(from_millis(1'800'000'000'000), 1, static_cast<std::uint64_t>(n))}; }
 
@@ -62,12 +55,12 @@ class TurnTest : public testing::Test {
       for (const std::string_view text : {plain, costly})
         (void)run({PublishWorkflow{{tenant}, workflow::parse(text).definition, std::string(text)}});
   }
-  std::vector<std::shared_ptr<Answer>> run(std::vector<Command> commands) { return run(std::move(commands), clock_.time); }
-  std::vector<std::shared_ptr<Answer>> run(std::vector<Command> commands, Time received) {
+  std::vector<std::shared_ptr<KeptReply>> run(std::vector<Command> commands) { return run(std::move(commands), clock_.time); }
+  std::vector<std::shared_ptr<KeptReply>> run(std::vector<Command> commands, Time received) {
     std::vector<Item> items;
-    std::vector<std::shared_ptr<Answer>> answers;
+    std::vector<std::shared_ptr<KeptReply>> answers;
     for (Command& command : commands) {
-      answers.push_back(std::make_shared<Answer>());
+      answers.push_back(std::make_shared<KeptReply>());
       items.push_back({std::move(command), answers.back(), received});
     }
     writer_.run(std::move(items));
@@ -96,7 +89,7 @@ class TurnTest : public testing::Test {
     return database_.nodes.at({job_id(n), workflow::no_item, node}).status;
   }
 
-  FakeClock clock_;
+  support::ManualClock clock_;
   store::MemoryDatabase database_;
   store::MemoryStore store_{database_};
   Writer writer_{store_, clock_, options()};
@@ -214,7 +207,7 @@ TEST_F(TurnTest, TimersThatWaitForTheirTurnDoNotHideThoseOfOthers) {
   ASSERT_TRUE(writer.open());
   const auto submit = [&](SubmitJob command) {
     std::vector<Item> items;
-    items.push_back({std::move(command), std::make_shared<Answer>(), clock_.time});
+    items.push_back({std::move(command), std::make_shared<KeptReply>(), clock_.time});
     writer.run(std::move(items));
   };
   for (int n = 0; n < 30; ++n) submit(job(n, "greedy", "costly", 300));

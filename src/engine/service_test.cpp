@@ -5,24 +5,22 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <future>
 #include <thread>
 #include <vector>
 
 #include "store/memory/store.hpp"
+#include "tests/support/clocks.hpp"
 #include "tests/support/forwarding_store.hpp"
+#include "tests/support/one_task.hpp"
+#include "tests/support/soon.hpp"
 
 namespace baton::engine::service_test {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct WallClock final : Clock {
-  [[nodiscard]] Time now() const override {
-    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-  }
-};
+using support::one_task_yaml;
+using support::soon;
 
 struct Answer final : Waiter {
   std::promise<Reply> promise;
@@ -33,14 +31,6 @@ struct Answer final : Waiter {
     return future.get();
   }
 };
-
-constexpr std::string_view yaml = R"(
-workflow_id: w
-nodes:
-  start: {type: start, next: a}
-  a: {type: task, handler: work, queue: q, next: end}
-  end: {type: end}
-)";
 
 // A store whose commits wait until they are let go.
 class GatedStore final : public support::ForwardingStore<> {
@@ -67,7 +57,7 @@ class ServiceTest : public testing::Test {
     return answer;
   }
   std::shared_ptr<Answer> publish(Service& service) {
-    return submit(service, PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)});
+    return submit(service, PublishWorkflow{{"default"}, workflow::parse(one_task_yaml).definition, std::string(one_task_yaml)});
   }
   static SubmitJob job(int n, std::string input = "{}") {
     return {.job_id = {uuid7(from_millis(1'800'000'000'000), 1, static_cast<std::uint64_t>(n))},
@@ -75,15 +65,10 @@ class ServiceTest : public testing::Test {
             .workflow_id = "w",
             .input_data = {std::move(input)}};
   }
-  // Looks again and again, up to a limit: nothing tells when a turn has become slow or is over.
-  static bool soon(const std::function<bool()>& is_true) {
-    for (int i = 0; i < 10'000 && !is_true(); ++i) std::this_thread::sleep_for(1ms);
-    return is_true();
-  }
   bool is_counted(const std::string& sample) { return metrics_.render().contains(sample + "\n"); }
 
   store::MemoryDatabase database_;
-  WallClock clock_;
+  support::WallClock clock_;
   metrics::Registry metrics_;
 };
 

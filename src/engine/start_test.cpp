@@ -5,22 +5,19 @@
 
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
+#include "tests/support/clocks.hpp"
 
 namespace baton::engine {
 namespace {
 
 using namespace std::chrono_literals;
+using support::ManualClock;
 using Ids = std::vector<std::int64_t>;
-
-struct MovedClock final : Clock {
-  Time time = from_millis(1'800'000'000'000);
-  [[nodiscard]] Time now() const override { return time; }
-};
 
 // Another program holds steps and phases, some rows of workflows cannot be read.
 class TroubledStore final : public store::MemoryStore {
  public:
-  TroubledStore(store::MemoryDatabase& database, MovedClock& clock) : MemoryStore(database), clock_(clock) {}
+  TroubledStore(store::MemoryDatabase& database, ManualClock& clock) : MemoryStore(database), clock_(clock) {}
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
     const auto is_held = [](const std::set<std::int64_t>& held) {
       return [&held](const auto& change) { return held.contains(change.row.id); };
@@ -45,7 +42,7 @@ class TroubledStore final : public store::MemoryStore {
   std::set<workflow::JobId> unreadable_jobs, unreadable_nodes;
 
  private:
-  MovedClock& clock_;
+  ManualClock& clock_;
 };
 
 constexpr std::string_view book = R"(
@@ -107,7 +104,7 @@ class StartTest : public testing::Test {
     return ids;
   }
 
-  MovedClock clock_;
+  ManualClock clock_;
   store::MemoryDatabase database_;
   TroubledStore store_{database_, clock_};
   std::vector<std::string> told_;

@@ -8,28 +8,20 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
+#include "tests/support/clocks.hpp"
+#include "tests/support/kept_reply.hpp"
+#include "tests/support/one_task.hpp"
 
 namespace baton::engine::writer_test {
 
 using namespace std::chrono_literals;
-
-inline constexpr std::string_view yaml = R"(
-workflow_id: w
-nodes:
-  start: {type: start, next: a}
-  a: {type: task, handler: work, queue: q, next: end}
-  end: {type: end}
-)";
-
-struct FakeClock final : Clock {
-  Time time = from_millis(1'800'000'000'000);
-  [[nodiscard]] Time now() const override { return time; }
-};
+using support::KeptReply;
+using support::ManualClock;
+using support::one_task_yaml;
 
 inline workflow::JobId job_id(int n) {
   return {uuid7(from_millis(1'800'000'000'000), 1, static_cast<std::uint64_t>(n))};
@@ -38,7 +30,7 @@ inline workflow::JobId job_id(int n) {
 // Commits that touch some jobs wait for a lock, in vain, and collide.
 class HeldStore final : public store::MemoryStore {
  public:
-  HeldStore(store::MemoryDatabase& database, FakeClock& clock) : MemoryStore(database), clock_(clock) {}
+  HeldStore(store::MemoryDatabase& database, ManualClock& clock) : MemoryStore(database), clock_(clock) {}
   Result<> commit(const WriteSet& writes, std::int64_t number) override {
     ++commits;
     if (std::exchange(is_answer_lost, false)) {
@@ -83,19 +75,7 @@ class HeldStore final : public store::MemoryStore {
   int commits = 0;  // that were tried
 
  private:
-  FakeClock& clock_;
-};
-
-struct Answer final : Waiter {
-  std::optional<Reply> reply;
-  void deliver(Reply given) override {
-    ASSERT_FALSE(reply);
-    reply = std::move(given);
-  }
-  [[nodiscard]] std::optional<Refusal> refusal() const {
-    const auto* refused = reply ? std::get_if<Refused>(&*reply) : nullptr;
-    return refused ? std::optional{refused->refusal} : std::nullopt;
-  }
+  ManualClock& clock_;
 };
 
 class WriterTest : public testing::Test {
@@ -103,14 +83,14 @@ class WriterTest : public testing::Test {
   explicit WriterTest(const WriterOptions& options = {}) : writer_(store_, clock_, options, {.redecided = &redecided_}) {}
   void SetUp() override {
     ASSERT_TRUE(writer_.open());
-    run({PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)}});
+    run({PublishWorkflow{{"default"}, workflow::parse(one_task_yaml).definition, std::string(one_task_yaml)}});
   }
 
-  std::vector<std::shared_ptr<Answer>> run(std::vector<Command> commands) {
+  std::vector<std::shared_ptr<KeptReply>> run(std::vector<Command> commands) {
     std::vector<Item> items;
-    std::vector<std::shared_ptr<Answer>> answers;
+    std::vector<std::shared_ptr<KeptReply>> answers;
     for (Command& command : commands) {
-      answers.push_back(std::make_shared<Answer>());
+      answers.push_back(std::make_shared<KeptReply>());
       items.push_back({std::move(command), answers.back()});
     }
     writer_.run(std::move(items));
@@ -123,7 +103,7 @@ class WriterTest : public testing::Test {
     return {.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.time + 1h};
   }
 
-  FakeClock clock_;
+  ManualClock clock_;
   store::MemoryDatabase database_;
   HeldStore store_{database_, clock_};
   metrics::Counter redecided_;

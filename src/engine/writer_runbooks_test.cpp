@@ -51,7 +51,7 @@ TEST_F(RunbookWriterTest, AResultThatCameBeforeTheTimeoutCountsHoweverLateItIsDe
   const Handout job = take();
   const Time received = clock_.time + 1s;
   clock_.time += 3h;  // the engine was busy
-  const auto answer = std::make_shared<Answer>();
+  const auto answer = std::make_shared<KeptReply>();
   std::vector<Item> items;
   items.push_back({ReportResult{.tenant = {}, .task_id = job.task_id, .job_id = {}, .node_id = {}, .completed = true, .lease = job.lease},
                    answer, received});

@@ -15,7 +15,7 @@ class ColdWriterTest : public WriterTest {
 TEST_F(WriterTest, AJobThatWasDecidedAboutIsNotLoadedAgain) {
   run({job(1)});
   store_.job_loads = 0;
-  const auto polled = std::make_shared<Answer>();
+  const auto polled = std::make_shared<KeptReply>();
   std::vector<Item> items;
   items.push_back({poll(), polled});
   writer_.run(std::move(items));
@@ -30,7 +30,7 @@ TEST_F(WriterTest, AJobThatWasDecidedAboutIsNotLoadedAgain) {
 TEST_F(WriterTest, AJobIsLoadedAgainAfterACommitThatFailed) {
   run({job(1)});
   store_.held = {job_id(1)};
-  const auto polled = std::make_shared<Answer>();
+  const auto polled = std::make_shared<KeptReply>();
   std::vector<Item> items;
   items.push_back({poll(), polled});
   writer_.run(std::move(items));
@@ -176,7 +176,7 @@ TEST_F(WriterTest, AJobWhoseDefinitionIsGoneSpoilsNothingButItself) {
   Writer fresh(store_, clock_, {});  // which remembers nothing of it
   ASSERT_TRUE(fresh.open());
   const auto tell = [&](Command command) {
-    auto answer = std::make_shared<Answer>();
+    auto answer = std::make_shared<KeptReply>();
     fresh.run({{std::move(command), answer}});
     return answer;
   };
@@ -251,7 +251,7 @@ TEST_F(WriterTest, ATaskThatIsGivenBackWhileItsRowIsHeldHoldsUpNobody) {
   const auto other = std::get<PollReply>(run({of_the_other}).front()->reply.value()).jobs;
   store_.held = {task.job_id};
   store_.lock_time = Duration{0};
-  const auto back = std::make_shared<Answer>();
+  const auto back = std::make_shared<KeptReply>();
   writer_.run({{ReturnTasks{.tasks = {{task.task_id, task.lease}}}, back, clock_.time}});
   const int before = store_.collisions;
   clock_.time += 1s;
@@ -276,11 +276,11 @@ TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
   Writer writer(store_, clock_, options);
   ASSERT_TRUE(writer.open());
   const auto tell = [&](Command command) {
-    auto answer = std::make_shared<Answer>();
+    auto answer = std::make_shared<KeptReply>();
     writer.run({{std::move(command), answer}});
     return answer;
   };
-  std::string other(yaml);
+  std::string other(one_task_yaml);
   other.replace(other.find("workflow_id: w"), 14, "workflow_id: z");
   other.replace(other.find("queue: q"), 8, "queue: z");
   tell(PublishWorkflow{{"default"}, workflow::parse(other).definition, other});
@@ -289,10 +289,10 @@ TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
   last.workflow_id = "z";
   tell(last);
   std::vector<Item> polls;
-  for (int n = 0; n < 10; ++n) polls.push_back({poll(), std::make_shared<Answer>()});
+  for (int n = 0; n < 10; ++n) polls.push_back({poll(), std::make_shared<KeptReply>()});
   Poll of_z = poll();
   of_z.queue = "z";
-  const auto served = std::make_shared<Answer>();
+  const auto served = std::make_shared<KeptReply>();
   polls.push_back({of_z, served});
   writer.run(std::move(polls));
   for (int turn = 0; turn < 2 && !served->reply; ++turn) writer.run({});
@@ -307,7 +307,7 @@ TEST_F(WriterTest, WhoMakesTheCallsIsToldWhenACommitInDoubtTurnsOutToHaveHappene
   ASSERT_TRUE(writer.open());
   NewCall wanted{.key = {{"default"}, {"c"}}, .name = "n", .request_spec = Json{"{}"}, .origin = "http://a:80"};
   wanted.request.method = "GET";
-  const auto answer = std::make_shared<Answer>();
+  const auto answer = std::make_shared<KeptReply>();
   store_.is_answer_lost = true;
   writer.run({{SubmitCalls{{wanted}}, answer}});
   EXPECT_TRUE(writer.away());

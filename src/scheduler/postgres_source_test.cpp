@@ -1,12 +1,10 @@
-#include <arpa/inet.h>
 #include <libpq-fe.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <memory>
 
 #include "scheduler/source_fixture.hpp"
+#include "tests/support/listener.hpp"
 #include "tests/support/postgres_server.hpp"
 
 namespace baton::scheduler {
@@ -87,19 +85,12 @@ TEST_F(PostgresSource, a_query_ends_when_the_server_stops) {
 }
 
 TEST_F(PostgresSource, a_connection_that_is_not_answered_ends_when_the_server_stops) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // takes connections, says nothing
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(listener, 1), 0);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  const std::string url = fmt::format("postgres://joe@127.0.0.1:{}/people", ntohs(address.sin_port));
+  const support::Listener listener = support::listen_on_loopback(1);  // takes connections, says nothing
+  const std::string url = fmt::format("postgres://joe@127.0.0.1:{}/people", listener.port);
   EXPECT_TRUE(ends_when_interrupted(postgres, url, "SELECT 1"));
   EXPECT_EQ(shown(fetch(postgres, url + "?connect_timeout=2", "SELECT 1")),
             "connection 'WAVES': cannot connect to PostgreSQL: no answer in time");
-  ::close(listener);
+  ::close(listener.fd);
 }
 
 TEST_F(PostgresSource, an_error_in_the_middle_leaves_no_half_table) {

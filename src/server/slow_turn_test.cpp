@@ -6,24 +6,18 @@
 
 #include <future>
 #include <sstream>
-#include <thread>
 
 #include "http/wire/client.hpp"
 #include "server/server.hpp"
+#include "tests/support/one_task.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/soon.hpp"
 
 namespace baton::server {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr const char* one_task_yaml = R"(
-workflow_id: w
-nodes:
-  start: {type: start, next: a}
-  a: {type: task, handler: work, queue: q, next: end}
-  end: {type: end}
-)";
+using support::soon;
 
 // Another program's connection.
 class Database {
@@ -51,11 +45,6 @@ class SlowTurn : public testing::Test {
     config_.turn_stalled = 50ms;
   }
   ~SlowTurn() override { spdlog::set_default_logger(before_); }
-  // Looks again and again, up to a limit: nothing tells when a turn has become slow or is over.
-  static bool soon(const std::function<bool()>& is_true) {
-    for (int i = 0; i < 2'000 && !is_true(); ++i) std::this_thread::sleep_for(1ms);
-    return is_true();
-  }
 
   support::TemporaryDirectory directory_;
   const std::string path_ = (directory_.path() / "baton.db").string();
@@ -73,7 +62,8 @@ TEST_F(SlowTurn, IsLoggedAndCountedAndTheServerIsNotReadyWhileItLasts) {
   Database other(path_);
   other.exec("BEGIN IMMEDIATE");
   auto published = std::async(std::launch::async, [url = server.url()] {
-    return http::Client(url).request("POST", "/api/v1/workflows", one_task_yaml, "application/yaml")->status;
+    const std::string yaml(support::one_task_yaml);
+    return http::Client(url).request("POST", "/api/v1/workflows", yaml, "application/yaml")->status;
   });
   EXPECT_TRUE(soon([&] { return readiness() == 503; }));
   EXPECT_EQ(probe.request("GET", "/healthz")->status, 200);

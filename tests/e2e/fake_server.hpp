@@ -2,8 +2,6 @@
 // Content-Length, a thread for each connection.
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +11,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "tests/support/listener.hpp"
 
 namespace baton::e2e {
 
@@ -31,15 +31,9 @@ class FakeServer {
 
   explicit FakeServer(Handler handler, Handling handling = Handling::one_at_a_time)
       : handler_(std::move(handler)), handling_(handling) {
-    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
-    listen(listener_, 1024);
-    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-    url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    const support::Listener listener = support::listen_on_loopback(1024);
+    listener_ = listener.fd;
+    url_ = "http://127.0.0.1:" + std::to_string(listener.port);
     accepting_ = std::thread([this] { accept_all(); });
   }
   ~FakeServer() {

@@ -1,16 +1,15 @@
 #include "tests/support/postgres_server.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pwd.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/support/listener.hpp"
 
 namespace baton::support {
 namespace {
@@ -35,16 +34,9 @@ void run(const std::vector<std::string>& command) {
 }
 
 int free_port() {
-  const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool bound = ::bind(probe, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(probe);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
+  const Listener probe = listen_on_loopback(1);
+  ::close(probe.fd);
+  return probe.port;
 }
 
 std::string make_directory() {

@@ -20,14 +20,9 @@
 #include "http/wire/server.hpp"
 #include "store/memory/reads.hpp"
 #include "store/memory/store.hpp"
+#include "tests/support/clocks.hpp"
 
 namespace baton::http {
-
-struct TestClock final : Clock {
-  [[nodiscard]] Time now() const override {
-    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-  }
-};
 
 // Answers with what the test says; none keeps the caller waiting until the test answers.
 class ScriptedInbox final : public Inbox {
@@ -328,7 +323,7 @@ class ServerTest : public ::testing::Test {
   std::atomic<int> breaks_{0};         // so many reads of a job fail
   std::atomic<int> token_breaks_{0};   // and of a token
   std::function<void()> before_read_;  // of a job; set before anything is asked
-  TestClock clock_;
+  support::WallClock clock_;
   metrics::Registry metrics_;
   std::atomic<Readiness::State> readiness_{Readiness::State::ready};
   std::uint16_t port_ = 0;

@@ -1,8 +1,6 @@
 #include "http/wire/get.hpp"
 
 #include <gtest/gtest.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -12,8 +10,9 @@
 #include <boost/asio/write.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <thread>
+
+#include "tests/support/certificate.hpp"
 
 namespace baton::http {
 namespace {
@@ -21,41 +20,11 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-template <auto free>
-struct Free {
-  template <class T>
-  void operator()(T* object) const {
-    free(object);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-
-// A certificate that signs itself, for an address or a name ("IP:127.0.0.1", "DNS:other.example").
-Certificate certificate_for(const char* subject, EVP_PKEY* key) {
-  Certificate certificate(X509_new());
-  X509_set_version(certificate.get(), 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
-  X509_set_pubkey(certificate.get(), key);
-  X509_NAME* name = X509_get_subject_name(certificate.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("baton test"),
-                             -1, -1, 0);
-  X509_set_issuer_name(certificate.get(), name);
-  X509_EXTENSION* names = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, subject);
-  X509_add_ext(certificate.get(), names, -1);
-  X509_EXTENSION_free(names);
-  X509_sign(certificate.get(), key, EVP_sha256());
-  return certificate;
-}
-
 // Answers one connection with "[]", or fails to.
 class TlsServer {
  public:
   explicit TlsServer(const char* subject) {
-    const Key key(EVP_EC_gen("P-256"));
-    const Certificate certificate = certificate_for(subject, key.get());
+    const auto [key, certificate] = support::make_certificate("baton test", subject, 3600, nullptr);
     context_.use_certificate(asio::buffer(pem([&](BIO* out) { PEM_write_bio_X509(out, certificate.get()); })),
                              asio::ssl::context::pem);
     context_.use_private_key(asio::buffer(pem([&](BIO* out) {
@@ -63,10 +32,7 @@ class TlsServer {
                                                         nullptr);
                              })),
                              asio::ssl::context::pem);
-    const auto file = trusted();
-    BIO* out = BIO_new_file(file.c_str(), "w");
-    PEM_write_bio_X509(out, certificate.get());
-    BIO_free(out);
+    support::write_pem(certificate.get(), trusted().c_str());
     thread_ = std::thread([this] { serve(); });
   }
   ~TlsServer() {

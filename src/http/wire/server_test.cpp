@@ -1,25 +1,18 @@
 // The connection: limits, keep-alive, pipelining, waiting and stopping.
 #include "http/api/server_fixture.hpp"
+#include "tests/support/soon.hpp"
 
 namespace baton::http {
 namespace {
 
 using namespace std::chrono_literals;
+using support::soon;
 
 const std::string health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 std::string post(const std::string& path, const std::string& body) {
   return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n\r\n" + body;
-}
-
-template <class Condition>
-bool eventually(Condition condition) {
-  for (int i = 0; i < 500; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
 }
 
 TEST_F(ServerTest, requests_in_one_segment_are_answered_in_order) {
@@ -168,7 +161,7 @@ TEST_F(ServerTest, one_connection_too_many_hears_503) {
   EXPECT_NE(c.read_all().find("too_many_connections"), std::string::npos);
   a.close();
   c.close();
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(soon([&] {
     RawConnection d(port_);
     d.send(health);
     return d.read_until("\"}").find("200 OK") != std::string::npos;
@@ -183,7 +176,7 @@ TEST_F(ServerTest, a_client_that_goes_while_it_polls_is_seen_to_be_gone) {
   const auto waiter = inbox_.held();
   EXPECT_FALSE(waiter->gone());
   connection.close();
-  EXPECT_TRUE(eventually([&] { return waiter->gone(); }));
+  EXPECT_TRUE(soon([&] { return waiter->gone(); }));
   Handout task;
   task.task_id = "t";
   task.lease = "L";
@@ -201,8 +194,8 @@ TEST_F(ServerTest, a_burst_of_replies_reaches_every_client) {
   for (std::size_t i = 0; i < 50; ++i) {
     connections.push_back(std::make_unique<RawConnection>(port_));
     connections.back()->send(post("/api/v1/workers/q/jobs:poll", R"({"wait_ms":60000})"));
-    ASSERT_TRUE(eventually([&] { return inbox_.count() == i + 1; }));
-    ASSERT_TRUE(eventually(
+    ASSERT_TRUE(soon([&] { return inbox_.count() == i + 1; }));
+    ASSERT_TRUE(soon(
         [&] { return inbox_.held() != nullptr && (waiters.empty() || inbox_.held() != waiters.back()); }));
     waiters.push_back(inbox_.held());
   }
@@ -223,7 +216,7 @@ TEST_F(ServerTest, stopping_answers_polls_closes_idle_and_finishes_what_is_in_fl
   RawConnection submit(port_);
   submit.send(post("/api/v1/jobs", R"({"workflow_id":"w"})"));
   ASSERT_TRUE(inbox_.wait_for<SubmitJob>());
-  ASSERT_TRUE(eventually([&] { return inbox_.held() != nullptr; }));
+  ASSERT_TRUE(soon([&] { return inbox_.held() != nullptr; }));
   std::thread stopper([&] { stop(); });
   EXPECT_TRUE(poll.read_all().ends_with(R"({"jobs":[]})"));
   EXPECT_TRUE(idle.read_all().ends_with(R"({"status":"ok"})"));
@@ -240,7 +233,7 @@ TEST_F(ServerTest, stopping_ends_although_the_engine_never_answers) {
   RawConnection submit(port_);
   submit.send(post("/api/v1/jobs", R"({"workflow_id":"w"})"));
   ASSERT_TRUE(inbox_.wait_for<SubmitJob>());
-  ASSERT_TRUE(eventually([&] { return inbox_.held() != nullptr; }));
+  ASSERT_TRUE(soon([&] { return inbox_.held() != nullptr; }));
   const auto waiter = inbox_.held();
   stop();
   waiter->deliver(JobReply{job("j"), true});  // too late, and harmless

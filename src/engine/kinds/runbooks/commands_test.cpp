@@ -3,6 +3,8 @@
 
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
+#include "tests/support/clocks.hpp"
+#include "tests/support/kept_reply.hpp"
 
 namespace baton::engine::commands_test {
 namespace {
@@ -10,16 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using runbook::BatchStatus;
 using runbook::StepStatus;
-
-struct TestClock final : Clock {
-  Time time = from_millis(1'800'000'000'000);
-  [[nodiscard]] Time now() const override { return time; }
-};
-
-struct Answer final : Waiter {
-  std::optional<Reply> reply;
-  void deliver(Reply r) override { reply = std::move(r); }
-};
 
 std::string yaml(const std::string& name, const std::string& more = "") {
   return "name: " + name + R"(
@@ -41,7 +33,7 @@ class RunbookCommands : public testing::Test {
   }
 
   Reply ask(Command command) {
-    auto answer = std::make_shared<Answer>();
+    auto answer = std::make_shared<support::KeptReply>();
     std::vector<Item> items;
     items.push_back({std::move(command), answer});
     writer_.run(std::move(items));
@@ -104,7 +96,7 @@ class RunbookCommands : public testing::Test {
   }
 
   store::MemoryDatabase database_;
-  TestClock clock_;
+  support::ManualClock clock_;
   store::MemoryStore store_{database_};
   Writer writer_{store_, clock_, {}};
 };

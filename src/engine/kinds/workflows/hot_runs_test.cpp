@@ -3,22 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "core/workflow/definition/definition.hpp"
+#include "tests/support/one_task.hpp"
 
 namespace baton::engine::hot_runs_test {
 namespace {
 
 using namespace workflow;
 
-constexpr std::string_view yaml = R"(
-workflow_id: w
-nodes:
-  start: {type: start, next: a}
-  a: {type: task, handler: work, next: end}
-  end: {type: end}
-)";
-
 Run run_of(const std::string& id, std::size_t input_bytes = 2) {
-  static const auto definition = std::make_shared<const Definition>(*parse(yaml).definition);
+  static const auto definition = std::make_shared<const Definition>(*parse(support::one_task_yaml).definition);
   return {definition, Job{.job_id = {id}, .workflow_id = "w", .input_data = {std::string(input_bytes, ' ')}}};
 }
 
