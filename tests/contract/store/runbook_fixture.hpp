@@ -5,14 +5,8 @@
 
 namespace baton::contract {
 
-class RunbookStoreContract : public ::testing::TestWithParam<StoreType> {
+class RunbookStoreContract : public StoreContract {
  protected:
-  void SetUp() override {
-    store = database.store();
-    const auto state = store->open(partition);
-    ASSERT_TRUE(state) << state.error().message;
-  }
-
   Result<> try_commit(const runbook::Writes& writes, std::vector<Timer> timers = {}) {
     WriteSet set;
     set.runbooks = writes;
@@ -33,10 +27,32 @@ class RunbookStoreContract : public ::testing::TestWithParam<StoreType> {
     EXPECT_TRUE(loaded) << loaded.error().message;
     return loaded ? std::move(*loaded) : runbook::Loaded{};
   }
-
-  Database database{GetParam()};
-  std::unique_ptr<Store> store;
-  std::int64_t number = 0;
 };
+
+// All rows that have ids, in their order.
+inline void expect_same(const runbook::Loaded& expected, const runbook::Loaded& stored) {
+  const auto compare = [](const auto& rows, const auto& found) {
+    ASSERT_EQ(rows.size(), found.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_TRUE(same(rows[i], found[i]));
+  };
+  compare(expected.runbooks, stored.runbooks);
+  compare(expected.batches, stored.batches);
+  compare(expected.members, stored.members);
+  compare(expected.phases, stored.phases);
+  compare(expected.steps, stored.steps);
+  compare(expected.inits, stored.inits);
+  compare(expected.cleanups, stored.cleanups);
+}
+inline void expect_same(const runbook::Writes& written, const runbook::Loaded& stored) {
+  runbook::Loaded expected;
+  expected.runbooks = written.runbooks_new;
+  expected.batches = written.batches_new;
+  expected.members = written.members_new;
+  expected.phases = written.phases_new;
+  expected.steps = written.steps_new;
+  expected.inits = written.inits_new;
+  expected.cleanups = written.cleanups_new;
+  expect_same(expected, stored);
+}
 
 }  // namespace baton::contract

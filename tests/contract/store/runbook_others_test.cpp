@@ -217,13 +217,7 @@ UPDATE init_executions SET params_json='{"Name":"theirs"}', retry_interval_sec=7
   succeed(expected.inits[0]);
   expected.inits[0].params_json = Json{R"({"Name":"theirs"})"};
   expected.inits[0].retry_interval_sec = 77;
-  const auto stored = load(needs);
-  EXPECT_TRUE(same(expected.runbooks[0], stored.runbooks.at(0)));
-  EXPECT_TRUE(same(expected.batches[0], stored.batches.at(0)));
-  EXPECT_TRUE(same(expected.members[0], stored.members.at(0)));
-  EXPECT_TRUE(same(expected.phases[0], stored.phases.at(0)));
-  EXPECT_TRUE(same(expected.steps[0], stored.steps.at(0)));
-  EXPECT_TRUE(same(expected.inits[0], stored.inits.at(0)));
+  expect_same(expected, load(needs));
 }
 
 // The SQL of the contract as it is written there, on rows of ours and on rows of others.
@@ -306,14 +300,14 @@ TEST_P(RunbookOthers, WhatOthersInsertNeverMeetsAReservedId) {
     commit(w);
   };
   insert();
-  const auto first = store->reserve_ids(runbook::Table::batch_members, 10).value();
+  const auto early = store->reserve_ids(runbook::Table::batch_members, 10).value();
   insert();
   insert();
-  write(first);
+  write(early);
   insert();
-  const auto second = store->reserve_ids(runbook::Table::batch_members, 10).value();
-  EXPECT_GT(second.front(), first.back());
-  write(second);
+  const auto late = store->reserve_ids(runbook::Table::batch_members, 10).value();
+  EXPECT_GT(late.front(), early.back());
+  write(late);
   insert();
   EXPECT_EQ(load({need::MembersOf{1, 0, 100}}).members.size(), 25u);
   EXPECT_EQ(load({need::MembersNamed{1, "theirs"}}).members.size(), 5u);

@@ -29,13 +29,7 @@ TEST_P(RunbookStoreContract, EveryColumnComesBackAsItWasWritten) {
                        need::Init{6},
                        need::Cleanup{7},
                        need::CountsOf{1, 2}});
-  EXPECT_TRUE(same(w.runbooks_new[0], l.runbooks.at(0)));
-  EXPECT_TRUE(same(w.batches_new[0], l.batches.at(0)));
-  EXPECT_TRUE(same(w.members_new[0], l.members.at(0)));
-  EXPECT_TRUE(same(w.phases_new[0], l.phases.at(0)));
-  EXPECT_TRUE(same(w.steps_new[0], l.steps.at(0)));
-  EXPECT_TRUE(same(w.inits_new[0], l.inits.at(0)));
-  EXPECT_TRUE(same(w.cleanups_new[0], l.cleanups.at(0)));
+  expect_same(w, l);
   EXPECT_TRUE(same(w.counts[0], l.counts.at(0)));
 }
 
@@ -56,13 +50,7 @@ TEST_P(RunbookStoreContract, AbsentValuesStayAbsent) {
                        need::Step{1},
                        need::Init{1},
                        need::Cleanup{1}});
-  EXPECT_TRUE(same(w.runbooks_new[0], l.runbooks.at(0)));
-  EXPECT_TRUE(same(w.batches_new[0], l.batches.at(0)));
-  EXPECT_TRUE(same(w.members_new[0], l.members.at(0)));
-  EXPECT_TRUE(same(w.phases_new[0], l.phases.at(0)));
-  EXPECT_TRUE(same(w.steps_new[0], l.steps.at(0)));
-  EXPECT_TRUE(same(w.inits_new[0], l.inits.at(0)));
-  EXPECT_TRUE(same(w.cleanups_new[0], l.cleanups.at(0)));
+  expect_same(w, l);
 }
 
 TEST_P(RunbookStoreContract, ResultsAreNotLoaded) {
