@@ -92,9 +92,7 @@ TEST_P(DeadLetters, AreNoneAnyMoreWhenTheirMemberIsRemoved) {
 }
 
 TEST_P(DeadLetters, AreNotWhatOnlyFailed) {
-  given(one_step);
-  p1_ = phase("p1");
-  tell(phase_due(p1_));
+  p1_ = given_due(one_step);
   const Job job = one();
   fail(job);
   expect_steps(p1_, members_[0], "failed");

@@ -135,6 +135,13 @@ void Contract::given(const std::string& yaml, int members, const std::string& st
   for (int i = 1; i <= members; ++i) member("m" + std::to_string(i));
 }
 
+Id Contract::given_due(const std::string& yaml, int members, Here here) {
+  given(yaml, members);
+  const Id due = phase("p1");
+  tell(phase_due(due), here);
+  return due;
+}
+
 Id Contract::batch(Id runbook, const std::string& status, const Cells& more) {
   members_.clear();
   batch_ = insert("batches", with_defaults(more, {{"runbook_id", runbook},

@@ -44,6 +44,8 @@ class Contract : public testing::TestWithParam<StoreType> {
   // "m1"}.
   Id runbook(const std::string& yaml, int version = 1, const Cells& more = {});
   void given(const std::string& yaml, int members = 1, const std::string& status = "active");
+  // The same, and tells that phase p1 is due.
+  Id given_due(const std::string& yaml, int members = 1, Here here = Here::current());
   Id batch(Id runbook, const std::string& status = "active", const Cells& more = {});
   Id member(const std::string& key, const Cells& more = {});
   void many_members(int count);  // named as those of `given`, but not in members_

@@ -39,9 +39,7 @@ ON_EACH_STORE(MemberRemoved);
 
 // 000 §3.4, 002 MemberAddedHandler 4
 TEST_P(MemberAdded, CatchesUpOnADispatchedPhase) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   (void)one();
   const Id late = member("late");
   tell(member_added(late));
@@ -229,9 +227,7 @@ TEST_P(MemberRemoved, KeepsWhatSucceeded) {
 
 // A job that no worker has taken yet is not handed out any more.
 TEST_P(MemberRemoved, TakesBackJobsThatNobodyHasTaken) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   expect_steps(p1, members_[0], "dispatched,pending");
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -241,9 +237,7 @@ TEST_P(MemberRemoved, TakesBackJobsThatNobodyHasTaken) {
 
 // 003: result for an already cancelled step.
 TEST_P(MemberRemoved, ResultOfACancelledStepIsIgnored) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -256,9 +250,7 @@ TEST_P(MemberRemoved, ResultOfACancelledStepIsIgnored) {
 
 // 000 §4.2, 4.3; specification: in order, tracked.
 TEST_P(MemberRemoved, RunsTheRemovalStepsInOrderAndTracksThem) {
-  given(two_steps + section("on_member_removed", {doing("r1"), doing("r2")}), 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  given_due(two_steps + section("on_member_removed", {doing("r1"), doing("r2")}), 2);
   (void)take(2);
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -284,8 +276,7 @@ TEST_P(MemberRemoved, RunsTheRemovalStepsInOrderAndTracksThem) {
 }
 
 TEST_P(MemberRemoved, TwiceChangesNothing) {
-  given(two_steps + section("on_member_removed", {doing("r1")}), 2);
-  tell(phase_due(phase("p1")));
+  given_due(two_steps + section("on_member_removed", {doing("r1")}), 2);
   (void)take(2);
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -298,8 +289,7 @@ TEST_P(MemberRemoved, TwiceChangesNothing) {
 
 // Specification: a failing cleanup step is recorded and the sequence goes on.
 TEST_P(MemberRemoved, AFailingRemovalStepDoesNotStopTheOthers) {
-  given(two_steps + section("on_member_removed", {doing("r1"), doing("r2")}), 2);
-  tell(phase_due(phase("p1")));
+  given_due(two_steps + section("on_member_removed", {doing("r1"), doing("r2")}), 2);
   (void)take(2);
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -311,8 +301,8 @@ TEST_P(MemberRemoved, AFailingRemovalStepDoesNotStopTheOthers) {
 }
 
 TEST_P(MemberRemoved, ARemovalStepIsRetriedLikeAnyOther) {
-  given(two_steps + section("on_member_removed", {doing("r1", "retry: {max_retries: 1, interval: 1s}")}), 2);
-  tell(phase_due(phase("p1")));
+  given_due(two_steps + section("on_member_removed", {doing("r1", "retry: {max_retries: 1, interval: 1s}")}),
+            2);
   (void)take(2);
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -326,9 +316,7 @@ TEST_P(MemberRemoved, ARemovalStepIsRetriedLikeAnyOther) {
 
 // Specification: a batch is held open by a removal; a phase only by its own steps and their rollbacks.
 TEST_P(MemberRemoved, HoldsTheBatchOpenUntilTheRemovalIsDone) {
-  given(two_steps + section("on_member_removed", {doing("r1")}), 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps + section("on_member_removed", {doing("r1")}), 2);
   auto jobs = by_member(take(2));
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -343,9 +331,7 @@ TEST_P(MemberRemoved, HoldsTheBatchOpenUntilTheRemovalIsDone) {
 }
 
 TEST_P(MemberRemoved, CompletesAPhaseThatWaitedForNobodyElse) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 2);
   auto jobs = by_member(take(2));
   succeed(jobs["m2"]);
   work(1);
@@ -357,9 +343,7 @@ TEST_P(MemberRemoved, CompletesAPhaseThatWaitedForNobodyElse) {
 }
 
 TEST_P(MemberRemoved, FailsAPhaseInWhichNobodySucceeded) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   (void)one();
   set_removed(members_[0]);
   tell(member_removed(members_[0]));
@@ -369,9 +353,7 @@ TEST_P(MemberRemoved, FailsAPhaseInWhichNobodySucceeded) {
 
 // The one that failed may leave as well, and what it left behind is cleared away.
 TEST_P(MemberRemoved, RunsTheRemovalStepsForAFailedMemberToo) {
-  given(two_steps + section("on_member_removed", {doing("r1")}), 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps + section("on_member_removed", {doing("r1")}), 2);
   fail(by_member(take(2))["m1"]);
   expect_member(members_[0], "failed");
   set_removed(members_[0]);
@@ -390,11 +372,10 @@ std::string retry_of(const Job& removal) {
 
 // Specification: also after the batch has ended, whose status does not change.
 TEST_P(MemberRemoved, AfterTheEndRunsTheRemovalStepsAllTheSame) {
-  given(phases({phase_of("p1", {doing("s1")})}) +
-            section("on_member_removed", {doing("r1", "retry: {max_retries: 1, interval: 1s}"), doing("r2")}),
-        2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(
+      phases({phase_of("p1", {doing("s1")})}) +
+          section("on_member_removed", {doing("r1", "retry: {max_retries: 1, interval: 1s}"), doing("r2")}),
+      2);
   work(2);
   expect_batch("completed");
   set_removed(members_[0]);
@@ -422,8 +403,7 @@ TEST_P(MemberRemoved, AfterTheEndRunsTheRemovalStepsAllTheSame) {
 }
 
 TEST_P(MemberRemoved, AfterACancelRunsTheRemovalStepsAllTheSame) {
-  given(two_steps + section("on_member_removed", {doing("r1")}), 2);
-  tell(phase_due(phase("p1")));
+  given_due(two_steps + section("on_member_removed", {doing("r1")}), 2);
   (void)take(2);
   set_removed(members_[1]);
   tell(member_removed(members_[1]));

@@ -196,9 +196,7 @@ TEST_P(Messages, AboutABrokenRunbookChangeNothing) {
 
 // 002 ResultProcessor: what a worker sends that knows nothing of leases is enough.
 TEST_P(Results, AreTakenWithAndWithoutALease) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   succeed(one());
   const Job second = one();
   json::object result = result_of(second, "Success", json::object{});
@@ -208,9 +206,7 @@ TEST_P(Results, AreTakenWithAndWithoutALease) {
 }
 
 TEST_P(Results, WithAnOldLeaseAreRefused) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   json::object result = result_of(job, "Success", json::object{});
   result["lease"] = job.text("lease") + "9";
@@ -220,9 +216,7 @@ TEST_P(Results, WithAnOldLeaseAreRefused) {
 }
 
 TEST_P(Results, CanComeManyAtOnce) {
-  given(two_steps, 3);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 3);
   auto jobs = by_member(take(3));
   const Answer answer = report(json::array{
       result_of(jobs["m1"], "Success", json::object{}), result_of(jobs["m2"], "Failure", nullptr, "boom"),
@@ -237,8 +231,7 @@ TEST_P(Results, CanComeManyAtOnce) {
 
 // Specification: recorded as ignored; the worker gets 200.
 TEST_P(Results, ForAFinishedStepAreIgnored) {
-  given(two_steps);
-  tell(phase_due(phase("p1")));
+  given_due(two_steps);
   const Job first = one();
   succeed(first);
   const Job second = one();
@@ -253,8 +246,7 @@ TEST_P(Results, ForAFinishedStepAreIgnored) {
 }
 
 TEST_P(Results, ForJobsThatNeverWereChangeNothing) {
-  given(two_steps);
-  tell(phase_due(phase("p1")));
+  given_due(two_steps);
   Job job = one();
   changes_nothing([&] {
     for (const std::string id : {"step-99999999", "nonsense", "step-", "step-1x", ""}) {
@@ -266,8 +258,7 @@ TEST_P(Results, ForJobsThatNeverWereChangeNothing) {
 }
 
 TEST_P(Results, ThatAreNoResultsAreRefused) {
-  given(two_steps);
-  tell(phase_due(phase("p1")));
+  given_due(two_steps);
   const Job job = one();
   changes_nothing([&] {
     json::object result = result_of(job, "Success", json::object{});
@@ -283,9 +274,7 @@ TEST_P(Results, ThatAreNoResultsAreRefused) {
 
 // Specification: correlationData names the step, jobId the attempt.
 TEST_P(Results, WhoseJobIdAndCorrelationDisagreeAreRefused) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  given_due(two_steps, 2);
   auto jobs = by_member(take(2));
   json::object result = result_of(jobs["m1"], "Success", json::object{});
   result["correlationData"] = jobs["m2"].body.at("correlationData");
@@ -299,9 +288,7 @@ TEST_P(Results, WhoseJobIdAndCorrelationDisagreeAreRefused) {
 }
 
 TEST_P(Results, WithoutCorrelationAreFoundByTheirJobId) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job first = one();
   json::object result = result_of(first, "Success", json::object{});
   result.erase("correlationData");
@@ -313,9 +300,7 @@ TEST_P(Results, WithoutCorrelationAreFoundByTheirJobId) {
 }
 
 TEST_P(Results, OfAJobThatTheStepNeverHadAreRefused) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   json::object result = result_of(job, "Success", json::object{});
   result["jobId"] = "6f9619ff-8b86-d011-b42d-00cf4fc964ff";
@@ -326,9 +311,7 @@ TEST_P(Results, OfAJobThatTheStepNeverHadAreRefused) {
 
 // A result need not be an object.
 TEST_P(Results, MayBeAnyJson) {
-  given(two_steps, 3);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 3);
   auto jobs = by_member(take(3));
   succeed(jobs["m1"], "done");
   succeed(jobs["m2"], json::array{1, "two"});

@@ -46,9 +46,7 @@ TEST_P(PhaseDue, MarksTheStepDispatchedWithItsJob) {
 
 // 000 §2.3c, 2.3d
 TEST_P(PhaseDue, StoresTheResultOfASuccess) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const json::object result{{"Id", "x-1"}, {"nested", {{"list", {1, 2}}}}};
   succeed(one(), result);
   expect_steps(p1, members_[0], "succeeded,dispatched");
@@ -61,9 +59,7 @@ TEST_P(PhaseDue, StoresTheResultOfASuccess) {
 
 // 000 §2.3f; the error is an object, a string or nothing.
 TEST_P(PhaseDue, StoresTheErrorOfAFailureInAnyOfItsShapes) {
-  given(phases({phase_of("p1", {doing("s1")})}), 3);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(phases({phase_of("p1", {doing("s1")})}), 3);
   auto jobs = by_member(take(3));
   EXPECT_TRUE(
       is_accepted(report(result_of(jobs["m1"], "Failure", nullptr, json::object{{"message", "quota"}}))));
@@ -76,13 +72,12 @@ TEST_P(PhaseDue, StoresTheErrorOfAFailureInAnyOfItsShapes) {
 
 // Specification: on demand, exactly what is missing, with the columns of the runbook.
 TEST_P(PhaseDue, CreatesTheStepsThatTheSchedulerDidNot) {
-  given("retry: {max_retries: 2, interval: 1m}\n" +
-            phases({phase_of("p1", {doing("s1"), doing("s2",
-                                                       "poll: {interval: 30s, timeout: 2h}, "
-                                                       "retry: {max_retries: 0}")})}),
-        2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(
+      "retry: {max_retries: 2, interval: 1m}\n" +
+          phases({phase_of("p1", {doing("s1"), doing("s2",
+                                                     "poll: {interval: 30s, timeout: 2h}, "
+                                                     "retry: {max_retries: 0}")})}),
+      2);
   const auto jobs = by_member(take(2));
   EXPECT_EQ(jobs.at("m1").function(), "Do-s1");
   EXPECT_EQ(jobs.at("m2").function(), "Do-s1");
@@ -204,9 +199,7 @@ TEST_P(PhaseDue, TakesAPhaseThatTheSchedulerHasMarkedDispatched) {
 }
 
 TEST_P(PhaseDue, TwiceChangesNothing) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 2);
   auto jobs = by_member(take(2));
   changes_nothing([&] { tell(phase_due(p1)); });
   succeed(jobs["m1"]);
@@ -329,9 +322,7 @@ TEST_P(PhaseDue, NeverRunsWhenInitFailed) {
 
 // 002: the job's fields; specification: correlationData.
 TEST_P(PhaseDue, JobsHaveTheFieldsOfTheContract) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   const Id id = step_id(p1, members_[0], 0);
   EXPECT_EQ(job.id(), "step-" + std::to_string(id));
@@ -351,9 +342,8 @@ TEST_P(PhaseDue, JobsHaveTheFieldsOfTheContract) {
 
 // 000 §2.3a: worker_id says which pool.
 TEST_P(PhaseDue, JobsGoToThePoolOfTheirStep) {
-  given(phases({phase_of("p1", {doing("s1"), "{name: s2, worker_id: POOL-b, function: F2, params: {}}"})}));
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(
+      phases({phase_of("p1", {doing("s1"), "{name: s2, worker_id: POOL-b, function: F2, params: {}}"})}));
   succeed(one());
   const Job other = one(pool_ + "-b");
   EXPECT_EQ(other.function(), "F2");
@@ -378,9 +368,7 @@ TEST_P(PhaseDue, ReadsTheRunbookOfTheVersionInTheMessage) {
 
 // What others read: UTC, near now, in a form that the database understands.
 TEST_P(PhaseDue, WritesTimestampsThatSqlUnderstands) {
-  given(phases({phase_of("p1", {doing("s1")})}));
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(phases({phase_of("p1", {doing("s1")})}));
   work(1);
   expect_phase(p1, "completed");
   const std::string age =

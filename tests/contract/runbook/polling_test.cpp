@@ -126,9 +126,7 @@ TEST_P(PollCheck, IsIgnoredWhileThePollJobWaitsForAWorker) {
 }
 
 TEST_P(PollCheck, OfAStepThatDoesNotPollIsIgnored) {
-  given(watching);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  given_due(watching);
   const Job job = one();
   const Id id = job.correlated("stepExecutionId");
   changes_nothing([&] { tell(poll_check(id, "watch", 1)); });  // dispatched, and not heard of yet
@@ -234,9 +232,7 @@ TEST_P(PollCheck, FailureIsRetriedAndPollsOfTheRetrySayBoth) {
 
 // Specification: any other success is a success; workers that exist leave `complete` out.
 TEST_P(PollCheck, IsOverWithAnyOtherSuccessAndTheBatchIsWarned) {
-  given(watching, 3);
-  p1_ = phase("p1");
-  tell(phase_due(p1_));
+  p1_ = given_due(watching, 3);
   auto jobs = by_member(take(3));
   succeed(jobs["m1"], json::object{{"moved", 17}});
   succeed(jobs["m2"], nullptr);
@@ -248,11 +244,9 @@ TEST_P(PollCheck, IsOverWithAnyOtherSuccessAndTheBatchIsWarned) {
 }
 
 TEST_P(PollCheck, IsStrictWhenTheRunbookSaysSo) {
-  given(phases({phase_of("p1", {doing("watch", "poll: {interval: 5m, timeout: 8h, strict: true}, "
-                                               "retry: {max_retries: 1, interval: 1h}")})}),
-        2);
-  p1_ = phase("p1");
-  tell(phase_due(p1_));
+  p1_ = given_due(phases({phase_of("p1", {doing("watch", "poll: {interval: 5m, timeout: 8h, strict: true}, "
+                                                         "retry: {max_retries: 1, interval: 1h}")})}),
+                  2);
   auto jobs = by_member(take(2));
   succeed(jobs["m1"], json::object{{"moved", 17}});
   succeed(jobs["m2"], json::object{{"complete", true}});
@@ -263,9 +257,7 @@ TEST_P(PollCheck, IsStrictWhenTheRunbookSaysSo) {
 }
 
 TEST_P(PollCheck, IsNotForAStepWithoutPoll) {
-  given(phases({phase_of("p1", {doing("s1", "retry: {max_retries: 1, interval: 1h}")})}));
-  p1_ = phase("p1");
-  tell(phase_due(p1_));
+  p1_ = given_due(phases({phase_of("p1", {doing("s1", "retry: {max_retries: 1, interval: 1h}")})}));
   const Job job = one();
   step_ = job.correlated("stepExecutionId");
   succeed(job, json::object{{"complete", false}});
@@ -291,9 +283,7 @@ TEST_P(PollCheck, ResultOfAnOlderPollIsIgnored) {
 
 // Incoming field names match without regard to case.
 TEST_P(PollCheck, UnderstandsCompleteInAnyCase) {
-  given(watching);
-  p1_ = phase("p1");
-  tell(phase_due(p1_));
+  p1_ = given_due(watching);
   succeed(one(), json::object{{"Complete", false}});
   expect_steps(p1_, members_[0], "polling,pending");
   tell(poll_check(step_id(p1_, members_[0], 0), "watch", 1));

@@ -16,9 +16,7 @@ ON_EACH_STORE(Lockstep);
 
 // 003 CheckMemberProgressionAsync
 TEST_P(PerMember, EachGoesOnAtItsOwnPace) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 2);
   auto jobs = by_member(take(2));
   succeed(jobs["m1"]);
   const Job next = one();
@@ -32,9 +30,7 @@ TEST_P(PerMember, EachGoesOnAtItsOwnPace) {
 
 // 000 §2.4, 2.6
 TEST_P(PerMember, PhaseAndBatchCompleteWhenAllSucceeded) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 2);
   work(4);
   eventually(
       "SELECT status, " + is_set("completed_at") + " FROM phase_executions WHERE id=" + std::to_string(p1),
@@ -86,9 +82,7 @@ TEST_P(PerMember, AFailedMemberIsIsolatedAndTheOthersGoOn) {
 
 // 003: what has succeeded is not cancelled.
 TEST_P(PerMember, AFailedMemberKeepsWhatItHasDone) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   succeed(one());
   fail(one());
   expect_steps(p1, members_[0], "succeeded,failed");
@@ -118,9 +112,7 @@ TEST_P(PerMember, AFailedMemberIsStoppedInAllPhases) {
 
 // 003 CheckPhaseCompletionAsync
 TEST_P(PerMember, PhaseCompletesIfOneMemberSucceeded) {
-  given(two_steps, 3);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 3);
   auto jobs = by_member(take(3));
   fail(jobs["m1"]);
   fail(jobs["m2"]);
@@ -132,9 +124,7 @@ TEST_P(PerMember, PhaseCompletesIfOneMemberSucceeded) {
 }
 
 TEST_P(PerMember, PhaseAndBatchFailIfNobodySucceeded) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 2);
   auto jobs = by_member(take(2));
   fail(jobs["m1"]);
   succeed(jobs["m2"]);
@@ -183,9 +173,7 @@ TEST_P(PerMember, APhaseWithoutMembersLeftFails) {
 
 // 000 §2.2: step 0 for all members, then step 1.
 TEST_P(Lockstep, GoesIndexByIndex) {
-  given(lockstep + two_steps, 3);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + two_steps, 3);
   auto jobs = by_member(take(3));
   succeed(jobs["m1"]);
   succeed(jobs["m2"]);
@@ -202,9 +190,7 @@ TEST_P(Lockstep, GoesIndexByIndex) {
 
 // 000 §2.5, 002 PhaseDueHandler 2: "if any failed: stop".
 TEST_P(Lockstep, TheFirstFailingIndexStopsThePhaseAndMembersStayActive) {
-  given(lockstep + two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + two_steps, 2);
   auto jobs = by_member(take(2));
   fail(jobs["m1"]);
   expect_steps(p1, members_[0], "failed,pending");  // the index is not over: somebody may retry it
@@ -247,9 +233,7 @@ TEST_P(Lockstep, BatchCompletesWhenAllPhasesCompleted) {
 }
 
 TEST_P(Lockstep, ARetryHoldsTheIndexAndIsNoFailure) {
-  given(lockstep + "retry: {max_retries: 1, interval: 1s}\n" + two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + "retry: {max_retries: 1, interval: 1s}\n" + two_steps, 2);
   auto jobs = by_member(take(2));
   fail(jobs["m1"]);
   succeed(jobs["m2"]);
@@ -262,10 +246,8 @@ TEST_P(Lockstep, ARetryHoldsTheIndexAndIsNoFailure) {
 }
 
 TEST_P(Lockstep, APollHoldsTheIndex) {
-  given(lockstep + phases({phase_of("p1", {doing("s1", "poll: {interval: 5m, timeout: 8h}"), doing("s2")})}),
-        2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(
+      lockstep + phases({phase_of("p1", {doing("s1", "poll: {interval: 5m, timeout: 8h}"), doing("s2")})}), 2);
   auto jobs = by_member(take(2));
   still_polling(jobs["m1"]);
   succeed(jobs["m2"], json::object{{"complete", true}});
@@ -278,9 +260,7 @@ TEST_P(Lockstep, APollHoldsTheIndex) {
 }
 
 TEST_P(Lockstep, TwiceDueChangesNothing) {
-  given(lockstep + two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + two_steps, 2);
   auto jobs = by_member(take(2));
   succeed(jobs["m1"]);
   changes_nothing([&] { tell(phase_due(p1)); });
@@ -291,9 +271,7 @@ TEST_P(Lockstep, TwiceDueChangesNothing) {
 
 // Somebody who left is no failure of those who stay.
 TEST_P(Lockstep, AMemberThatLeavesDoesNotHoldTheIndex) {
-  given(lockstep + two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + two_steps, 2);
   auto jobs = by_member(take(2));
   succeed(jobs["m1"]);
   set_removed(members_[1]);

@@ -23,9 +23,7 @@ ON_EACH_STORE(Crash);
 
 // 003: two results arrive simultaneously for the same phase.
 TEST_P(Races, TwoResultsAtOnceCompleteThePhaseOnce) {
-  given(one_step, 4);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(one_step, 4);
   std::vector<std::function<void(http::Client&)>> acts;
   for (const Job& job : take(4))
     acts.push_back([job](http::Client& client) {
@@ -37,9 +35,7 @@ TEST_P(Races, TwoResultsAtOnceCompleteThePhaseOnce) {
 }
 
 TEST_P(Races, TheSameResultAtOnceAdvancesTheMemberOnce) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const json::object result = result_of(one(), "Success", json::object{});
   both_at_once(std::vector<std::function<void(http::Client&)>>(
       4, [&](http::Client& client) { EXPECT_EQ(post(client, "/callbacks/worker-result", result), 200); }));
@@ -49,9 +45,7 @@ TEST_P(Races, TheSameResultAtOnceAdvancesTheMemberOnce) {
 }
 
 TEST_P(Races, SuccessAndFailureOfOneJobAtOnceLeaveOneOfThem) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   both_at_once(
       {[&](http::Client& client) {
@@ -120,9 +114,7 @@ TEST_P(Races, FailureAndSuccessOfOneMemberAtOnceKeepTheSuccessOrCancelIt) {
 }
 
 TEST_P(Races, ResultAndRemovalAtOnceLeaveNothingRunning) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   set_removed(members_[0]);
   const json::object removal = member_removed(members_[0]);
@@ -161,9 +153,7 @@ TEST_P(Races, ALargePhaseIsDoneInPartsAndEachStepOnce) {
 
 // 000 §4.4: the row was changed before the message; a result may come in between.
 TEST_P(ChangesBySql, AMemberThatWasSetRemovedGetsNoFurtherJob) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 2);
   auto jobs = by_member(take(2));
   set_removed(members_[0]);
   succeed(jobs["m1"]);
@@ -175,9 +165,7 @@ TEST_P(ChangesBySql, AMemberThatWasSetRemovedGetsNoFurtherJob) {
 }
 
 TEST_P(ChangesBySql, AStepThatWasCancelledBySqlIsNotSent) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   sql().exec("UPDATE step_executions SET status='cancelled' WHERE step_index=1 AND phase_execution_id=" +
              std::to_string(p1));
@@ -199,9 +187,7 @@ TEST_P(ChangesBySql, ParametersThatWereChangedBySqlAreSent) {
 }
 
 TEST_P(ChangesBySql, AnotherWriterInTheMiddleOfItsTransactionIsWaitedFor) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  given_due(two_steps);
   const Job job = one();
   const auto other = another_connection();
   other->exec(GetParam() == StoreType::sqlite ? "BEGIN IMMEDIATE" : "BEGIN");
@@ -218,9 +204,7 @@ TEST_P(ChangesBySql, AnotherWriterInTheMiddleOfItsTransactionIsWaitedFor) {
 // The scheduler's transaction is open while the server loads the rows of a result, and ends before the server can
 // commit: what the one wrote and what the other decided are both there.
 TEST_P(ChangesBySql, ASchedulerThatRefreshesRowsDuringAResultKeepsWhatItWrote) {
-  given(phases({phase_of("p1", {doing("s1", "output_params: {Target: id}")})}));
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(phases({phase_of("p1", {doing("s1", "output_params: {Target: id}")})}));
   const Job job = one();
   const std::string step = " WHERE id=" + std::to_string(step_id(p1, members_[0], 0));
   const std::string member = " WHERE id=" + std::to_string(members_[0]);
@@ -247,9 +231,7 @@ TEST_P(ChangesBySql, ASchedulerThatRefreshesRowsDuringAResultKeepsWhatItWrote) {
 // ---- kill -9
 
 TEST_P(Crash, BetweenMessageAndPollLosesNoJob) {
-  given(two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps, 2);
   restart();
   work(4);
   expect_phase(p1, "completed");
@@ -257,9 +239,7 @@ TEST_P(Crash, BetweenMessageAndPollLosesNoJob) {
 }
 
 TEST_P(Crash, BetweenPollAndResultKeepsTheJobWithItsWorker) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   restart();
   quiet();  // it is out, and the new server knows

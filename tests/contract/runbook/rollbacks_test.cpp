@@ -62,12 +62,11 @@ TEST_P(Rollback, RunsInOrderAndIsTracked) {
 
 // 000 rollback protocol 3c and 3d
 TEST_P(Rollback, ResolvesTheDataOfTheMemberAndOfTheBatch) {
-  given(phases({phase_of("p1",
-                         {doing("s0", "output_params: {TargetId: id}"), doing("s1", "on_failure: undo")})}) +
-        "rollbacks:\n  undo:\n    - name: undo1\n      worker_id: POOL\n      function: \"Undo-{{Upn}}\"\n"
-        "      params: {Upn: \"{{Upn}}\", Id: \"{{TargetId}}\", Batch: \"b{{_batch_id}}\", At: "
-        "\"{{_batch_start_time}}\"}\n");
-  tell(phase_due(phase("p1")));
+  given_due(
+      phases({phase_of("p1", {doing("s0", "output_params: {TargetId: id}"), doing("s1", "on_failure: undo")})}) +
+      "rollbacks:\n  undo:\n    - name: undo1\n      worker_id: POOL\n      function: \"Undo-{{Upn}}\"\n"
+      "      params: {Upn: \"{{Upn}}\", Id: \"{{TargetId}}\", Batch: \"b{{_batch_id}}\", At: "
+      "\"{{_batch_start_time}}\"}\n");
   succeed(one(), json::object{{"id", "x-9"}});
   fail(one());
   const Job undo = one();

@@ -12,9 +12,7 @@ class StrangeRows : public Contract {
     const std::string kept_name = name_, kept_pool = pool_;
     const Id kept_batch = batch_;
     name_ += "-other", pool_ += "-other";
-    given(one_step);
-    const Id other = phase("p1");
-    tell(phase_due(other));
+    given_due(one_step);
     work(1);
     expect_batch("completed");
     name_ = kept_name, pool_ = kept_pool, batch_ = kept_batch;
@@ -39,9 +37,7 @@ ON_EACH_STORE(StrangeRows);
 ON_EACH_STORE(ManyMembers);
 
 TEST_P(StrangeRows, ABatchWithAStatusOfAnotherWorldStopsNobodyElse) {
-  given(one_step, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(one_step, 2);
   eventually("SELECT count(*) FROM step_executions WHERE job_state='queued' AND phase_execution_id=" +
                  std::to_string(p1), "2");
   sql().exec("UPDATE batches SET status='on_holiday' WHERE id=" + std::to_string(batch_));
@@ -53,9 +49,7 @@ TEST_P(StrangeRows, ABatchWithAStatusOfAnotherWorldStopsNobodyElse) {
 }
 
 TEST_P(StrangeRows, AStepOfAPhaseThatIsGoneIsRefusedAndTheServerLives) {
-  given(one_step, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(one_step, 2);
   const auto jobs = take(2);
   sql().exec("DELETE FROM phase_executions WHERE id=" + std::to_string(p1));
   const Answer answer = report(result_of(jobs[0], "Success", json::object{}));
@@ -66,9 +60,7 @@ TEST_P(StrangeRows, AStepOfAPhaseThatIsGoneIsRefusedAndTheServerLives) {
 }
 
 TEST_P(StrangeRows, AQueuedJobOfAPhaseThatIsGoneIsNotGivenAndTheServerLives) {
-  given(one_step, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(one_step, 2);
   eventually("SELECT count(*) FROM step_executions WHERE job_state='queued' AND phase_execution_id=" +
                  std::to_string(p1), "2");
   sql().exec("DELETE FROM phase_executions WHERE id=" + std::to_string(p1));
@@ -79,9 +71,7 @@ TEST_P(StrangeRows, AQueuedJobOfAPhaseThatIsGoneIsNotGivenAndTheServerLives) {
 }
 
 TEST_P(StrangeRows, APhaseWhoseRowCannotBeReadIsTriedAgainWhenItCan) {
-  given(two_steps);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(two_steps);
   const Job job = one();
   sql().exec("UPDATE phase_executions SET status='asleep' WHERE id=" + std::to_string(p1));
   EXPECT_EQ(report(result_of(job, "Success", json::object{})).status, 422);
@@ -146,9 +136,7 @@ class LockstepRetry : public StrangeRows {
 ON_EACH_STORE(LockstepRetry);
 
 TEST_P(LockstepRetry, InTimeLetsThePhaseGoOnWithEverybody) {
-  given(lockstep + two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + two_steps, 2);
   auto jobs = by_member(take(2));
   fail(jobs["m1"]);
   ASSERT_EQ(retry_step(step_id(p1, members_[0], 0)).status, 200);
@@ -161,9 +149,7 @@ TEST_P(LockstepRetry, InTimeLetsThePhaseGoOnWithEverybody) {
 }
 
 TEST_P(LockstepRetry, OfAPhaseThatFailedRunsItFromWhereItStopped) {
-  given(lockstep + two_steps, 3);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + two_steps, 3);
   auto jobs = by_member(take(3));
   fail(jobs["m1"]);
   succeed(jobs["m2"]);
@@ -180,9 +166,7 @@ TEST_P(LockstepRetry, OfAPhaseThatFailedRunsItFromWhereItStopped) {
 }
 
 TEST_P(LockstepRetry, OfOneStepBringsBackWhatCameAfterIt) {
-  given(lockstep + two_steps, 2);
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(lockstep + two_steps, 2);
   auto jobs = by_member(take(2));
   fail(jobs["m1"]);
   succeed(jobs["m2"]);

@@ -120,9 +120,7 @@ TEST_P(Templates, AnUnresolvedFunctionFailsThatMembersStep) {
 
 // Specification: at its first dispatch, from the data of that moment.
 TEST_P(Templates, AreResolvedWhenTheStepIsDispatched) {
-  given(phases({phase_of("p1", {doing("s1"), doing("s2")})}));
-  p1_ = phase("p1");
-  tell(phase_due(p1_));
+  p1_ = given_due(phases({phase_of("p1", {doing("s1"), doing("s2")})}));
   const Job first = one();
   sql().exec("UPDATE batch_members SET data_json='{\"Upn\":\"changed\"}' WHERE id=" +
              std::to_string(members_[0]));
@@ -233,18 +231,15 @@ TEST_P(Outputs, OfAStepAreVariablesOfLaterStepsAndPhases) {
 }
 
 TEST_P(Outputs, MatchTheFieldsOfTheResultInAnyCase) {
-  given(phases({phase_of("p1", {giving("{TargetId: objectid}"), using_id("s2")})}));
-  tell(phase_due(phase("p1")));
+  given_due(phases({phase_of("p1", {giving("{TargetId: objectid}"), using_id("s2")})}));
   succeed(one(), json::object{{"ObjectId", "x-1"}});
   EXPECT_EQ(one().parameter("Id"), "x-1");
 }
 
 // Polling convention: the payload of a poll step is `data`.
 TEST_P(Outputs, OfAPollStepComeFromItsData) {
-  given(phases(
+  const Id p1 = given_due(phases(
       {phase_of("p1", {giving("{TargetId: id}", ", poll: {interval: 5m, timeout: 8h}"), using_id("s2")})}));
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
   const Job job = one();
   still_polling(job);
   expect_steps(p1, members_[0], "polling,pending");
@@ -255,10 +250,8 @@ TEST_P(Outputs, OfAPollStepComeFromItsData) {
 
 // Workers that exist leave `complete` out when they are done.
 TEST_P(Outputs, OfAPollStepComeFromItsDataAlsoWithoutTheWordComplete) {
-  given(phases(
+  given_due(phases(
       {phase_of("p1", {giving("{TargetId: id}", ", poll: {interval: 5m, timeout: 8h}"), using_id("s2")})}));
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
   succeed(one(), json::object{{"data", {{"Id", "inner"}}}});
   EXPECT_EQ(one().parameter("Id"), "inner");
 }
@@ -284,9 +277,7 @@ TEST_P(Outputs, AreAddedToWhatIsThere) {
 }
 
 TEST_P(Outputs, ThatAreMissingFailTheStepThatNeedsThem) {
-  given(phases({phase_of("p1", {giving("{TargetId: id}"), using_id("s2")})}));
-  const Id p1 = phase("p1");
-  tell(phase_due(p1));
+  const Id p1 = given_due(phases({phase_of("p1", {giving("{TargetId: id}"), using_id("s2")})}));
   succeed(one(), json::object{{"something", "else"}});
   quiet();
   expect_member(members_[0], "failed");
