@@ -25,15 +25,8 @@ from datetime import datetime, timedelta, timezone
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sdk/python"))
 from baton import Client
-from tests.server import Server
+from tests.server import WAITS, Server
 
-WAITS = """
-workflow_id: waits
-nodes:
-  start: {type: start, next: work}
-  work: {type: task, handler: nobody, queue: nobody, next: end}
-  end: {type: end}
-"""
 STREAMS_OF_A_TENANT = 500
 
 

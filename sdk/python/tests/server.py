@@ -38,6 +38,15 @@ nodes:
   end: {{type: end}}
 """
 
+# One task that nobody serves.
+WAITS = """
+workflow_id: waits
+nodes:
+  start: {type: start, next: work}
+  work: {type: task, handler: nobody, queue: nobody, next: end}
+  end: {type: end}
+"""
+
 
 class Server:
     def __init__(self, *options: str) -> None:

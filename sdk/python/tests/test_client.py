@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from baton import ApiError, Client, Event, Unreachable
 
-from .server import PATIENCE, Server, ServerCase, in_threads
+from .server import PATIENCE, WAITS, Server, ServerCase, in_threads
 
 ECHO = """
 workflow_id: echo_test
@@ -19,13 +19,6 @@ inputs:
 nodes:
   start: {type: start, next: echo}
   echo: {type: task, handler: echo, next: end}
-  end: {type: end}
-"""
-WAITS = """
-workflow_id: waits
-nodes:
-  start: {type: start, next: work}
-  work: {type: task, handler: nobody, queue: nobody, next: end}
   end: {type: end}
 """
 

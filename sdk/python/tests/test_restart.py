@@ -10,15 +10,7 @@ from typing import Any, Callable
 
 from baton import Client, Unreachable
 
-from .server import PATIENCE, Server
-
-WAITS = """
-workflow_id: waits
-nodes:
-  start: {type: start, next: work}
-  work: {type: task, handler: nobody, queue: nobody, next: end}
-  end: {type: end}
-"""
+from .server import PATIENCE, WAITS, Server
 
 
 class RestartTest(unittest.TestCase):
