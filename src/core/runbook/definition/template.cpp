@@ -166,40 +166,56 @@ struct Scope::Values {
   }
 
   // Broken braces, which no published runbook has, are told as they stand: they are never sent.
-  static std::unexpected<std::string> broken(std::string_view text, const Broken& at) {
-    return std::unexpected(std::string(text.substr(at.at, 100)));
+  static std::unexpected<NotRendered> broken(std::string_view text, const Broken& at) {
+    return std::unexpected(NotRendered{.variable = std::string(text.substr(at.at, 100))});
+  }
+  static std::unexpected<NotRendered> too_long(std::string_view variable) {
+    return std::unexpected(NotRendered{.variable = std::string(variable), .is_too_long = true});
+  }
+
+  // What stands for a variable after so many bytes. A text that there is no room for is not even copied.
+  [[nodiscard]] std::expected<const json::value*, NotRendered> value_of(std::string_view name,
+                                                                        std::size_t rendered) const {
+    const auto* value = find(name);
+    if (!value) return std::unexpected(NotRendered{.variable = std::string(name)});
+    const std::size_t at_least = value->is_string() ? value->get_string().size() : 0;
+    if (rendered + at_least > rendered_bytes_max) return too_long(name);
+    return value;
   }
 
   // `first` is the first variable of the text.
-  [[nodiscard]] std::expected<std::string, std::string> replace(std::string_view text, Variable first) const {
+  [[nodiscard]] std::expected<std::string, NotRendered> replace(std::string_view text, Variable first) const {
     std::string out;
     std::size_t copied = 0;
     for (std::optional<Variable> variable = first; variable;) {
-      const auto* value = find(variable->name);
-      if (!value) return std::unexpected(std::string(variable->name));
       out += text.substr(copied, variable->begin - copied);
-      append_text(out, *value);
+      const auto value = value_of(variable->name, out.size());
+      if (!value) return std::unexpected(value.error());
+      append_text(out, **value);
+      if (out.size() > rendered_bytes_max) return too_long(variable->name);
       copied = variable->end;
       const auto next = next_variable(text, copied);
       if (!next) return broken(text, next.error());
       variable = *next;
     }
     out += text.substr(copied);
+    if (out.size() > rendered_bytes_max) return too_long("");
     return out;
   }
 
   // Appends a JSON value for a string of a document.
-  [[nodiscard]] std::expected<void, std::string> append(std::string& out, std::string_view text,
+  [[nodiscard]] std::expected<void, NotRendered> append(std::string& out, std::string_view text,
                                                         Variable first) const {
     if (first.begin == 0 && first.end == text.size()) {
-      const auto* value = find(first.name);
-      if (!value) return std::unexpected(std::string(first.name));
-      append_value(out, *value);
-      return {};
+      const auto value = value_of(first.name, out.size());
+      if (!value) return std::unexpected(value.error());
+      append_value(out, **value);
+    } else {
+      const auto replaced = replace(text, first);
+      if (!replaced) return std::unexpected(replaced.error());
+      append_quoted(out, *replaced);
     }
-    const auto replaced = replace(text, first);
-    if (!replaced) return std::unexpected(replaced.error());
-    append_quoted(out, *replaced);
+    if (out.size() > rendered_bytes_max) return too_long(first.name);
     return {};
   }
 };
@@ -216,14 +232,14 @@ Scope::~Scope() = default;
 Scope::Scope(Scope&&) noexcept = default;
 Scope& Scope::operator=(Scope&&) noexcept = default;
 
-std::expected<std::string, std::string> Scope::text(std::string_view text) const {
+std::expected<std::string, NotRendered> Scope::text(std::string_view text) const {
   const auto first = next_variable(text, 0);
   if (!first) return Values::broken(text, first.error());
   if (!*first) return std::string(text);
   return values_->replace(text, **first);
 }
 
-std::expected<Json, std::string> Scope::json(const Json& document) const {
+std::expected<Json, NotRendered> Scope::json(const Json& document) const {
   const std::string_view text = document.text;
   Json out;
   std::string storage;
@@ -240,6 +256,7 @@ std::expected<Json, std::string> Scope::json(const Json& document) const {
     copied = token->end;
   }
   out.text += text.substr(copied);
+  if (out.text.size() > rendered_bytes_max) return Values::too_long("");
   return out;
 }
 

@@ -23,6 +23,18 @@ namespace baton::runbook {
 // What is wrong with the braces of a text: "{{" without "}}", an empty or impossible name. Empty: nothing.
 [[nodiscard]] std::string template_error(std::string_view text);
 
+// A rendered text or document is at most so long: a thousand variables of a large cell each would be gigabytes.
+constexpr std::size_t rendered_bytes_max = 1 << 20;
+
+// Why a text or a document cannot be rendered.
+struct NotRendered {
+  // The first variable that is unknown, or what stands in braces that are broken. Of what is too long: the variable that
+  // made it so, or the first of its string; empty: what comes after the last one did.
+  std::string variable;
+  bool is_too_long = false;
+  friend bool operator==(const NotRendered&, const NotRendered&) = default;
+};
+
 // What a step may refer to. Names match exactly; where the exact name is absent, without regard to case (of
 // ASCII letters). _batch_id (text) and _batch_start_time (ISO 8601) hide columns of these names; the latter
 // is unknown where the batch has no T.
@@ -37,11 +49,10 @@ class Scope {
   Scope& operator=(Scope&&) noexcept;
 
   // The text with its variables replaced. An array or object within a longer text is its JSON, null is empty.
-  // The error is the name of the first variable that is unknown, or what stands in braces that are broken.
-  [[nodiscard]] std::expected<std::string, std::string> text(std::string_view text) const;
+  [[nodiscard]] std::expected<std::string, NotRendered> text(std::string_view text) const;
   // The document with the variables in its strings replaced. A string that is one variable and nothing else
   // becomes that variable's value, so that an array stays an array. Only values are replaced, not keys.
-  [[nodiscard]] std::expected<Json, std::string> json(const Json& document) const;
+  [[nodiscard]] std::expected<Json, NotRendered> json(const Json& document) const;
 
  private:
   struct Values;

@@ -87,17 +87,65 @@ TEST(RunbookTemplate, the_variables_of_the_batch_hide_columns) {
 }
 
 TEST(RunbookTemplate, the_first_unknown_variable_is_named) {
-  EXPECT_EQ(member().text("{{Upn}} {{Nobody}} {{No one}}").error(), "Nobody");
-  EXPECT_EQ(member().json({R"({"a":"{{Upn}}","b":["{{No one}}"],"c":"{{Nobody}}"})"}).error(), "No one");
+  EXPECT_EQ(member().text("{{Upn}} {{Nobody}} {{No one}}").error(), NotRendered{"Nobody"});
+  EXPECT_EQ(member().json({R"({"a":"{{Upn}}","b":["{{No one}}"],"c":"{{Nobody}}"})"}).error(), NotRendered{"No one"});
   EXPECT_EQ(Scope(std::nullopt, std::nullopt, 1, std::nullopt).text("{{_batch_start_time}}").error(),
-            "_batch_start_time");
+            NotRendered{"_batch_start_time"});
 }
 
 TEST(RunbookTemplate, broken_braces_are_never_sent) {
-  EXPECT_EQ(member().text("a {{Upn").error(), "{{Upn");
-  EXPECT_EQ(member().text("{{Upn}} {{").error(), "{{");
+  EXPECT_EQ(member().text("a {{Upn").error(), NotRendered{"{{Upn"});
+  EXPECT_EQ(member().text("{{Upn}} {{").error(), NotRendered{"{{"});
   EXPECT_FALSE(member().json({R"({"a":"{{Upn}} {{"})"}));
   EXPECT_FALSE(member().json({R"({"a":"{{}}"})"}));
+}
+
+// ---- lengths ----
+
+// Cells of a quarter and of more than the whole of what a text may be long.
+Scope long_cells() {
+  const std::string quarter(rendered_bytes_max / 4, 'x');
+  return Scope(Json{"{\"Quarter\":\"" + quarter + "\",\"Whole\":\"" + quarter + quarter + quarter + quarter + "x\"}"},
+               std::nullopt, 1, new_year);
+}
+
+TEST(RunbookTemplate, a_text_becomes_a_mebibyte_long_and_no_longer) {
+  const Scope scope = long_cells();
+  const std::string four = "{{Quarter}}{{Quarter}}{{Quarter}}{{Quarter}}";
+  EXPECT_EQ(scope.text(four).value().size(), rendered_bytes_max);
+  EXPECT_EQ(scope.text(four + "{{_batch_id}}").error(), (NotRendered{"_batch_id", true}));
+  EXPECT_EQ(scope.text(four + ".").error(), (NotRendered{"", true}));
+  EXPECT_EQ(scope.text("{{Whole}}").error(), (NotRendered{"Whole", true}));
+}
+
+TEST(RunbookTemplate, a_document_becomes_a_mebibyte_long_and_no_longer) {
+  const Scope scope = long_cells();
+  EXPECT_TRUE(scope.json({R"({"a":"{{Quarter}}","b":["{{Quarter}}","{{Quarter}}!"]})"}));
+  EXPECT_EQ(scope.json({R"({"a":"{{Quarter}}{{Quarter}}","b":"{{Quarter}}","c":"{{Quarter}}","d":"{{Nobody}}"})"}).error(),
+            (NotRendered{"Quarter", true}))
+      << "the quotes and names are too much, and what comes after is not looked at";
+  EXPECT_EQ(scope.json({R"({"a":"{{Whole}}"})"}).error(), (NotRendered{"Whole", true}));
+}
+
+// Without an end it would be gigabytes, and this test would not come to its own.
+TEST(RunbookTemplate, a_thousand_variables_of_a_large_cell_cost_no_more_than_the_first_few) {
+  std::string many = "{\"a\":\"";
+  for (int i = 0; i < 1'000; ++i) many += "{{Cell}}";
+  const Scope scope(Json{"{\"Cell\":\"" + std::string(std::size_t{4} << 20, 'x') + "\"}"}, std::nullopt, 1, new_year);
+  EXPECT_EQ(scope.json({many + "\"}"}).error(), (NotRendered{"Cell", true}));
+}
+
+// Of a list no length is known before it is written; control characters become six times as long.
+TEST(RunbookTemplate, what_grows_while_it_is_written_is_found_too_long_afterwards) {
+  const std::string half(rendered_bytes_max / 2, 'x');
+  std::string bells;
+  for (std::size_t i = 0; i < rendered_bytes_max / 5; ++i) bells += "\\u0007";
+  const Scope scope(Json{"{\"List\":[\"" + half + "\",\"" + half + "\"],\"Bell\":\"" + bells + "\"}"}, std::nullopt,
+                    1, new_year);
+  EXPECT_EQ(scope.json({R"({"a":"{{List}}"})"}).error(), (NotRendered{"List", true}));
+  EXPECT_EQ(scope.json({R"({"a":"{{Bell}}"})"}).error(), (NotRendered{"Bell", true}));
+  EXPECT_EQ(scope.json({R"({"a":"-{{Bell}}"})"}).error(), (NotRendered{"Bell", true}));
+  EXPECT_TRUE(scope.text("{{Bell}}"));
 }
 
 TEST(RunbookTemplate, data_that_is_no_object_counts_as_absent) {

@@ -50,6 +50,13 @@ PollAnswer read_poll_answer(const OptionalJson& result, bool is_poll_step) {
   return answer;
 }
 
+std::string why_unresolved(const NotRendered& why, bool has_member) {
+  const std::string variable = "variable '" + why.variable + "'";
+  if (why.is_too_long)
+    return "its function or params would be longer than 1 MiB" + (why.variable.empty() ? "" : " with " + variable);
+  return variable + " has no value" + (has_member ? " for this member" : " here: only batch variables are known");
+}
+
 }  // namespace
 
 // --- counting and status
@@ -207,14 +214,13 @@ void Decision::resolve(const Job& job) {
     }
   }
   const Scope scope(data, worker_data, batch.id, batch.batch_start_time);
-  const auto unknown = [&](const std::string& variable) {
-    return Unresolved{"step '" + row.step_name + "': variable '" + variable + "' has no value" +
-                      (member_id ? " for this member" : " here: only batch variables are known")};
+  const auto unresolved = [&](const NotRendered& why) {
+    return Unresolved{"step '" + row.step_name + "': " + why_unresolved(why, member_id.has_value())};
   };
   auto function = scope.text(step->function);
-  if (!function) throw unknown(function.error());
+  if (!function) throw unresolved(function.error());
   auto params = scope.json(step->params);
-  if (!params) throw unknown(params.error());
+  if (!params) throw unresolved(params.error());
   row.function_name = *std::move(function);
   row.params_json = *std::move(params);
 }
