@@ -66,6 +66,7 @@ enum class Mutant {
   init_all_at_once,               // init steps do not wait for each other
   held_phases_forgotten,          // a phase that was due during init never begins
   walk_ends_early,                // only the first chunk of a phase's members is begun
+  walk_drops_rest,                // … or those of a chunk that its budget is enough for
   steps_made_twice,               // a repeated phase-due makes the steps again
   catch_up_forgotten,             // a late joiner's steps wait for ever
   leaver_goes_on,                 // a removed member's steps run

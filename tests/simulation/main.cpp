@@ -112,6 +112,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::init_all_at_once, "init_all_at_once"},
     NamedMutant{Mutant::held_phases_forgotten, "held_phases_forgotten"},
     NamedMutant{Mutant::walk_ends_early, "walk_ends_early"},
+    NamedMutant{Mutant::walk_drops_rest, "walk_drops_rest"},
     NamedMutant{Mutant::steps_made_twice, "steps_made_twice"},
     NamedMutant{Mutant::catch_up_forgotten, "catch_up_forgotten"},
     NamedMutant{Mutant::leaver_goes_on, "leaver_goes_on"},

@@ -32,6 +32,7 @@ void RunbookSide::set_options(engine::WriterOptions& options) {
   options.runbooks.deliveries_max = 5;
   options.runbooks.chunk_members = chunk_members_;
   options.runbooks.chunk_rows = 7;
+  options.runbooks.chunk_bytes = 120;  // one member that is given a step, or two
   options.timers_max = 4;
   options.walks_max = 1;
   options.ids_block = 5;

@@ -125,18 +125,27 @@ struct Unresolved {
   std::string message;
 };
 
-// Does it for each, so that what any of them lacks is asked for at once, not one after the other.
-template <class Range, class Act>
-void for_all(Range&& range, Act&& act) {
+// Does it for each until it is enough, so that what any of them lacks is asked for at once, not one after the other.
+// Answers how many it was done for; the first always is.
+template <class Range, class Act, class Enough>
+std::size_t for_all_until(Range&& range, Act&& act, Enough&& enough) {
   Needs missing;
+  std::size_t done = 0;
   for (auto& each : range) {
     try {
       act(each);
     } catch (NotLoaded& lack) {
       missing.merge(lack.needs);
     }
+    ++done;
+    if (enough()) break;
   }
   if (!missing.empty()) throw NotLoaded{std::move(missing)};
+  return done;
+}
+template <class Range, class Act>
+void for_all(Range&& range, Act&& act) {
+  (void)for_all_until(range, act, [] { return false; });
 }
 
 // A new row for a step of a definition: retry and poll policies are decided here, once.

@@ -213,6 +213,8 @@ void Decision::resolve(const Job& job) {
       if (data) data = with_lists(book_of(job).data_source, *std::move(data));
     }
   }
+  const auto bytes_of = [](const OptionalJson& json) { return json ? json->text.size() : 0; };
+  decided.spent.bytes += bytes_of(data) + bytes_of(worker_data);
   const Scope scope(data, worker_data, batch.id, batch.batch_start_time);
   const auto unresolved = [&](const NotRendered& why) {
     return Unresolved{"step '" + row.step_name + "': " + why_unresolved(why, member_id.has_value())};
@@ -220,6 +222,7 @@ void Decision::resolve(const Job& job) {
   auto function = scope.text(step->function);
   if (!function) throw unresolved(function.error());
   auto params = scope.json(step->params);
+  decided.spent.bytes += params ? params->text.size() : params.error().is_too_long ? rendered_bytes_max : 0;
   if (!params) throw unresolved(params.error());
   row.function_name = *std::move(function);
   row.params_json = *std::move(params);

@@ -46,6 +46,7 @@ struct Policy : delivery::Policy {
   bool scheduler = true;               // phases and polls are fired by our own timers
   std::int32_t chunk_members = 1'000;  // seen by one step of a walk
   std::int32_t chunk_rows = 2'000;     // written by one step of a walk, about
+  std::size_t chunk_bytes = 8 << 20;   // read and rendered by one step of a walk; the last member may exceed it
 };
 
 // A job that waits for a worker from now on.
@@ -54,7 +55,12 @@ struct Queued {
   std::string queue;
   Time queued_at{};
 };
+// What deciding has cost, about.
+struct Spent {
+  std::size_t bytes = 0;  // read of members and rendered for them
+};
 struct Decided {
+  Spent spent;
   std::vector<Queued> queued;
   std::vector<BatchEvent> events;  // numbered when they are written
   std::size_t batches_ended = 0;

@@ -1,4 +1,5 @@
 // What a step's params may cost, and how much of that one chunk of a walk does.
+#include "core/runbook/definition/template.hpp"
 #include "core/runbook/machine/machine_fixture.hpp"
 
 namespace baton::runbook {
@@ -25,6 +26,66 @@ TEST(Params, that_would_be_longer_than_a_mebibyte_fail_the_step_of_that_member) 
   EXPECT_EQ(failed.error_message, "step 'a': its function or params would be longer than 1 MiB with variable 'Key'");
   EXPECT_EQ(machine.rows.members.begin()->second.status, MemberStatus::failed);
   EXPECT_EQ(machine.row(machine.queued().front()).params_json, Json{R"({"Text":"adaadaadaada"})"});
+}
+
+// Ten members, and a phase that becomes due in a minute.
+class WalkBudget : public testing::Test {
+ protected:
+  void open(const std::string& book) {
+    machine_.publish(book);
+    std::vector<std::string> keys;
+    for (int i = 0; i < 10; ++i) keys.push_back("m" + std::to_string(i));
+    batch_ = machine_.open("waves", machine_.now + std::chrono::minutes{1}, keys);
+    machine_.now += std::chrono::minutes{1};
+  }
+  const PhaseExecution& phase() const { return machine_.rows.phases.begin()->second; }
+  void fire() {
+    machine_.decide([&](Context c) { return timer_fired({RowType::phase, phase().id}, c), 0; });
+  }
+
+  MachineOnRows machine_;
+  std::int64_t batch_ = 0;
+};
+
+// For each member 12 bytes are read, {"Key":"m0"}, and 19 rendered, {"Text":"m0m0m0m0"}.
+TEST_F(WalkBudget, ends_a_chunk_after_the_member_that_used_it_up) {
+  machine_.policy.chunk_bytes = 100;
+  open(params_book);
+  fire();
+  ASSERT_EQ(phase().walk, Walk::start);
+  std::vector<std::size_t> queued;
+  while (phase().walk != Walk::none && queued.size() < 10) {
+    fire();
+    queued.push_back(machine_.queued().size());
+  }
+  EXPECT_EQ(queued, (std::vector<std::size_t>{4, 8, 10}));
+  machine_.work();
+  EXPECT_EQ(machine_.phases_of(batch_), "work.v1=completed");
+}
+
+TEST_F(WalkBudget, is_enough_for_one_member_at_least) {
+  machine_.policy.chunk_bytes = 1;
+  open("progression: lockstep\n" + params_book);
+  machine_.settle();
+  EXPECT_EQ(machine_.queued().size(), 10U);
+  machine_.work();
+  EXPECT_EQ(machine_.phases_of(batch_), "work.v1=completed");
+  for (const auto& [id, step] : machine_.rows.steps) EXPECT_EQ(step.status, StepStatus::succeeded) << id;
+  EXPECT_EQ(machine_.rows.steps.size(), 20U);
+}
+
+// What cannot be rendered has cost as much as what can.
+TEST_F(WalkBudget, is_used_up_by_params_that_are_too_long) {
+  const std::string large(300'000, 'x');
+  machine_.publish(params_book);
+  machine_.open("waves", machine_.now + std::chrono::minutes{1}, {large + "0", large + "1", "ada"});
+  machine_.now += std::chrono::minutes{1};
+  machine_.policy.chunk_bytes = rendered_bytes_max;
+  fire();
+  fire();
+  EXPECT_EQ(phase().walk_after, machine_.rows.members.begin()->first);
+  machine_.settle();
+  EXPECT_EQ(machine_.queued().size(), 1U);
 }
 
 }  // namespace

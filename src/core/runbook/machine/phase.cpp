@@ -144,11 +144,15 @@ void Decision::walk(Slot<PhaseExecution>& phase) {
   const Definition& definition = ledger.definition(batch.row, row.runbook_version);
   const std::int32_t chunk = phase_chunk(row, definition, policy);
   const auto members = ledger.members_of(row.batch_id, row.walk_after, chunk);
-  for_all(members, [&](Slot<Member>* member) { walk_member(*member, phase, definition); });
+  const std::size_t spent_before = decided.spent.bytes;
+  const std::size_t seen = for_all_until(
+      members, [&](Slot<Member>* member) { walk_member(*member, phase, definition); },
+      [&] { return decided.spent.bytes - spent_before >= policy.chunk_bytes; });
   phase.changed = true;
   phase_touched(row.id);
-  if (!members.empty()) row.walk_after = members.back()->row.id;
-  if (members.size() == static_cast<std::size_t>(chunk) && !MUTANT(walk_ends_early)) {
+  if (!members.empty()) row.walk_after = members[MUTANT(walk_drops_rest) ? members.size() - 1 : seen - 1]->row.id;
+  const bool has_more = seen < members.size() || members.size() == static_cast<std::size_t>(chunk);
+  if (has_more && !MUTANT(walk_ends_early)) {
     row.timer_due = now;
   } else if (row.walk == Walk::again) {  // everything waits again: the others are as far as this
     change(phase, walk_transition::advance);
