@@ -151,6 +151,10 @@ struct TakenLog {
 
 // Something is wrong unless that runbook, if one is named, is the active version of its name.
 [[nodiscard]] Outcome still_active(std::int64_t runbook_id, Ledger& ledger);
+// What a look at the data source said of its members, as it goes to the runbook's data table; the columns are those of the
+// first row. None: that version is not active any more, or has no table.
+[[nodiscard]] std::optional<DataRows> data_rows(std::int64_t runbook_id, const std::vector<DataRow>& rows, Time seen_at,
+                                                bool finish, Ledger& ledger);
 // A look at the data source has ended, well or not.
 void note_sync(std::int64_t runbook_id, const std::optional<std::string>& error,
                const OptionalJson& held_removals, const std::vector<ApprovedRemovals>& approvals_seen,

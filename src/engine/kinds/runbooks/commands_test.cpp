@@ -224,6 +224,34 @@ TEST_F(RunbookCommands, what_was_computed_from_a_version_that_was_replaced_is_re
   EXPECT_EQ(all(second), done);
 }
 
+// Another program has spoilt every row of the table.
+class SpoiltRunbooks final : public store::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  using MemoryStore::load;
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
+    auto loaded = MemoryStore::load(needs);
+    if (loaded)
+      for (const auto& book : loaded->runbooks) loaded->unreadable.insert({runbook::Table::runbooks, book.id});
+    return loaded;
+  }
+};
+
+TEST_F(RunbookCommands, what_a_source_says_of_a_runbook_that_cannot_be_read_is_refused) {
+  SpoiltRunbooks store(database_);
+  Writer writer(store, clock_, {});
+  ASSERT_TRUE(writer.open());
+  const auto answer = std::make_shared<Answer>();
+  std::vector<Item> items;
+  items.push_back({SyncData{.runbook_id = database_.runbooks.runbooks.begin()->first, .rows = {row("ada")}}, answer});
+  writer.run(std::move(items));
+  ASSERT_TRUE(answer->reply);
+  const auto* refused = std::get_if<Refused>(&*answer->reply);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->refusal, Refusal::row_unreadable);
+  EXPECT_TRUE(database_.runbooks.data.empty());
+}
+
 TEST_F(RunbookCommands, a_person_may_still_open_a_batch_of_an_older_version) {
   (void)publish(yaml("waves", "description: another\n"));
   EXPECT_EQ(said(OpenBatch{.runbook_name = "waves", .version = 1}), "done");

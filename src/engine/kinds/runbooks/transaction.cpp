@@ -1,7 +1,6 @@
 #include "engine/kinds/runbooks/transaction.hpp"
 
 #include <algorithm>
-#include <boost/json.hpp>
 
 #include "base/mutant.hpp"
 
@@ -174,17 +173,12 @@ Result<> RunbookTransaction::write_data(std::span<const Item> items) {
   if (learnt_.data_written) return {};
   for (const Item& item : items) {
     const auto* sync = std::get_if<SyncData>(&item.command);
-    const auto* book = sync ? round_->ledger.runbook(sync->runbook_id) : nullptr;
-    if (!book || !book->row.is_active || book->row.data_table_name.empty()) continue;
-    runbook::DataRows out{.table = book->row.data_table_name,
-                          .rows = sync->rows,
-                          .seen_at = sync->seen_at,
-                          .finish = sync->finish};
-    boost::system::error_code error;
-    const auto first = boost::json::parse(out.rows.empty() ? "{}" : out.rows.front().data.text, error);
-    if (!error && first.is_object())
-      for (const auto& entry : first.get_object()) out.columns.emplace_back(entry.key());
-    TRY(turn_.store.write_data(out));
+    if (!sync) continue;
+    std::optional<runbook::DataRows> rows;
+    unless_unreadable([&] {
+      rows = runbook::data_rows(sync->runbook_id, sync->rows, sync->seen_at, sync->finish, round_->ledger);
+    });
+    if (rows) TRY(turn_.store.write_data(*rows));
   }
   learnt_.data_written = true;
   return {};
