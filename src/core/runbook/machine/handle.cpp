@@ -203,6 +203,21 @@ void timer_fired(Ref ref, Context context) {
   decision.settle();
 }
 
+bool put_behind(const RowTimer& chunk, Time at, Ledger& ledger) {
+  const auto move = [&](auto* slot) {
+    if (!slot || slot->stored_timer != chunk.due || slot->row.timer_due != chunk.due) return false;
+    slot->row.timer_due = at;
+    slot->changed = true;
+    return true;
+  };
+  switch (chunk.kind) {
+    case RowType::phase: return move(ledger.phase(chunk.id));
+    case RowType::batch: return move(ledger.batch(chunk.id));
+    case RowType::runbook: return move(ledger.runbook(chunk.id));
+    default: return false;
+  }
+}
+
 void adopt_phase(std::int64_t phase_id, Context context) {
   Slot<PhaseExecution>* phase = nullptr;
   try {

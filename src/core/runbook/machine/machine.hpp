@@ -97,6 +97,9 @@ struct Outcome {
 // A timer of a step, a phase, a batch or a runbook is due. Chunks of walks come this way too.
 void timer_fired(Ref ref, Context context);
 [[nodiscard]] bool is_chunk(Ref ref, Ledger& ledger);
+// A chunk that is due, and did not have its turn, becomes due at that time instead. False: it had its turn, or the timer is
+// of a job, which does not wait for others.
+[[nodiscard]] bool put_behind(const RowTimer& chunk, Time at, Ledger& ledger);
 
 // ---- a job and its worker ----
 

@@ -74,6 +74,34 @@ TEST_F(WalkBudget, is_enough_for_one_member_at_least) {
   EXPECT_EQ(machine_.rows.steps.size(), 20U);
 }
 
+// One that had its turn stays where it put itself.
+TEST_F(WalkBudget, when_others_had_the_turn_a_chunk_goes_behind_their_timers) {
+  machine_.policy.chunk_bytes = 1;
+  open(params_book);
+  fire();
+  const auto put_behind_now = [&](Time due, auto&& before) {
+    return machine_.decide([&](Context c) {
+      before(c);
+      return put_behind({due, RowType::phase, phase().id}, machine_.now + Duration{7}, c.ledger);
+    });
+  };
+  const auto nothing = [](Context) {};
+  const auto its_turn = [&](Context c) { timer_fired({RowType::phase, phase().id}, c); };
+  machine_.now += Duration{5};
+  const Time due = *phase().timer_due;
+  EXPECT_FALSE(put_behind_now(due - Duration{1}, nothing)) << "a timer that the row does not have any more";
+  EXPECT_FALSE(put_behind_now(due, its_turn)) << "it has had its turn";
+  ASSERT_EQ(phase().timer_due, machine_.now) << "and goes on";
+  EXPECT_TRUE(put_behind_now(machine_.now, nothing));
+  EXPECT_EQ(phase().timer_due, machine_.now + Duration{7});
+  EXPECT_TRUE(machine_.database.timers.contains(
+      {machine_.now + Duration{7}, subject_of(Ref{RowType::phase, phase().id}), ""}));
+  const Ref job = machine_.queued().front();
+  EXPECT_FALSE(machine_.decide([&](Context c) {
+    return put_behind({machine_.now, job.kind, job.id}, machine_.now + Duration{7}, c.ledger);
+  }));
+}
+
 // What cannot be rendered has cost as much as what can.
 TEST_F(WalkBudget, is_used_up_by_params_that_are_too_long) {
   const std::string large(300'000, 'x');

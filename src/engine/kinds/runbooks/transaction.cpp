@@ -239,20 +239,13 @@ void RunbookTransaction::fire(const Timer& due) {
 // Chunks that did not have their turn.
 void RunbookTransaction::timers_go_behind() {
   Time later = turn_.as_of;
-  const auto move = [&](auto* slot, Time due) {
-    if (!slot || slot->stored_timer != due || slot->row.timer_due != due) return;
-    slot->row.timer_due = later += Duration{1};
-    slot->changed = true;
-  };
   for (const runbook::RowTimer& timer : round_->timers) {
     if (round_->put_off.contains(timer)) continue;
     std::string unreadable;
     (void)with_ledger(
         [&] {
-          runbook::Ledger& ledger = round_->ledger;
-          if (timer.kind == runbook::RowType::phase) move(ledger.phase(timer.id), timer.due);
-          if (timer.kind == runbook::RowType::batch) move(ledger.batch(timer.id), timer.due);
-          if (timer.kind == runbook::RowType::runbook) move(ledger.runbook(timer.id), timer.due);
+          const Time behind = later + Duration{1};
+          if (runbook::put_behind(timer, behind, round_->ledger)) later = behind;
         },
         unreadable);
     if (!unreadable.empty()) learnt_.unreadable_timers.insert(timer);  // the next round puts it off
