@@ -235,9 +235,19 @@ void adopt_jobs(const std::vector<Ref>& jobs, Context context);
 // What deciding about these is likely to need and the ledger does not know yet. Called again after each load
 // until it adds nothing.
 void foresee(Ref ref, Ledger& ledger, Needs& needs);  // a job, or a timer
+void foresee_job(std::string_view job_id, Ledger& ledger, Needs& needs);
 void foresee(const SchedulerMessage& message, Ledger& ledger, Needs& needs);
 // The next chunk of a walk; for those that is_chunk() says yes to.
 void foresee_chunk(Ref ref, const Policy& policy, Ledger& ledger, Needs& needs);
+// A job is handed out, or its worker says something that is not its result.
 void foresee_handout(Ref ref, Ledger& ledger, Needs& needs);
+void foresee_handout(std::string_view job_id, Ledger& ledger, Needs& needs);
+void foresee_publish(const std::string& name, Ledger& ledger, Needs& needs);
+void foresee_version(std::int64_t runbook_id, Ledger& ledger, Needs& needs);  // 0: none is named
+void foresee_join(std::int64_t batch_id, const std::vector<DataRow>& members, Ledger& ledger, Needs& needs);
+void foresee_removal(std::int64_t batch_id, const std::vector<std::int64_t>& member_ids, Ledger& ledger,
+                     Needs& needs);
+void foresee_member(std::int64_t member_id, Ledger& ledger, Needs& needs);
+void foresee_phases(const std::vector<std::int64_t>& phase_ids, Ledger& ledger, Needs& needs);
 
 }  // namespace baton::runbook
