@@ -33,6 +33,9 @@ void RunbookSide::set_options(engine::WriterOptions& options) {
   options.runbooks.chunk_members = chunk_members_;
   options.runbooks.chunk_rows = 7;
   options.runbooks.chunk_bytes = 120;  // one member that is given a step, or two
+  options.runbooks.members_named = 2;
+  options.runbooks.batch_rows = 10;
+  options.runbooks.batch_bytes = 200;
   options.timers_max = 4;
   options.walks_max = 1;
   options.ids_block = 5;

@@ -128,6 +128,7 @@ void Decision::take_over(const Job& job) {
 
 void Decision::recount(const Job& job) {
   if (job.row->counted_as == job.row->status) return;
+  ++decided.spent.rows;
   if (job.row->counted_as) count(job, *job.row->counted_as, -1);
   count(job, job.row->status, 1);
   job.row->counted_as = job.row->status;

@@ -47,6 +47,10 @@ struct Policy : delivery::Policy {
   std::int32_t chunk_members = 1'000;  // seen by one step of a walk
   std::int32_t chunk_rows = 2'000;     // written by one step of a walk, about
   std::size_t chunk_bytes = 8 << 20;   // read and rendered by one step of a walk; the last member may exceed it
+  // What the commands of one batch of messages may cost together, and its timers; the last of them may exceed it.
+  std::size_t members_named = 2'000;  // by commands: so many are loaded
+  std::size_t batch_rows = 10'000;
+  std::size_t batch_bytes = 8 << 20;
 };
 
 // A job that waits for a worker from now on.
@@ -57,8 +61,13 @@ struct Queued {
 };
 // What deciding has cost, about.
 struct Spent {
+  std::size_t rows = 0;   // of jobs and members that were added or changed
   std::size_t bytes = 0;  // read of members and rendered for them
+  friend Spent operator-(const Spent& a, const Spent& b) { return {a.rows - b.rows, a.bytes - b.bytes}; }
 };
+[[nodiscard]] inline bool is_enough(const Spent& spent, const Policy& policy) {
+  return spent.rows >= policy.batch_rows || spent.bytes >= policy.batch_bytes;
+}
 struct Decided {
   Spent spent;
   std::vector<Queued> queued;
@@ -98,7 +107,8 @@ struct Outcome {
 void timer_fired(Ref ref, Context context);
 [[nodiscard]] bool is_chunk(Ref ref, Ledger& ledger);
 // A chunk that is due, and did not have its turn, becomes due at that time instead. False: it had its turn, or the timer is
-// of a job, which does not wait for others.
+// of a job. Of those a batch leaves some due when its budget is used up, and they are the first in the next one; the time
+// of a lease is not to be moved.
 [[nodiscard]] bool put_behind(const RowTimer& chunk, Time at, Ledger& ledger);
 
 // ---- a job and its worker ----
@@ -201,6 +211,7 @@ struct Joined {
 [[nodiscard]] Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                                     const std::vector<std::string>& keys, const std::string& by, bool by_hand,
                                     Context context);
+constexpr std::int32_t retried_at_once = 500;  // when nobody is named
 [[nodiscard]] Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                                    const std::vector<std::string>& keys, const std::string& by,
                                    Context context);

@@ -152,6 +152,7 @@ bool refresh_member(std::int64_t member_id, const DataRow& row, Context context)
     return false;
   member->row.data_json = row.data;
   member->changed = true;
+  ++context.decided.spent.rows;
   return true;
 }
 

@@ -51,6 +51,7 @@ void Decision::event(std::int64_t batch_id, std::string_view type, std::string m
 void Decision::adopt(Slot<Member>& member) {
   Member& row = member.row;
   if (row.counted_as == row.status) return;
+  ++decided.spent.rows;
   if (row.counted_as) ledger.count(row.batch_id, 0, "member", 0, name(*row.counted_as), -1);
   ledger.count(row.batch_id, 0, "member", 0, name(row.status), 1);
   row.counted_as = row.status;

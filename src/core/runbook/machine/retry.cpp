@@ -79,7 +79,6 @@ Joined retry_phases(Slot<Batch>& batch, const std::string& by, Decision& decisio
 
 Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                      const std::vector<std::string>& keys, const std::string& by, Context context) {
-  constexpr std::int32_t at_once = 500;
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (batch->row.status == BatchStatus::cancelled) return {.outcome = ended(batch->row)};
@@ -94,12 +93,12 @@ Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids
   }
   if (is_in_init(batch->row)) return {.outcome = init_comes_first(batch->row)};
   std::string missing;
-  const auto members = all ? context.ledger.failed_members_of(batch_id, at_once)
+  const auto members = all ? context.ledger.failed_members_of(batch_id, retried_at_once)
                            : named_members(batch_id, ids, keys, context.ledger, missing);
   if (!missing.empty())
     return {.outcome = wrong(Problem::member_not_found,
                              "batch " + std::to_string(batch_id) + " has no member " + missing)};
-  Joined retried{.outcome = changed(), .more = all && members.size() == at_once};
+  Joined retried{.outcome = changed(), .more = all && members.size() == retried_at_once};
   for_all(members, [&](Slot<Member>* member) {
     if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, decision)) {
       ++retried.left_out;

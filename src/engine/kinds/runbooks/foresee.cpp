@@ -1,4 +1,7 @@
-// What the commands of a batch will need: core knows it of what each of them names.
+// What the commands of a batch will need, and how many of them have their turn: core knows it of what each of them names.
+#include <algorithm>
+#include <utility>
+
 #include "engine/kinds/runbooks/transaction.hpp"
 
 namespace baton::engine {
@@ -70,7 +73,52 @@ class CommandNeeds {
   Needs& needs_;
 };
 
+std::size_t members_named(const Command& command) {
+  using runbook::MemberAdded, runbook::MemberRemoved;
+  return std::visit(overloaded{
+                        [](const AddMembers& c) { return c.members.size(); },
+                        [](const RefreshMembers& c) { return c.members.size(); },
+                        [](const RemoveMembers& c) { return c.member_ids.size() + c.member_keys.size(); },
+                        [](const RetryMembers& c) {
+                          const std::size_t named = c.member_ids.size() + c.member_keys.size();
+                          return named > 0 ? named : std::size_t{runbook::retried_at_once};
+                        },
+                        [](const RunbookEvent& c) {
+                          const auto& what = c.message.what;
+                          const bool is_of_member =
+                              std::holds_alternative<MemberAdded>(what) || std::holds_alternative<MemberRemoved>(what);
+                          return std::size_t{is_of_member};
+                        },
+                        [](const auto&) { return std::size_t{0}; },
+                    },
+                    command);
+}
+
 }  // namespace
+
+// A command of a thousand members needs all their rows, and a batch may have hundreds of such commands. Those that name
+// more together than may be loaded at once wait for the next batch, with all that comes after them; the first has its turn
+// whatever it names. Answers the place of the first that waits.
+std::size_t RunbookTransaction::admit(std::span<const Item> items) {
+  std::size_t members = 0;
+  bool is_first = true;
+  for (std::size_t place = 0; place < items.size(); ++place) {
+    const std::size_t named = members_named(items[place].command);
+    members += named;
+    if (named > 0 && !std::exchange(is_first, false) && members > kind_.policy_.members_named) {
+      round_->commands_max = count_own(items.first(place));
+      return place;
+    }
+  }
+  return items.size();
+}
+
+// Those that come to decide().
+std::size_t RunbookTransaction::count_own(std::span<const Item> items) const {
+  return static_cast<std::size_t>(std::ranges::count_if(items, [&](const Item& item) {
+    return kind_.owns(subject_type(item.command)) && !std::holds_alternative<ReturnTasks>(item.command);
+  }));
+}
 
 void RunbookTransaction::foresee(const Command& command, Needs& needs) {
   std::visit(CommandNeeds(round_->ledger, needs), command);

@@ -72,8 +72,13 @@ Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const T
   for (const Timer& timer : timers)
     if (kind_.owns(timer.subject.type)) round_->timers.push_back(own(timer));
   TRY(load_needs(learnt_.needs));
+  const std::size_t admitted = admit(items);
   TRY(load_rounds([&](Needs& needs) {
-    for (const Item& item : items) unless_unreadable([&] { foresee(item.command, needs); });
+    for (std::size_t place = 0; place < items.size(); ++place) {
+      const Command& command = items[place].command;
+      if (place < admitted || std::holds_alternative<Heartbeat>(command))  // those wait for nobody
+        unless_unreadable([&] { foresee(command, needs); });
+    }
     for (const runbook::RowTimer& timer : round_->timers)
       unless_unreadable([&] { runbook::foresee(Ref{timer.kind, timer.id}, round_->ledger, needs); });
   }));
@@ -82,7 +87,7 @@ Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const T
     for (const runbook::RowTimer& timer : round_->walks)
       runbook::foresee_chunk(Ref{timer.kind, timer.id}, kind_.policy_, round_->ledger, needs);
   }));
-  return write_data(items);
+  return write_data(items.first(admitted));
 }
 
 // A chunk of a walk may bring thousands of rows: only few have their turn in one batch. The others stay due.
@@ -134,7 +139,15 @@ bool RunbookTransaction::with_ledger(Decide&& decide, std::string& unreadable) {
   return false;
 }
 
+// What timers have cost does not count: a walk that uses up its budget in every batch keeps no message waiting.
+bool RunbookTransaction::is_full() const {
+  const Round& round = *round_;
+  return round.commands >= round.commands_max ||
+         (round.commands > 0 && is_enough(round.decided.spent - round.before_commands, kind_.policy_));
+}
+
 void RunbookTransaction::decide(std::size_t place, const Item& item) {
+  if (round_->commands++ == 0) round_->before_commands = round_->decided.spent;
   Reply reply;
   std::string unreadable;
   if (const auto it = learnt_.unreadable.find(place); it != learnt_.unreadable.end())
@@ -157,7 +170,8 @@ void RunbookTransaction::fire(const Timer& due) {
       [&] {
         const Ref ref{timer.kind, timer.id};
         round_->ledger.fired(timer);
-        if (runbook::is_chunk(ref, round_->ledger) && !round_->walks.contains(timer)) return;  // it stays due
+        if (is_enough(round_->decided.spent, kind_.policy_)) return;  // it stays due
+        if (runbook::is_chunk(ref, round_->ledger) && !round_->walks.contains(timer)) return;  // so does this
         runbook::timer_fired(ref, context(turn_.as_of));
       },
       unreadable);

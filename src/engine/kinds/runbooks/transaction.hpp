@@ -2,6 +2,7 @@
 // and timers are likely to need. What nobody foresaw is asked for while deciding, and then all is decided again.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -23,6 +24,7 @@ class RunbookTransaction final : public Transaction {
   void decide(std::size_t place, const Item& item) override;
   void fire(const Timer& timer) override;
   void timers_go_behind() override;
+  [[nodiscard]] bool is_full() const override;
 
   [[nodiscard]] std::vector<Ready> take_ready() override;
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
@@ -39,6 +41,8 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] Result<bool> load_needs(runbook::Needs needs);
   template <class Foresee>
   [[nodiscard]] Result<> load_rounds(Foresee&& foresee);
+  [[nodiscard]] std::size_t admit(std::span<const Item> items);
+  [[nodiscard]] std::size_t count_own(std::span<const Item> items) const;
   void foresee(const Command& command, runbook::Needs& needs);
   void choose_walks();
   [[nodiscard]] Result<> write_data(std::span<const Item> items);
@@ -90,6 +94,9 @@ class RunbookTransaction final : public Transaction {
     std::vector<runbook::RowTimer> timers;
     std::vector<workflow::LogLine> logs;
     std::set<runbook::Table> ids_wanted;
+    std::size_t commands_max = std::numeric_limits<std::size_t>::max();  // that have their turn, if others wait
+    std::size_t commands = 0;                                            // that are decided
+    runbook::Spent before_commands;                                      // by timers
     bool incomplete = false;
   };
 
