@@ -11,6 +11,10 @@ namespace {
 template <class Command>
 concept about_calls = requires(const Command& command, call::LoadRequest& needs) { Calls::want(command, needs); };
 
+// A repeat names a call and writes its whole request once more, of a mebibyte perhaps: so many have their turn in one
+// batch. Whatever else commands bring is bounded by what they carry, or by the places for calls.
+constexpr std::size_t repeats_max = 64;
+
 // They have a time now: whoever makes them should know.
 struct CallsScheduled {
   std::vector<DueCall> calls;
@@ -22,12 +26,15 @@ class CallTransaction final : public Transaction {
 
   Result<> load(std::span<const Item> items, std::span<const Timer>) override {
     call::LoadRequest needs;
-    for (const Item& item : items)
+    std::size_t repeats = 0;
+    for (const Item& item : items) {
+      if (std::holds_alternative<RepeatCall>(item.command) && ++repeats > repeats_max) continue;  // is_full() comes before it
       std::visit(overloaded{
                      [&](const about_calls auto& command) { Calls::want(command, needs); },
                      [](const auto&) {},
                  },
                  item.command);
+    }
     if (needs.calls.empty() && needs.streams.empty()) return {};
     TRY_ASSIGN(auto loaded, turn_.store.load(needs));
     calls_->add(std::move(loaded));
@@ -38,7 +45,10 @@ class CallTransaction final : public Transaction {
     return {};
   }
 
+  [[nodiscard]] bool is_full() const override { return repeats_ >= repeats_max; }
+
   void decide(std::size_t, const Item& item) override {
+    if (std::holds_alternative<RepeatCall>(item.command)) ++repeats_;
     Reply reply = std::visit(overloaded{
                                  [&](const about_calls auto& command) -> Reply { return calls_->decide(command); },
                                  [](const auto&) -> Reply {
@@ -53,6 +63,7 @@ class CallTransaction final : public Transaction {
 
   Result<> restart() override {
     calls_.emplace(turn_.now);
+    repeats_ = 0;
     return {};
   }
 
@@ -66,6 +77,7 @@ class CallTransaction final : public Transaction {
   CallsKind& kind_;
   const Turn turn_;
   std::optional<Calls> calls_;
+  std::size_t repeats_ = 0;  // decided
 };
 
 }  // namespace
