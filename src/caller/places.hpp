@@ -66,7 +66,8 @@ class Places : public std::enable_shared_from_this<Places> {
   std::vector<std::string> given_back_;
 };
 
-// Passes commands on, and reserves places for the calls in them that are due. Both must outlive it.
+// Passes commands on, and reserves places for the calls in them that are due. Both must outlive it. A repeat (RepeatCall)
+// names a call and not its destination, which is known when the engine has loaded that call: nothing is reserved for it.
 class ReservingInbox final : public Inbox {
  public:
   ReservingInbox(Inbox& inbox, const Clock& clock, std::shared_ptr<Places> places)
