@@ -81,6 +81,7 @@ enum class Mutant {
   transition_keeps_end,           // what goes on after its end still has the time of it
   whole_row_written,              // an update puts back what it had read of columns that it did not decide
   params_resolved_again,          // parameters that are there are made anew from the runbook
+  runbook_dead_not_listed,        // a job given up is not found again
   // of service calls
   call_started_twice,       // a call that runs or has ended is started
   call_started_early,       // … before its time

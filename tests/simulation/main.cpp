@@ -127,6 +127,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::transition_keeps_end, "transition_keeps_end"},
     NamedMutant{Mutant::whole_row_written, "whole_row_written"},
     NamedMutant{Mutant::params_resolved_again, "params_resolved_again"},
+    NamedMutant{Mutant::runbook_dead_not_listed, "runbook_dead_not_listed"},
     NamedMutant{Mutant::call_started_twice, "call_started_twice"},
     NamedMutant{Mutant::call_started_early, "call_started_early"},
     NamedMutant{Mutant::call_ends_twice, "call_ends_twice"},

@@ -23,6 +23,7 @@ void plant(WriteSet& writes, workflow::NodeState& node) {
 
 void plant(WriteSet& writes, runbook::Execution& row, runbook::RowType kind) {
   if (MUTANT(poll_never_times_out)) row.poll_timeout_sec.reset();
+  if (MUTANT(runbook_dead_not_listed)) row.dead_at.reset();
   if (MUTANT(runbook_lease_timer_forgotten) && row.job_state == runbook::JobState::leased) {
     forget_timer(writes, subject_of(runbook::Ref{kind, row.id}), "");
     row.timer_due.reset();

@@ -165,9 +165,18 @@ void RunbookWatch::check_job(const Execution& row, const Whole& all, RowType kin
     expect(!said.contains("\"echo\":true") || said.contains("\"lease\":" + quoted(lease_token(row))),
            "the result is of the last lease", what);
   }
+  check_dead(row, batch, kind, what);
+}
+
+void RunbookWatch::check_dead(const Execution& row, const Batch& batch, RowType kind, const std::string& what) const {
   if (row.dead_at) expect(is_failure(row.status), "what was given up has failed", what);
-  if (batch.status == BatchStatus::cancelled && batch.walk == Walk::none && !is_removal({kind, row.id}))
+  const bool is_cancelled = batch.status == BatchStatus::cancelled && !is_removal({kind, row.id});
+  if (is_cancelled && batch.walk == Walk::none)
     expect(!row.dead_at, "a batch that was cancelled has no dead letters that nobody can replay", what);
+  const bool has_left = kind == RowType::step &&
+                        rows_.members.at(rows_.steps.at(row.id).batch_member_id).status == MemberStatus::removed;
+  if (is_failure(row.status) && row.error_message && row.error_message->starts_with("given up after") && !is_cancelled && !has_left)
+    expect(row.dead_at.has_value(), "what was given up is a dead letter", what);
 }
 
 // --- members and their steps

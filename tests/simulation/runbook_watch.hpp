@@ -70,6 +70,8 @@ class RunbookWatch {
   void check_counts(const Whole& batch) const;
   void check_job(const runbook::Execution& row, const Whole& batch, runbook::RowType kind,
                  const std::string& about) const;
+  void check_dead(const runbook::Execution& row, const runbook::Batch& batch, runbook::RowType kind,
+                  const std::string& about) const;
   void check_members(const Whole& batch) const;
   void check_order(const std::vector<const runbook::StepExecution*>& steps, const std::string& about) const;
   void check_phases(const Whole& batch) const;
