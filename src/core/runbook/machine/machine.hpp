@@ -68,8 +68,17 @@ struct Spent {
 [[nodiscard]] inline bool is_enough(const Spent& spent, const Policy& policy) {
   return spent.rows >= policy.batch_rows || spent.bytes >= policy.batch_bytes;
 }
+// What chunks of walks have seen: `members`, and whether one ended because its budget was used up.
+struct Walked {
+  std::size_t members = 0;
+  bool is_cut = false;
+};
+// How many members the next chunk is to be given, after one that was given `now`: about twice as many as the budget was
+// enough for, so that the others are not loaded for nothing, and soon `most` again.
+[[nodiscard]] std::int32_t next_chunk_members(const Walked& walked, std::int32_t now, std::int32_t most);
 struct Decided {
   Spent spent;
+  std::optional<Walked> walked;  // none: there was no chunk
   std::vector<Queued> queued;
   std::vector<BatchEvent> events;  // numbered when they are written
   std::size_t batches_ended = 0;

@@ -74,6 +74,15 @@ TEST_F(WalkBudget, is_enough_for_one_member_at_least) {
   EXPECT_EQ(machine_.rows.steps.size(), 20U);
 }
 
+TEST(ChunkMembers, are_twice_as_many_as_the_budget_was_enough_for) {
+  EXPECT_EQ(next_chunk_members({.members = 8, .is_cut = true}, 1'000, 1'000), 16);
+  EXPECT_EQ(next_chunk_members({.members = 1, .is_cut = true}, 2, 1'000), 2);
+  EXPECT_EQ(next_chunk_members({.members = 16}, 16, 1'000), 32) << "the budget was enough";
+  EXPECT_EQ(next_chunk_members({.members = 0}, 600, 1'000), 1'000);
+  EXPECT_EQ(next_chunk_members({.members = 900, .is_cut = true}, 1'000, 1'000), 1'000);
+  EXPECT_EQ(next_chunk_members({.members = 1, .is_cut = true}, 1, 1), 1);
+}
+
 // One that had its turn stays where it put itself.
 TEST_F(WalkBudget, when_others_had_the_turn_a_chunk_goes_behind_their_timers) {
   machine_.policy.chunk_bytes = 1;

@@ -17,6 +17,12 @@ std::int32_t chunk_size(const Policy& policy, std::size_t rows_per_member) {
   return std::clamp(policy.chunk_rows / rows, 1, policy.chunk_members);
 }
 
+void note_walked(Decided& decided, std::size_t members, bool is_cut) {
+  Walked& walked = decided.walked ? *decided.walked : decided.walked.emplace();
+  walked.members = std::max(walked.members, members);
+  walked.is_cut = walked.is_cut || is_cut;
+}
+
 std::size_t steps_in_all(const Definition& definition) {
   std::size_t n = 0;
   for (const Phase& phase : definition.phases) n += phase.steps.size();
@@ -24,6 +30,11 @@ std::size_t steps_in_all(const Definition& definition) {
 }
 
 }  // namespace
+
+std::int32_t next_chunk_members(const Walked& walked, std::int32_t now, std::int32_t most) {
+  const std::int64_t enough_for = walked.is_cut ? static_cast<std::int64_t>(walked.members) : now;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(2 * enough_for, 1, most));
+}
 
 std::set<std::int64_t> read_ids(const Json& text) {
   std::set<std::int64_t> ids;
@@ -148,6 +159,7 @@ void Decision::walk(Slot<PhaseExecution>& phase) {
   const std::size_t seen = for_all_until(
       members, [&](Slot<Member>* member) { walk_member(*member, phase, definition); },
       [&] { return decided.spent.bytes - spent_before >= policy.chunk_bytes; });
+  note_walked(decided, seen, seen < members.size());
   phase.changed = true;
   phase_touched(row.id);
   if (!members.empty()) row.walk_after = members[MUTANT(walk_drops_rest) ? members.size() - 1 : seen - 1]->row.id;
@@ -327,6 +339,7 @@ void Decision::remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t ver
 void Decision::walk(Slot<Batch>& batch) {
   Batch& row = batch.row;
   batch.changed = true;
+  note_walked(decided, 0, false);
   bool done = false;
   if (row.walk == Walk::cancel && is_terminal(row.status)) {
     const std::int32_t chunk = batch_chunk(row, ledger, policy);

@@ -8,6 +8,7 @@ namespace baton::engine {
 
 Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
     : policy_(options.runbooks),
+      chunk_members_max_(options.runbooks.chunk_members),
       walks_max_(static_cast<std::size_t>(options.walks_max)),
       ids_block_(options.ids_block),
       adopt_jobs_(options.adopt_jobs),

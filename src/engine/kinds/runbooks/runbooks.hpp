@@ -43,7 +43,8 @@ class Runbooks final : public Kind {
     std::shared_ptr<const runbook::Definition> definition;  // null: it cannot be read
   };
 
-  runbook::Policy policy_;
+  runbook::Policy policy_;  // chunk_members is what a chunk is given now, up to chunk_members_max_
+  const std::int32_t chunk_members_max_;
   const std::size_t walks_max_;
   const std::size_t ids_block_;
   const bool adopt_jobs_;

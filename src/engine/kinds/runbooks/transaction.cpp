@@ -298,4 +298,10 @@ void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
   }
 }
 
+void RunbookTransaction::committed(const WriteSet&) {
+  if (const auto& walked = round_->decided.walked)
+    kind_.policy_.chunk_members =
+        runbook::next_chunk_members(*walked, kind_.policy_.chunk_members, kind_.chunk_members_max_);
+}
+
 }  // namespace baton::engine

@@ -35,6 +35,7 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] bool is_incomplete() const override { return round_->incomplete; }
   [[nodiscard]] Result<> restart() override;
   void write(WriteSet& out, std::int64_t commit_number) override;
+  void committed(const WriteSet& written) override;
 
  private:
   // ---- load

@@ -23,7 +23,7 @@ struct Answer final : Waiter {
 };
 using Answers = std::vector<std::shared_ptr<Answer>>;
 
-// Counts whose steps are loaded at once.
+// Counts whose steps are loaded at once, and notes how many members a chunk is given.
 class CountingStore final : public store::MemoryStore {
  public:
   using MemoryStore::load;
@@ -32,9 +32,12 @@ class CountingStore final : public store::MemoryStore {
     const auto members = std::ranges::count_if(
         needs, [](const runbook::Need& need) { return std::holds_alternative<runbook::need::StepsOfMember>(need); });
     members_at_once = std::max(members_at_once, static_cast<std::size_t>(members));
+    for (const runbook::Need& need : needs)
+      if (const auto* chunk = std::get_if<runbook::need::MembersOf>(&need)) members_in_chunk = chunk->limit;
     return MemoryStore::load(needs);
   }
   std::size_t members_at_once = 0;
+  std::int32_t members_in_chunk = 0;  // at most
 };
 
 constexpr std::string_view text = R"(
@@ -200,6 +203,26 @@ TEST_F(RunbookTurn, has_room_for_commands_whatever_timers_have_cost) {
     EXPECT_EQ(answered(answers), 1U) << i;
     EXPECT_EQ(steps_in(StepStatus::dispatched), before + 1) << i;
   }
+}
+
+// Members that a chunk has no budget for are loaded once more by the next one.
+TEST_F(RunbookTurn, gives_a_chunk_no_more_members_than_twice_what_the_last_one_had_budget_for) {
+  open({.chunk_members = 10, .chunk_bytes = 1});
+  const auto walked = open_batch(6);
+  (void)run({ChangeBatch{.batch_id = walked, .what = ChangeBatch::What::advance}});
+  (void)run({});
+  EXPECT_EQ(store_.members_in_chunk, 10);
+  (void)run({});
+  EXPECT_EQ(store_.members_in_chunk, 2);
+  settle();
+  EXPECT_EQ(steps_in(StepStatus::dispatched), 6U);
+  std::vector<std::int32_t> grows;
+  for (int i = 0; i < 4; ++i) {  // walks over nobody, which cost nothing
+    advance(open_batch(0));
+    grows.push_back(store_.members_in_chunk);
+  }
+  EXPECT_EQ(grows.back(), 10);
+  EXPECT_TRUE(std::ranges::is_sorted(grows));
 }
 
 // Three jobs time out at the same moment, and each is rolled back.
