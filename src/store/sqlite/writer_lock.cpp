@@ -22,8 +22,14 @@ std::string holder(int file) {
 
 }  // namespace
 
+// A second name of the file would have a lock, and with a hard link even a WAL, of its own.
 Result<WriterLock> WriterLock::take(const std::string& database_path) {
-  const std::string path = database_path + ".lock";
+  std::error_code none;  // it may not be there yet
+  const std::filesystem::path real = std::filesystem::weakly_canonical(database_path, none);
+  if (std::filesystem::exists(real, none) && std::filesystem::hard_link_count(real, none) > 1)
+    return fail(Code::conflict, "cannot open the SQLite database " + database_path +
+                                    " for writing: the file has more than one name (hard links)");
+  const std::string path = (real.empty() ? database_path : real.string()) + ".lock";
   if (const auto parent = std::filesystem::path(path).parent_path(); !parent.empty()) {
     std::error_code ignored;  // open() below says what is wrong
     std::filesystem::create_directories(parent, ignored);
