@@ -231,7 +231,8 @@ std::string settings(Access access) {
   // Debian's library overwrites with zeros what is deleted, and writes that to the WAL: half of what a commit of the
   // journal costs. What a file holds is protected by its mode.
   std::string sql =
-      "PRAGMA secure_delete=OFF;PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA wal_autocheckpoint=4000;PRAGMA mmap_size=0;";
+      "PRAGMA secure_delete=OFF;PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA wal_autocheckpoint=4000;PRAGMA mmap_size=0;"
+      "PRAGMA journal_size_limit=67108864;";  // a WAL that a long reader made grow is cut after a checkpoint
   sql += access == Access::writer ? "PRAGMA cache_size=-65536;" : "PRAGMA cache_size=-8192;";
   if (access == Access::reader) sql = "PRAGMA cache_size=-8192;PRAGMA mmap_size=0;PRAGMA query_only=1;";
   return sql;
