@@ -10,7 +10,8 @@ namespace {
 // Params may be large: a reply and a batch are bounded by what they carry too.
 constexpr std::size_t reply_bytes_max = std::size_t{8} << 20;
 constexpr std::size_t batch_bytes_max = std::size_t{64} << 20;
-constexpr std::size_t portion = 500;  // tasks that are loaded before it is looked how much they carry
+// Tasks that are loaded before it is looked how much they carry: few at first, more while that is little.
+constexpr std::size_t portion_min = 16, portion_max = 500, portion_bytes = std::size_t{1} << 20;
 
 std::size_t bytes_of(const Handout& handout) {
   return handout.params.text.size() + (handout.checkpoint ? handout.checkpoint->text.size() : 0);
@@ -106,12 +107,14 @@ Result<> Handouts::serve(Service& service) {
   if (!queue) return {};
   Polls polls(service, *queue, handouts_max_);
   bool refilled = false;
+  std::size_t portion = portion_min;
   std::size_t looks_left = 2 * handouts_max_;  // what is found to wait no longer costs a look too
   while (!polls.is_over() && has_room() && looks_left > 0) {
     TRY_ASSIGN(std::vector<WaitingTask> tasks,
                candidates(service, std::min({handouts_max_ - count_, polls.wanted, portion}), refilled));
     if (tasks.empty()) break;
     looks_left -= std::min(looks_left, tasks.size());
+    const std::size_t bytes_before = bytes_;
     TRY(source_.load_tasks(tasks));
     std::size_t dealt = 0;
     for (; dealt < tasks.size() && !polls.is_over() && bytes_ < batch_bytes_max; ++dealt) {
@@ -121,6 +124,7 @@ Result<> Handouts::serve(Service& service) {
       bytes_ += bytes_of(*handout);
       polls.add(*std::move(handout));
     }
+    portion = bytes_ - bytes_before < portion_bytes ? std::min(4 * portion, portion_max) : portion_min;
     // What nobody had room for waits on, in its place.
     for (; dealt < tasks.size(); ++dealt) queue->ready.insert(std::move(tasks[dealt]));
   }
