@@ -241,7 +241,7 @@ TEST_F(RunbookCommands, what_a_source_says_of_a_runbook_that_cannot_be_read_is_r
   SpoiltRunbooks store(database_);
   Writer writer(store, clock_, {});
   ASSERT_TRUE(writer.open());
-  const auto answer = std::make_shared<Answer>();
+  const auto answer = std::make_shared<support::KeptReply>();
   std::vector<Item> items;
   items.push_back({SyncData{.runbook_id = database_.runbooks.runbooks.begin()->first, .rows = {row("ada")}}, answer});
   writer.run(std::move(items));
