@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/time.hpp"
 
@@ -17,6 +18,30 @@ struct Id {
   std::string value;
   friend auto operator<=>(const Id&, const Id&) = default;
   [[nodiscard]] bool empty() const { return value.empty(); }
+};
+
+// For maps of ids that are asked with the text alone.
+struct IdHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view id) const noexcept { return std::hash<std::string_view>{}(id); }
+  template <class Tag>
+  std::size_t operator()(const Id<Tag>& id) const noexcept {
+    return (*this)(std::string_view(id.value));
+  }
+};
+struct IdEqual {
+  using is_transparent = void;
+  template <class A, class B>
+  bool operator()(const A& a, const B& b) const noexcept {
+    return text(a) == text(b);
+  }
+
+ private:
+  static std::string_view text(std::string_view id) { return id; }
+  template <class Tag>
+  static std::string_view text(const Id<Tag>& id) {
+    return id.value;
+  }
 };
 
 using Tenant = Id<struct TenantTag>;  // every row belongs to one; "default" where nobody cares

@@ -11,7 +11,7 @@ concept one_of = (std::same_as<T, Others> || ...);
 std::string id_of_task(std::string_view task_id) {
   if (const auto named = runbook::parse_job_id(task_id)) return std::to_string(named->ref.id);
   const auto named = workflow::parse_task_id(task_id);
-  return named ? named->job_id.value : "";
+  return named ? std::string(named->job_id) : "";
 }
 
 template <class Id>

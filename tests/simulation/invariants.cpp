@@ -63,7 +63,7 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
       if (std::ranges::find(beat->cancelled, task.task_id) != beat->cancelled.end()) continue;
       if (runbook::parse_job_id(task.task_id)) continue;
       const auto name = parse_task_id(task.task_id);
-      const NodeState& node = stored_node(name->job_id, name->node_id);
+      const NodeState& node = stored_node({std::string(name->job_id)}, std::string(name->node_id));
       if (node.lease_until && lease_token(node) == task.lease)
         lease_promised_[{task.task_id, task.lease}] = *node.lease_until;
     }
@@ -71,7 +71,7 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
     const auto& note = std::get<TaskNote>(command);
     const auto name = parse_task_id(note.task_id);
     if (std::holds_alternative<TaskCheckpoint>(note.note))
-      expect(stored_node(name->job_id, name->node_id).checkpoint.has_value(),
+      expect(stored_node({std::string(name->job_id)}, std::string(name->node_id)).checkpoint.has_value(),
              "an acknowledged checkpoint is stored", note.task_id);
   }
 }

@@ -47,8 +47,9 @@ bool is_marked(const OptionalJson& json) { return json && json->text.contains(In
 }  // namespace
 
 const Job* WorkflowLoad::named_by(const Command& command) const {
-  const auto name = parse_task_id(task_named_by(command));
-  return database_.jobs.get(name ? name->job_id : job_named_by(command));
+  const std::string task = task_named_by(command);
+  const auto name = parse_task_id(task);
+  return database_.jobs.get(name ? JobId{std::string(name->job_id)} : job_named_by(command));
 }
 
 // The job of another tenant that a command is about, if it is about one.

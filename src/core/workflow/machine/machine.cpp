@@ -99,14 +99,12 @@ std::optional<TaskName> parse_task_id(std::string_view text) {
   const auto last = text.rfind('_');
   if (last == std::string_view::npos || last < uuid_length + 2 || text[uuid_length] != '_')
     return std::nullopt;
-  TaskName name{.job_id = {std::string(text.substr(0, uuid_length))},
-                .node_id = std::string(text.substr(uuid_length + 1, last - uuid_length - 1))};
+  TaskName name{.job_id = text.substr(0, uuid_length), .node_id = text.substr(uuid_length + 1, last - uuid_length - 1)};
   const auto digits = text.substr(last + 1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), name.retry_count);
-  if (error != std::errc{} || end != digits.data() + digits.size() || name.retry_count < 0 ||
-      !is_uuid(name.job_id.value))
-    return std::nullopt;
-  if (task_id(name.job_id, name.node_id, name.retry_count) != text) return std::nullopt;  // 00 is not 0
+  const bool is_number = error == std::errc{} && end == digits.data() + digits.size() && digits.front() != '-' &&
+                         (digits.size() == 1 || digits.front() != '0');  // 00 is not 0
+  if (!is_number || !is_uuid(name.job_id)) return std::nullopt;
   return name;
 }
 

@@ -71,11 +71,10 @@ struct NewJob {
 [[nodiscard]] std::string task_id(const JobId& job_id, std::string_view node_id, std::int32_t retry_count);
 
 struct TaskName {
-  JobId job_id;
-  std::string node_id;
+  std::string_view job_id, node_id;
   std::int32_t retry_count = 0;
 };
-// The parts of a task id; none when it is not one of ours. Job ids are UUIDs, so the parts are found by
+// The parts of a task id, in its text; none when it is not one of ours. Job ids are UUIDs, so the parts are found by
 // length.
 [[nodiscard]] std::optional<TaskName> parse_task_id(std::string_view text);
 

@@ -319,8 +319,9 @@ TEST(Machine, TaskIdsAreReadAsTheyAreWrittenAndNothingElseIs) {
     const std::string node =
         *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab_-.9"))));
     const auto attempt = *rc::gen::inRange<std::int32_t>(0, 1'000'000);
-    const auto name = parse_task_id(task_id(test_job, node, attempt));
-    RC_ASSERT(name && name->job_id == test_job && name->node_id == node && name->retry_count == attempt);
+    const std::string text = task_id(test_job, node, attempt);
+    const auto name = parse_task_id(text);
+    RC_ASSERT(name && name->job_id == test_job.value && name->node_id == node && name->retry_count == attempt);
   }));
   for (const char* wrong :
        {"", "_", "x_a_0", "01a3185c-8f0a-7b0c-a1b0-83be19ecabac_a_", "01a3185c-8f0a-7b0c-a1b0-83be19ecabac__",

@@ -23,12 +23,12 @@ Tenant WorkflowTransaction::tenant_of(const Item& item) {
 }
 
 Tenant WorkflowTransaction::tenant_of(const Timer& timer) {
-  const Run* found = run({timer.subject.id});
+  const Run* found = run(timer.subject.id);
   return found ? found->job.tenant : Tenant{};
 }
 
 std::optional<WorkflowTransaction::Task> WorkflowTransaction::task(const Timer& timer) {
-  Run* found = run({timer.subject.id});
+  Run* found = run(timer.subject.id);
   const auto ref = found ? found->definition->locate(timer.what) : std::nullopt;
   if (!ref || !found->has(*ref)) return std::nullopt;
   return Task{found, *ref, 0};
@@ -40,8 +40,7 @@ void WorkflowTransaction::fire(const Timer& timer) {
 }
 
 void WorkflowTransaction::obey(const Timer& timer) {
-  const JobId job_id{timer.subject.id};
-  unless_missing(&job_id, [&] {
+  unless_missing(timer.subject.id, [&] {
     const auto found = task(timer);
     Slot* slot = found ? &found->run->at(found->ref) : nullptr;
     if (!slot || !slot->stored_timer || *slot->stored_timer > timer.due) {
@@ -73,16 +72,16 @@ void WorkflowTransaction::decide(std::size_t, const Item& item) {
 void WorkflowTransaction::decide(const Item& item) {
   const auto job_of = [](const std::string& task_id) {
     const auto name = parse_task_id(task_id);
-    return name ? name->job_id : JobId{};
+    return name ? name->job_id : std::string_view();
   };
-  const auto with = [&](const JobId& job_id, auto&& decide_it) { unless_missing(&job_id, decide_it); };
+  const auto with = [&](std::string_view job_id, auto&& decide_it) { unless_missing(job_id, decide_it); };
   std::visit(
       overloaded{
           [&](const SubmitJob& c) { unless_missing([&] { decide(c, item.waiter); }); },
-          [&](const AwaitJob& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
-          [&](const ChangeJob& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
-          [&](const DecideApproval& c) { with(c.job_id, [&] { decide(c, item.waiter); }); },
-          [&](const ExplainJob& c) { with(c.job_id, [&] { answer(item.waiter, decide(c)); }); },
+          [&](const AwaitJob& c) { with(c.job_id.value, [&] { decide(c, item.waiter); }); },
+          [&](const ChangeJob& c) { with(c.job_id.value, [&] { decide(c, item.waiter); }); },
+          [&](const DecideApproval& c) { with(c.job_id.value, [&] { decide(c, item.waiter); }); },
+          [&](const ExplainJob& c) { with(c.job_id.value, [&] { answer(item.waiter, decide(c)); }); },
           [&](const ReplayTask& c) { with(job_of(c.task_id), [&] { decide(c, item.waiter); }); },
           [&](const ReportResult& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },
           [&](const TaskNote& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },

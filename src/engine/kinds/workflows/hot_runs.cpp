@@ -6,8 +6,8 @@ namespace baton::engine {
 
 using namespace workflow;
 
-std::optional<Run> HotRuns::take(const JobId& job_id) {
-  const auto found = by_job_.find(job_id.value);
+std::optional<Run> HotRuns::take(std::string_view job_id) {
+  const auto found = by_job_.find(job_id);
   if (found == by_job_.end()) return std::nullopt;
   const Entries::iterator entry = found->second;
   by_job_.erase(found);

@@ -16,7 +16,7 @@ class HotRuns {
   explicit HotRuns(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   // The run, which is not here any more then; none: it is not known.
-  [[nodiscard]] std::optional<workflow::Run> take(const workflow::JobId& job_id);
+  [[nodiscard]] std::optional<workflow::Run> take(std::string_view job_id);
   // A run whose changes are durable. One that is large by itself is not kept.
   void keep(workflow::Run run);
   void forget();

@@ -42,35 +42,41 @@ void WorkflowTransaction::want_node(LoadRequest& request, const JobId& job_id, c
   }
 }
 
-void WorkflowTransaction::want_task(LoadRequest& request, const std::string& task_id) const {
+void WorkflowTransaction::want_task(LoadRequest& request, std::string_view task_id) {
   const auto name = parse_task_id(task_id);
   if (!name) return;
+  if (const Run* known = at_hand(name->job_id); known && known->has_input()) {
+    const auto ref = known->definition->locate(name->node_id);
+    if (ref && known->has(*ref) && known->has(NodeRef{ref->node})) return;
+  }
   // Whoever waits for the end of the job is told it with its documents.
-  const bool awaited = is_awaited(name->job_id);
-  (awaited ? request.jobs_whole : request.jobs).push_back(name->job_id);
-  want_node(request, name->job_id, name->node_id);
+  const JobId job_id{std::string(name->job_id)};
+  (is_awaited(job_id) ? request.jobs_whole : request.jobs).push_back(job_id);
+  want_node(request, job_id, std::string(name->node_id));
+}
+
+void WorkflowTransaction::want_one(LoadRequest& request, const Run& r, NodeIndex node) {
+  if (!r.has(NodeRef{node})) request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[node].id});
 }
 
 void WorkflowTransaction::want_all_nodes(LoadRequest& request, const Run& r) {
-  for (const Node& node : r.definition->nodes) request.nodes.push_back({r.job.job_id, no_item, node.id});
+  for (NodeIndex node = 0; node < r.definition->nodes.size(); ++node) want_one(request, r, node);
 }
 
 // What the completion of a node is likely to touch.
 void WorkflowTransaction::want_touched(LoadRequest& request, const Run& r, NodeIndex node) {
   const Node& definition = r.definition->nodes[node];
-  for (const NodeIndex other : definition.touches)
-    request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
-  if (definition.touches_input) request.jobs_whole.push_back(r.job.job_id);
+  for (const NodeIndex other : definition.touches) want_one(request, r, other);
+  if (definition.touches_input && !r.has_input()) request.jobs_whole.push_back(r.job.job_id);
 }
 
 // What the expressions of a node look at.
 void WorkflowTransaction::want_read(LoadRequest& request, const Run& r, NodeIndex node) {
-  for (const NodeIndex other : r.definition->nodes[node].reads)
-    request.nodes.push_back({r.job.job_id, no_item, r.definition->nodes[other].id});
-  if (r.definition->nodes[node].reads_input) request.jobs_whole.push_back(r.job.job_id);
+  for (const NodeIndex other : r.definition->nodes[node].reads) want_one(request, r, other);
+  if (r.definition->nodes[node].reads_input && !r.has_input()) request.jobs_whole.push_back(r.job.job_id);
 }
 
-void WorkflowTransaction::want(LoadRequest& request, const Command& command) const {
+void WorkflowTransaction::want(LoadRequest& request, const Command& command) {
   const auto want_workflow = [&](const WorkflowKey& key) {
     if (!kind_.definitions_.find(key)) request.workflows.push_back(key);
   };
@@ -197,14 +203,14 @@ Result<> WorkflowTransaction::load_neighbours(std::span<const Item> items, std::
     const auto* question = std::get_if<ExplainJob>(&item.command);
     const auto* replay = std::get_if<ReplayTask>(&item.command);
     const auto replayed = replay ? parse_task_id(replay->task_id) : std::nullopt;
-    const JobId* about = change     ? &change->job_id
-                         : approval ? &approval->job_id
-                         : question ? &question->job_id
-                         : replayed ? &replayed->job_id
-                                    : nullptr;
-    if (const Run* found = about ? run(*about) : nullptr) {
+    const std::string_view about = change     ? change->job_id.value
+                                   : approval ? approval->job_id.value
+                                   : question ? question->job_id.value
+                                   : replayed ? replayed->job_id
+                                              : std::string_view();
+    if (const Run* found = run(about)) {
       want_all_nodes(request, *found);
-      if (!question) request.jobs_whole.push_back(*about);  // what goes on may look at the input
+      if (!question) request.jobs_whole.push_back(found->job.job_id);  // what goes on may look at the input
     }
   }
   choose_chunks(timers);
@@ -301,13 +307,17 @@ Result<> WorkflowTransaction::complete() {
 
 // Whatever of the jobs is in memory need not be loaded.
 void WorkflowTransaction::take_hot(const LoadRequest& request) {
-  const auto take = [&](const JobId& id) {
-    if (rows_.runs.contains(id)) return;
-    if (auto hot = kind_.hot_runs_.take(id)) rows_.runs.try_emplace(id, *std::move(hot));
-  };
-  for (const JobId& id : request.jobs) take(id);
-  for (const JobId& id : request.jobs_whole) take(id);
-  for (const NodeKey& key : request.nodes) take(key.job_id);
+  for (const JobId& id : request.jobs) (void)at_hand(id.value);
+  for (const JobId& id : request.jobs_whole) (void)at_hand(id.value);
+  for (const NodeKey& key : request.nodes) (void)at_hand(key.job_id.value);
+}
+
+Run* WorkflowTransaction::at_hand(std::string_view job_id) {
+  if (Run* found = run(job_id)) return found;
+  auto hot = kind_.hot_runs_.take(job_id);
+  if (!hot) return nullptr;
+  JobId id = hot->job.job_id;
+  return &rows_.runs.try_emplace(std::move(id), *std::move(hot)).first->second;
 }
 
 Result<> WorkflowTransaction::load_runs(LoadRequest request) {
@@ -371,14 +381,14 @@ const KnownDefinition* WorkflowTransaction::definition(const WorkflowKey& key) c
   return it != rows_.published.end() ? &it->second : kind_.definitions_.find(key);
 }
 
-Run* WorkflowTransaction::run(const JobId& job_id) {
+Run* WorkflowTransaction::run(std::string_view job_id) {
   const auto it = rows_.runs.find(job_id);
   return it == rows_.runs.end() ? nullptr : &it->second;
 }
 
 // The loaded task of that id, if it exists and the caller may touch it.
-std::optional<WorkflowTransaction::Task> WorkflowTransaction::task(const std::string& task_id,
-                                                       const std::optional<Tenant>& tenant) {
+std::optional<WorkflowTransaction::Task> WorkflowTransaction::task(std::string_view task_id,
+                                                                    const std::optional<Tenant>& tenant) {
   const auto name = parse_task_id(task_id);
   if (!name) return std::nullopt;
   Run* found = run(name->job_id);

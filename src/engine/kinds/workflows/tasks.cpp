@@ -10,7 +10,7 @@ Reply WorkflowTransaction::decide(const ReportResult& c) {
   const auto found = task(c.task_id, c.tenant);
   const auto name_given = parse_task_id(c.task_id);
   // The body names the task twice; when the two disagree nobody knows which is meant.
-  if (found && ((!c.job_id.empty() && c.job_id != name_given->job_id) ||
+  if (found && ((!c.job_id.empty() && c.job_id.value != name_given->job_id) ||
                 (!c.node_id.empty() && c.node_id != name_given->node_id)))
     return Refused{
         Refusal::invalid_input, "job_id and node_id are not those of task '" + c.task_id + "'", {}};

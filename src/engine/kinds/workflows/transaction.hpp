@@ -63,9 +63,10 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] Result<> load_runs(LoadRequest request);
   void take_hot(const LoadRequest& request);
   [[nodiscard]] Result<> load_definitions(const std::vector<workflow::Job>& jobs);
-  void want(LoadRequest& request, const Command& command) const;
-  void want_task(LoadRequest& request, const std::string& task_id) const;
+  void want(LoadRequest& request, const Command& command);
+  void want_task(LoadRequest& request, std::string_view task_id);
   static void want_node(LoadRequest& request, const workflow::JobId& job_id, const std::string& node_id);
+  static void want_one(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node);
   static void want_all_nodes(LoadRequest& request, const workflow::Run& run);
   static void want_touched(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node);
   static void want_read(LoadRequest& request, const workflow::Run& run, workflow::NodeIndex node);
@@ -93,8 +94,8 @@ class WorkflowTransaction final : public Transaction {
   // loaded whole; what else is said of that job in this batch would be decided on half-changed rows, and waits
   // for it.
   template <class Decide>
-  void unless_missing(const workflow::JobId* job_id, Decide&& decide) {
-    if (!job_id || !rows_.missing.contains(*job_id)) unless_missing(decide);
+  void unless_missing(std::string_view job_id, Decide&& decide) {
+    if (rows_.missing.empty() || !rows_.missing.contains({std::string(job_id)})) unless_missing(decide);
   }
   template <class Decide>
   void unless_missing(Decide&& decide) {
@@ -125,10 +126,12 @@ class WorkflowTransaction final : public Transaction {
   void obey(const Timer& timer);
   [[nodiscard]] std::optional<Refused> create_job(const SubmitJob& command);
   [[nodiscard]] const KnownDefinition* definition(const WorkflowKey& key) const;
-  [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id);
+  [[nodiscard]] workflow::Run* run(std::string_view job_id);
+  [[nodiscard]] workflow::Run* run(const workflow::JobId& job_id) { return run(std::string_view(job_id.value)); }
+  [[nodiscard]] workflow::Run* at_hand(std::string_view job_id);  // also one that is still among the hot runs
   [[nodiscard]] workflow::Run* run_of(const Tenant& tenant, const workflow::JobId& job_id,
                                       const std::shared_ptr<Waiter>& waiter);
-  [[nodiscard]] std::optional<Task> task(const std::string& task_id, const std::optional<Tenant>& tenant);
+  [[nodiscard]] std::optional<Task> task(std::string_view task_id, const std::optional<Tenant>& tenant);
   [[nodiscard]] std::optional<Task> task(const Timer& timer);  // the node; none: its row is not there
   void answer(const std::shared_ptr<Waiter>& waiter, Reply reply);
   void answer_job(const std::shared_ptr<Waiter>& waiter, const workflow::Job& job, bool created, Time wait_until);
@@ -145,7 +148,7 @@ class WorkflowTransaction final : public Transaction {
   // What one round of deciding works on; a restart begins with nothing of it.
   struct Rows {
     explicit Rows(std::int64_t steps) { decided.steps_left = steps; }
-    std::map<workflow::JobId, workflow::Run> runs;
+    std::unordered_map<workflow::JobId, workflow::Run, IdHash, IdEqual> runs;
     std::unordered_map<std::string, workflow::TaskResult> stored_results;
     std::map<std::pair<Tenant, std::string>, workflow::IdempotencyKey> keys;
     std::map<WorkflowKey, KnownDefinition> published;
