@@ -43,7 +43,7 @@ enum class Mutant {
   backlog_keeps_new,           // a row that was added and changed is written as it was first
   backlog_keeps_timer,         // a timer that came and went is written
   release_before_end,          // everybody is told while a commit is under way
-  built_on_failed_commit,      // what was decided upon a commit that failed is stored
+  failed_commit_serves_polls,  // whoever was to be served by a commit that failed never hears
   backlog_hides_timer,         // a timer that the tables do not have yet is not seen
   tenant_not_checked,          // whoever knows an id commands a job of another tenant
   queue_of_all_tenants,        // a worker is given what waits in another tenant's queue of the same name

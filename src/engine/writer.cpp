@@ -200,9 +200,7 @@ void Writer::run_line(Line line) {
     // What data sources said is written while a batch is decided.
     if (!decided && decided.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
     std::ranges::move(batch->take_deferred(), std::back_inserter(own_items_));
-    auto instead = settle();
-    if (instead && MUTANT(built_on_failed_commit)) first(*std::exchange(instead, std::nullopt));
-    if (instead || away_) {
+    if (auto instead = settle(); instead || away_) {
       // It was decided upon what is not stored. While the store is away its messages wait, as those of the commit do.
       if (away_)
         std::ranges::move(batch->take_items(), std::back_inserter(own_items_));
@@ -264,7 +262,7 @@ std::optional<Writer::Line> Writer::settle() {
   services_.times.commit += std::chrono::steady_clock::now() - began;
   const Result<> done = ended(one.commit, std::move(outcome));
   if (!done) {
-    matching_.withdraw(one.effects);
+    if (!MUTANT(failed_commit_serves_polls)) matching_.withdraw(one.effects);
     return not_stored(std::move(one.batch), std::move(one.effects), done.error(), true);
   }
   if (one.batch->took_timers()) timers_were_taken(one.batch->more_timers());

@@ -63,7 +63,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::backlog_keeps_new, "backlog_keeps_new"},
     NamedMutant{Mutant::backlog_keeps_timer, "backlog_keeps_timer"},
     NamedMutant{Mutant::release_before_end, "release_before_end"},
-    NamedMutant{Mutant::built_on_failed_commit, "built_on_failed_commit"},
+    NamedMutant{Mutant::failed_commit_serves_polls, "failed_commit_serves_polls"},
     NamedMutant{Mutant::backlog_hides_timer, "backlog_hides_timer"},
     NamedMutant{Mutant::tenant_not_checked, "tenant_not_checked"},
     NamedMutant{Mutant::queue_of_all_tenants, "queue_of_all_tenants"},
