@@ -14,6 +14,8 @@ namespace {
 // How long callers are held whose commit has an unknown outcome, before they are told so.
 constexpr std::chrono::seconds held_max{10};
 
+constexpr const char* away_message = "the store is not reachable at the moment";
+
 WriterMetrics register_metrics(metrics::Registry& m) {
   return {
       .batches = &m.counter("baton_engine_batches_total", "Batches that the writer has finished."),
@@ -109,7 +111,7 @@ struct Service::State {
     std::vector<Item> batch;
     while (take(batch)) {
       if (writer.away())
-        refuse(batch, Refusal::store_unavailable, "the store is not reachable at the moment");
+        refuse(batch, Refusal::store_unavailable, away_message);
       else
         run(std::move(batch));
       batch.clear();
@@ -146,33 +148,46 @@ struct Service::State {
     if (hooks.slow_turn) hooks.slow_turn({ms, writer.last_turn().text()});
   }
 
-  // Reopens the store, refusing whoever comes meanwhile. False: it is over.
+  // Reopens the store, refusing whoever is there and whoever comes meanwhile: an open() may take long. False: it is over.
   bool come_back() {
+    {
+      const std::scoped_lock lock(mutex);
+      away = true;
+      refuse_inbox(Refusal::store_unavailable, away_message);
+    }
     ready = false;
     if (options.followed) options.followed->set_away(true);
     if (hooks.store_lost) hooks.store_lost(writer.trouble());
     const auto lost_at = std::chrono::steady_clock::now();
     Duration pause{50};
     while (true) {
-      if (!writer.fatal()) (void)writer.open();
+      if (!writer.fatal() && !is_stopping()) (void)writer.open();
       if (writer.fatal()) {
         if (hooks.fatal) hooks.fatal(*writer.fatal());
         return false;
       }
       if (!writer.away()) {
+        {
+          const std::scoped_lock lock(mutex);
+          away = false;
+        }
         ready = true;
         if (options.followed) options.followed->set_away(false);
         if (hooks.store_back) hooks.store_back();
         return true;
       }
-      if (std::chrono::steady_clock::now() - lost_at > held_max) writer.abandon_held();
+      if (stops_soon || std::chrono::steady_clock::now() - lost_at > held_max) writer.abandon_held();
       writer.expire_while_away();
       std::unique_lock lock(mutex);
       work.wait_for(lock, pause, [&] { return stopping; });
       pause = std::min(pause * 2, Duration{1'000});
-      refuse_inbox(Refusal::store_unavailable, "the store is not reachable at the moment");
       if (stopping) return false;
     }
+  }
+
+  bool is_stopping() {
+    const std::scoped_lock lock(mutex);
+    return stopping;
   }
 
   // Under the mutex.
@@ -213,9 +228,11 @@ struct Service::State {
   metrics::Histogram& turn_seconds;
   std::atomic<std::chrono::steady_clock::rep> turn_began = 0;  // 0: none is under way
 
-  std::deque<Waiting> inbox;  // under mutex, as are inbox_bytes and stopping
+  std::deque<Waiting> inbox;  // under mutex, as are inbox_bytes, stopping and away
   std::size_t inbox_bytes = 0;
   bool stopping = false;
+  bool away = false;  // the store is: everybody is refused but those who give tasks back
+  std::atomic<bool> stops_soon = false;
   std::atomic<bool> ready = false;
   std::size_t batch_size = 512;  // of the next one; the thread's own
   std::thread thread;
@@ -246,6 +263,8 @@ Result<> Service::start() {
   return {};
 }
 
+void Service::begin_stop() { state_->stops_soon = true; }
+
 void Service::stop() {
   {
     const std::scoped_lock lock(state_->mutex);
@@ -257,25 +276,28 @@ void Service::stop() {
 }
 
 void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
-  Refusal refusal{};
+  Refused refused;
   {
     const std::scoped_lock lock(state_->mutex);
     const std::size_t bytes = size_of(command);
     const bool fits = state_->inbox.size() < state_->options.inbox_max &&
                       state_->inbox_bytes + bytes <= state_->options.inbox_bytes_max;
-    if (!state_->stopping && (fits || std::holds_alternative<ReturnTasks>(command))) {
+    const bool is_welcome = (fits && !state_->away) || std::holds_alternative<ReturnTasks>(command);
+    if (!state_->stopping && is_welcome) {
       state_->inbox.push_back({{std::move(command), std::move(waiter), state_->clock.now()}, bytes});
       state_->inbox_bytes += bytes;
       if (state_->inbox.size() == state_->wanted) state_->work.notify_one();
       return;
     }
-    refusal = state_->stopping ? Refusal::stopping : Refusal::overloaded;
+    if (state_->stopping)
+      refused = {Refusal::stopping, "the server is stopping", {}};
+    else if (state_->away)
+      refused = {Refusal::store_unavailable, away_message, {}};
+    else
+      refused = {Refusal::overloaded, "the server is overloaded; try again", {}};
   }
-  state_->refused.add();
-  waiter->deliver(
-      Refused{refusal,
-              refusal == Refusal::stopping ? "the server is stopping" : "the server is overloaded; try again",
-              {}});
+  if (refused.refusal != Refusal::store_unavailable) state_->refused.add();
+  waiter->deliver(std::move(refused));
 }
 
 Readiness Service::readiness() const {

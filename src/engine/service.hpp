@@ -1,7 +1,7 @@
 // The running engine: one thread that owns the writer and its store, and a bounded inbox that everybody else
 // puts commands into.
 //
-// submit() is thread-safe and never blocks. Commands that arrive while a commit is in flight form the next
+// submit() is thread-safe and never blocks; while the store is away it refuses. Commands that arrive while a commit is in flight form the next
 // batch; when idle a batch is one command. Nothing sleeps and nothing polls: the thread wakes for a command,
 // for the next timer, or to stop.
 #pragma once
@@ -66,6 +66,9 @@ class Service final : public Inbox {
 
   // Opens the store on the caller's thread, so that what is wrong with it is told at once, then runs.
   [[nodiscard]] Result<> start();
+  // stop() comes soon: whoever waits for a commit of unknown outcome while the store is away is told so. Otherwise goes
+  // on as before. Thread-safe.
+  void begin_stop();
   // Takes no more commands, finishes what the inbox holds, answers everybody who waits, and ends the thread.
   // Idempotent.
   void stop();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -47,6 +48,33 @@ class GatedStore final : public support::ForwardingStore<> {
  private:
   std::shared_future<void> gate_;
   bool reached_ = false;
+};
+
+// How a store goes away, and what happens when it is opened again.
+struct Outage {
+  std::atomic<bool> is_on = false;
+  Code commits_answer = Code::unavailable;
+  std::function<void()> at_commit;  // that fails
+  std::function<Result<>()> at_open;  // but the first
+  std::atomic<int> opened = 0;
+};
+
+class OutageStore final : public support::ForwardingStore<> {
+ public:
+  OutageStore(store::MemoryDatabase& database, Outage& outage)
+      : ForwardingStore(std::make_unique<store::MemoryStore>(database)), outage_(outage) {}
+  Result<WriterState> open(Partition partition) override {
+    if (outage_.opened++ > 0) TRY(outage_.at_open());
+    return inner().open(partition);
+  }
+  Result<> commit(const WriteSet& writes, std::int64_t number) override {
+    if (!outage_.is_on) return inner().commit(writes, number);
+    if (outage_.at_commit) outage_.at_commit();
+    return fail(outage_.commits_answer, "the connection is lost");
+  }
+
+ private:
+  Outage& outage_;
 };
 
 class ServiceTest : public testing::Test {
@@ -170,6 +198,66 @@ TEST_F(ServiceTest, AnswersWhoeverWaitsWhenItStops) {
   EXPECT_EQ(std::get<JobReply>(waiting->get()).job.status, workflow::JobStatus::running);
   EXPECT_TRUE(std::get<PollReply>(poll->get()).jobs.empty());
   EXPECT_EQ(std::get<Refused>(submit(service, job(2))->get()).refusal, Refusal::stopping);
+}
+
+TEST_F(ServiceTest, RefusesAtOnceWhileItOpensAStoreThatIsAwayButForgetsNoTaskThatIsGivenBack) {
+  std::promise<void> at_open, may_open;
+  Outage outage;
+  outage.at_open = [&]() -> Result<> {
+    at_open.set_value();
+    may_open.get_future().wait();
+    return {};
+  };
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_);
+  ASSERT_TRUE(service.start());
+  publish(service)->get();
+  outage.is_on = true;
+  EXPECT_EQ(std::get<Refused>(submit(service, job(1))->get()).refusal, Refusal::store_unavailable);
+  at_open.get_future().wait();
+  EXPECT_EQ(std::get<Refused>(submit(service, job(2))->get()).refusal, Refusal::store_unavailable);
+  auto back = submit(service, ReturnTasks{});
+  outage.is_on = false;
+  may_open.set_value();
+  EXPECT_TRUE(std::holds_alternative<ReturnReply>(back->get()));
+  EXPECT_TRUE(std::holds_alternative<JobReply>(submit(service, job(3))->get()));
+}
+
+TEST_F(ServiceTest, TellsThoseWhoseCommitIsInDoubtWhenTheServerIsAboutToStop) {
+  Outage outage{.commits_answer = Code::unknown,
+                .at_open = []() -> Result<> { return fail(Code::unavailable, "nobody is there"); }};
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_);
+  ASSERT_TRUE(service.start());
+  publish(service)->get();
+  outage.is_on = true;
+  auto held = submit(service, job(1));
+  ASSERT_TRUE(soon([&] { return outage.opened > 1; }));
+  EXPECT_EQ(held->future.wait_for(0s), std::future_status::timeout);
+  const auto began = std::chrono::steady_clock::now();
+  service.begin_stop();
+  const Reply reply = held->get();
+  EXPECT_NE(std::get<Refused>(reply).message.find("may or may not have happened"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);
+}
+
+TEST_F(ServiceTest, DoesNotOpenAStoreThatIsLostWhileItStops) {
+  std::promise<void> at_commit, may_fail;
+  Outage outage;
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_);
+  ASSERT_TRUE(service.start());
+  publish(service)->get();
+  outage.at_commit = [&] {
+    at_commit.set_value();
+    may_fail.get_future().wait();
+  };
+  outage.is_on = true;
+  auto lost = submit(service, job(1));
+  at_commit.get_future().wait();
+  std::thread stopping([&] { service.stop(); });
+  EXPECT_TRUE(soon([&] { return submit(service, job(2))->future.wait_for(0s) == std::future_status::ready; }));
+  may_fail.set_value();
+  stopping.join();
+  EXPECT_EQ(std::get<Refused>(lost->get()).refusal, Refusal::store_unavailable);
+  EXPECT_EQ(outage.opened, 1);
 }
 
 TEST_F(ServiceTest, FiresATimerAtItsTimeThoughNobodyAsks) {

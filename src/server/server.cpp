@@ -308,8 +308,9 @@ Result<> Server::start() {
 void Server::stop() {
   State& s = *state_;
   // The scheduler first, whose work waits until the next start, and with it the sources, which previews wait for
-  // too. Then the edge, while there is an engine to answer what is in flight; then the worker; then the engine,
-  // which answers the rest.
+  // too. Then the edge, while there is an engine to answer what is in flight, which must not wait for a store that is
+  // away; then the worker; then the engine, which answers the rest.
+  if (s.engine) s.engine->begin_stop();
   s.stop_scheduler();
   if (s.sources) s.sources->interrupt();
   if (s.http) s.http->stop();
