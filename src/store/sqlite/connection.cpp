@@ -252,7 +252,8 @@ Result<std::unique_ptr<Connection>> open_database(const std::string& path, Acces
       path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database db(raw);
   if (result != SQLITE_OK) return fail(Code::unavailable, sqlite3_errmsg(raw));
-  sqlite3_busy_timeout(raw, 5000);
+  // A writer that waits for another program holds up everybody; it waits as long as with PostgreSQL for a lock.
+  sqlite3_busy_timeout(raw, access == Access::writer ? 2'000 : 5'000);
   auto connection = std::make_unique<SqliteConnection>(std::move(db));
   TRY(connection->script(settings(access)));
   // After a failed sync the system may hold pages in memory that are not on disk and will not be written

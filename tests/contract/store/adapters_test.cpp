@@ -103,7 +103,9 @@ TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
   ASSERT_TRUE(store->open(partition));
   auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
   ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
+  const auto began = std::chrono::steady_clock::now();
   const auto done = store->commit({}, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{4}) << "everybody waits meanwhile";
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::unavailable) << done.error().message;
   ASSERT_TRUE(other->script("ROLLBACK"));
