@@ -3,7 +3,7 @@
 //
 // Owned by whoever wires the server; run() is the I/O thread. stop() may be called from any thread and more
 // than once: the server stops accepting, closes idle connections, answers whoever long-polls, lets the
-// requests in flight finish (stop_time at most), and run() returns. What is handed in (inbox, pool, registry,
+// requests in flight finish (after stop_time they are told that they get no answer), and run() returns. What is handed in (inbox, pool, registry,
 // clock) must outlive the server.
 #pragma once
 

@@ -227,7 +227,7 @@ TEST_F(ServerTest, stopping_answers_polls_closes_idle_and_finishes_what_is_in_fl
   stopper.join();
 }
 
-TEST_F(ServerTest, stopping_ends_although_the_engine_never_answers) {
+TEST_F(ServerTest, stopping_ends_although_the_engine_never_answers_and_clients_are_told) {
   options_.stop_time = 100ms;
   start();
   RawConnection submit(port_);
@@ -236,6 +236,10 @@ TEST_F(ServerTest, stopping_ends_although_the_engine_never_answers) {
   ASSERT_TRUE(soon([&] { return inbox_.held() != nullptr; }));
   const auto waiter = inbox_.held();
   stop();
+  const auto seen = submit.read_all();
+  EXPECT_TRUE(seen.starts_with("HTTP/1.1 503 Service Unavailable\r\n")) << seen;
+  EXPECT_NE(seen.find("may or may not have happened"), std::string::npos) << seen;
+  EXPECT_TRUE(seen.ends_with("}")) << seen;
   waiter->deliver(JobReply{job("j"), true});  // too late, and harmless
 }
 

@@ -7,6 +7,8 @@
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "http/api/routes.hpp"
 #include "http/json/problem.hpp"
@@ -165,7 +167,9 @@ Task<bool> Session::serve_one() {
   ++requests_;
   watched_ = false;
   int route = -1;
+  unanswered_ = &context.request;
   auto response = co_await dispatch(context, route);
+  unanswered_ = nullptr;
   if (watched_) {
     error_code ignored;
     socket_.cancel(ignored);
@@ -330,9 +334,22 @@ void Session::stop() {
 }
 
 void Session::terminate() {
+  if (unanswered_ != nullptr) tell_no_answer();
   error_code ignored;
   socket_.close(ignored);
   wait_state_.interrupt(true);
+}
+
+// A closed connection alone would not say that the server stops, and invites to send the same again at once. Nothing is
+// waited for: a text of this size fits into what the system buffers.
+void Session::tell_no_answer() {
+  const Request& request = *std::exchange(unanswered_, nullptr);
+  auto late = problem(503, "stopping",
+                      "the server is stopping and has no answer yet; what was asked may or may not have happened");
+  add_instance(late, request.request_id);
+  begin_answer(late, false, request.request_id);
+  fmt::format_to(std::back_inserter(out_), "Content-Length: {}\r\n\r\n{}", late.body.size(), late.body);
+  std::ignore = ::send(socket_.native_handle(), out_.data(), out_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 // Sees a client go while its request waits. More data is a next request and tells nothing.

@@ -46,7 +46,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void start(bool welcome);
   void check_time(SteadyTime now);
   void stop();       // finish what is in flight, then close
-  void terminate();  // close now
+  void terminate();  // tell whoever waits that there will be no answer, and close now
 
  private:
   enum class Phase { idle, header, body, handling, writing, draining };
@@ -58,6 +58,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<bool> respond_with_stream(Context& context, Response response);
   void begin_answer(const Response& response, bool keep_alive, std::string_view request_id);
   void end_of_answers();
+  void tell_no_answer();
   Task<bool> write(std::string_view text);
   Task<bool> drain();
   void enter(Phase phase, std::chrono::milliseconds limit);
@@ -76,6 +77,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool timed_out_ = false;
   bool first_ = true;
   bool watched_ = false;
+  const Request* unanswered_ = nullptr;  // it is being handled
   std::uint64_t requests_ = 0;  // tells a watch of this request from one of an earlier request
 };
 
