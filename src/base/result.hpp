@@ -14,6 +14,7 @@ enum class Code {
   not_found,    // no such thing
   conflict,     // the thing is not in the state that the request needs
   unavailable,  // the store or a peer is away; trying again later may help; nothing was changed
+  busy,         // another program has the store, or what it needs, for the moment; trying again soon helps; nothing was changed
   full,         // the disk or a quota is full; nothing was changed
   fenced,       // another writer has taken over; this one must stop
   unknown,      // the connection broke inside a commit: it may or may not have happened

@@ -39,6 +39,7 @@ struct BatchServices {
   metrics::Counter* redecided = nullptr;
   std::function<void(const std::string&)> unreadable;
   Time as_of{};  // of the timers of this turn
+  bool hands_out = true;  // false: the tables cannot follow, and so nobody can tell what waits in a queue
   TurnTimes times{};
 };
 

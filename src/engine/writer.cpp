@@ -23,6 +23,7 @@ Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMe
 namespace {
 
 constexpr Duration pause_max{2'000};  // after a failure
+constexpr const char* busy_message = "another program holds the database, or rows of it; try again";
 
 // Since when somebody waits for a decision. What the engine tells itself came from nowhere.
 Time oldest(const std::vector<Item>& items, Time time) {
@@ -188,10 +189,13 @@ void Writer::run_line(Line line) {
     line.pop_front();
     const bool too_long = lost_before && lost_to_others_ - *lost_before >= patience &&
                           work.timers.which != TimerChoice::Which::put_off;
-    if (away_ || too_long) {
+    // Each would wait for it as long as the one before did.
+    const bool busy = retry_at_ && trouble_.code == Code::busy;
+    if (away_ || busy || too_long) {
       refuse(work.batch ? work.batch->take_items() : std::move(work.items), Refusal::store_unavailable,
-             away_ ? "the store is not reachable at the moment"
-                   : "other programs hold rows of the store; try again");
+             away_  ? "the store is not reachable at the moment"
+             : busy ? busy_message
+                    : "other programs hold rows of the store; try again");
       continue;
     }
     std::unique_ptr<Batch> batch = make_batch(std::move(work));
@@ -322,6 +326,14 @@ Writer::Line Writer::not_stored(std::unique_ptr<Batch> batch, Effects effects, c
   }
   trouble_ = error;
   forget();
+  if (!was_decided && error.code == Code::busy && services_.hands_out && store_.behind().commits > 0) {
+    // A look at a queue had to wait for the tables, which cannot follow. Until they can, nothing is handed out, and
+    // everything else goes on.
+    cannot_follow(error);
+    services_.hands_out = false;
+    instead.push_back({batch->take_items(), batch->timers_wanted(), nullptr});
+    return instead;
+  }
   const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
   const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
   if (was_decided && collided && batch->again(clock_.now()).value_or(false))
@@ -410,13 +422,14 @@ void Writer::refuse(Batch& batch, const Error& error, bool was_decided) {
   if (error.code == Code::fenced) fatal_ = error;
   const bool full = error.code == Code::full;
   const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
-  away_ = !full && !wrong && error.code != Code::conflict;
+  const bool busy = error.code == Code::busy;
+  away_ = !full && !wrong && !busy && error.code != Code::conflict;
   refuse(batch.take_items(),
          full          ? Refusal::store_full
          : !wrong      ? Refusal::store_unavailable
          : was_decided ? Refusal::invalid_input
                        : Refusal::row_unreadable,
-         error.message);
+         busy ? busy_message : error.message);
   pause_ = std::clamp(pause_ * 2, Duration{50}, pause_max);
   retry_at_ = clock_.now() + pause_;
 }
@@ -495,18 +508,33 @@ void Writer::end_following() {
   }
   const Error& error = ended->error();
   if (error.code == Code::fenced) fatal_ = error;
-  if (options_.followed) options_.followed->set_away(true);  // nobody waits for that
-  follow_retry_at_ = clock_.now() + pause_max / 2;
+  cannot_follow(error);
   if (away_) return;  // for a reason of its own
+  // Another program lets go of a row or of the file, and on a full disk others go on, as far as there is room.
+  if (error.code == Code::busy || error.code == Code::full) return;
   trouble_ = error;
   forget();
-  // Another program may hold a row, and let go of it: open() waits for that. On a full disk others go on, as far as there
-  // is room.
-  away_ = error.code != Code::full;
+  away_ = true;
 }
 
+// They are to try it again a little later, beside what else is done.
+void Writer::cannot_follow(const Error& error) {
+  const bool passes = error.code == Code::busy || error.code == Code::full;
+  if (passes && !follow_retry_at_ && options_.unreadable)
+    options_.unreadable("the tables are behind, and reads are refused until they can follow: " + error.message);
+  if (options_.followed) options_.followed->set_away(true);  // nobody waits for that
+  follow_trouble_ = error;
+  follow_retry_at_ = clock_.now() + pause_max / 2;
+  if (!store_.behind().is_following) following_since_.reset();
+}
+
+// What could not follow a moment ago is not waited for again: it may take long, and everybody would wait.
 Result<> Writer::follow() {
-  TRY(store_.follow());
+  if (follow_retry_at_) return std::unexpected(follow_trouble_);
+  if (Result<> done = store_.follow(); !done) {
+    cannot_follow(done.error());
+    return done;
+  }
   following_since_.reset();
   tables_show(last_commit_, clock_.now());
   return {};
@@ -516,6 +544,7 @@ void Writer::tables_show(std::int64_t commit_number, Time as_of) {
   behind_since_.reset();
   if (commit_number < last_commit_) behind_since_ = as_of;
   follow_retry_at_.reset();
+  if (!std::exchange(services_.hands_out, true)) matching_.match_all();
   if (!options_.followed) return;
   options_.followed->followed(commit_number);
   options_.followed->set_away(false);
@@ -544,7 +573,7 @@ std::optional<Time> Writer::next_wake() const {
     also_at(after_pause(*retry_at_));
     return wake;
   }
-  if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
+  if ((services_.hands_out && !matching_.to_match().empty()) || !own_items_.empty()) return Time{};
   for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_}) also_at(one);
   return wake;
 }
@@ -562,6 +591,7 @@ void Writer::finish() {
   matching_.end_all_polls();
   abandon_held();
   held_.reset();
+  retry_at_.reset();
   std::vector<Item> waits = matching_.take_all_waits();
   if (away_) {
     refuse(std::move(waits), Refusal::stopping, "the server is stopping");

@@ -113,6 +113,7 @@ class Writer {
   void follow_when_due();
   [[nodiscard]] Result<> follow();
   void end_following();
+  void cannot_follow(const Error& error);
   void tables_show(std::int64_t commit_number, Time as_of);
   [[nodiscard]] Result<> start();
   [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);
@@ -142,6 +143,7 @@ class Writer {
   std::optional<Time> match_all_at_;   // for work that could not be given: somebody may repair its rows
   std::optional<Time> behind_since_;   // the tables do not show what was committed then
   std::optional<Time> follow_retry_at_;  // they could not: not before this time
+  Error follow_trouble_;                 // why
   struct Began {
     Time at;
     std::chrono::steady_clock::time_point steady;

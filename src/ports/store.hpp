@@ -11,7 +11,8 @@
 //  * Code::unknown means that the connection broke inside the commit. The writer reopens, and open() tells it
 //  the last commit number
 //    that is durable: equal to the one it tried, the commit happened, else it did not;
-//  * Code::unavailable, Code::full: nothing was changed;
+//  * Code::unavailable, Code::busy, Code::full: nothing was changed. After Code::busy the store goes on without being opened
+//    again;
 //  * loads see exactly what the commits before them wrote.
 #pragma once
 
@@ -189,8 +190,8 @@ class Store {
   [[nodiscard]] virtual Result<> end_commit() { return fail(Code::invalid, "no commit was begun"); }
 
   // Tables that people and other programs read may be behind the commits. follow() brings them to the state after
-  // the last one. Code::unavailable: they cannot at the moment, because another program holds a row, say; the store is
-  // as it was. Any other call may have to follow first, and answers the same then.
+  // the last one. Code::busy: they cannot at the moment, because another program holds a row, say; Code::unavailable: rows do
+  // not fit, or the store is away. The store is as it was. Any other call may have to follow first, and answers the same then.
   [[nodiscard]] virtual Behind behind() const { return {}; }
   [[nodiscard]] virtual Result<> follow() { return {}; }
   // The same beside what else the writer does: begin_following() returns at once, unless it is under way already. When

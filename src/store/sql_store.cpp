@@ -446,7 +446,8 @@ class SqlStore final : public Tables {
       if (auto second = connect_()) second_connection_ = *std::move(second);
     if (!second_connection_) return run(calls, Mode::write_lazily);  // where one connection is all that there is
     Result<> done = second_connection_->run(calls, Mode::write_lazily);
-    if (!done && done.error().code != Code::full && done.error().code != Code::conflict) second_connection_.reset();
+    const bool passes = done || done.error().code == Code::full || done.error().code == Code::conflict || done.error().code == Code::busy;
+    if (!passes) second_connection_.reset();
     return done;
   }
 

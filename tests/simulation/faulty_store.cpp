@@ -130,7 +130,7 @@ Result<> World::FaultyStore::with_faults(const WriteSet* writes, const Act& act)
     return fail(Code::fenced, "another writer has taken over");
   }
   if (faults && random.chance(world_.faults_.commit_fails)) return fail(Code::unavailable, "the store is away");
-  if (faults && !writes && is_row_held()) return fail(Code::conflict, "another program holds a row");
+  if (faults && !writes && is_row_held()) return fail(Code::busy, "another program holds a row");
   if (faults && writes && refuses(*writes)) return fail(Code::invalid, "a row that the store refuses");
   if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");
   const bool unknown = faults && random.chance(world_.faults_.commit_unknown);

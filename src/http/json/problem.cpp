@@ -87,6 +87,7 @@ Response problem(const Error& error) {
     case Code::conflict: return problem(409, "conflict", error.message);
     case Code::full: return problem(507, "store_full", error.message);
     case Code::unavailable:
+    case Code::busy:
     case Code::fenced:
     case Code::unknown: return problem(503, "store_unavailable", error.message);
   }

@@ -96,7 +96,8 @@ Task<bool> LongWait::wait() {
 }
 
 Task<bool> LongWait::wait_after(const Error& error) {
-  if (error.code != Code::unavailable || !has_waited_ || is_over()) co_return false;
+  const bool passes = error.code == Code::unavailable || error.code == Code::busy;
+  if (!passes || !has_waited_ || is_over()) co_return false;
   const bool here =
       co_await rest(wait_state_, std::chrono::steady_clock::now() + std::chrono::milliseconds{100});
   co_return here;

@@ -214,11 +214,12 @@ std::optional<Result<std::int64_t>> JournalStore::end_following() {
   return followed_;
 }
 
-// What keeps the tables from following is nobody's fault who asks for something now: whatever it is, the store is away
-// until they can.
+// What keeps the tables from following is nobody's fault who asks for something now. Where another program holds a row, or
+// the file, it passes. Rows that do not fit do not: the store is away until they can be written.
 Result<> JournalStore::settle(Result<> ended) {
   under_way_ = false;
   if (!ended && (ended.error().code == Code::full || ended.error().code == Code::fenced)) return ended;
+  if (!ended && ended.error().code == Code::busy) return fail(Code::busy, "the tables cannot follow the journal: " + ended.error().message);
   if (!ended) return fail(Code::unavailable, "the tables cannot follow the journal: " + ended.error().message);
   following_.clear();
   followed_ = following_to_;

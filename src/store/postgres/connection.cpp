@@ -34,8 +34,9 @@ Code code_of(std::string_view sqlstate, Mode mode) {
   const std::string_view kind = sqlstate.substr(0, 2);
   if (kind == "23") return Code::conflict;
   // A deadlock, a lock that was not to be had in time: another program is at the same rows. The server itself
-  // is there, and everything else can go on.
-  if (mode != Mode::read && (sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03")) return Code::conflict;
+  // is there, and everything else can go on. What is written lazily is the same when it is tried again.
+  if (mode != Mode::read && (sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03"))
+    return mode == Mode::write_lazily ? Code::busy : Code::conflict;
   // Connection, read-only server, rollback, resources, locks, operator intervention, system error: may work
   // later.
   for (const std::string_view passing : {"08", "25", "40", "53", "55", "57", "58"}) {

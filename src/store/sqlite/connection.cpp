@@ -38,12 +38,14 @@ class ResetOnExit {
 Code code_of(int result) {
   switch (result & 0xff) {
     case SQLITE_FULL: return Code::full;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Code::busy;
     case SQLITE_CONSTRAINT: return Code::conflict;
     case SQLITE_ERROR:
     case SQLITE_MISMATCH:
     case SQLITE_TOOBIG:
     case SQLITE_RANGE: return Code::invalid;
-    default: return Code::unavailable;  // busy, I/O error, no memory: rolled back, may work later
+    default: return Code::unavailable;  // I/O error, no memory: rolled back, may work later
   }
 }
 
@@ -121,7 +123,11 @@ class SqliteConnection final : public Connection {
 
  private:
   std::unexpected<Error> error(int result) const {
-    return fail(code_of(result), std::string("SQLite: ") + sqlite3_errmsg(db_.get()));
+    std::string message = std::string("SQLite: ") + sqlite3_errmsg(db_.get());
+    const Code code = code_of(result);
+    if (code == Code::busy)
+      message += std::string("; another program has an open write transaction on ") + sqlite3_db_filename(db_.get(), "main");
+    return fail(code, std::move(message));
   }
 
   Result<> roll_back(Error error) {

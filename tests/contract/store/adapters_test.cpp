@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "store/journal/journal_store.hpp"
 #include "store/memory/store.hpp"
 #include "store/open.hpp"
 #include "store/postgres/connection.hpp"
@@ -97,7 +98,7 @@ TEST(Sqlite, AFullDiskChangesNothingAndTheWriterGoesOn) {
   EXPECT_TRUE(store->commit(w, 1));
 }
 
-TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
+TEST(Sqlite, AForeignWriteTransactionMakesACommitBusyAndIsNamed) {
   Database database(StoreType::sqlite);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
@@ -107,9 +108,57 @@ TEST(Sqlite, AForeignWriteTransactionMakesACommitUnavailable) {
   const auto done = store->commit({}, 1);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{4}) << "everybody waits meanwhile";
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().code, Code::unavailable) << done.error().message;
+  EXPECT_EQ(done.error().code, Code::busy) << done.error().message;
+  EXPECT_TRUE(done.error().message.contains("another program has an open write transaction on " + database.path()))
+      << done.error().message;
   ASSERT_TRUE(other->script("ROLLBACK"));
   EXPECT_TRUE(store->commit({}, 1));
+}
+
+TEST(Sqlite, TheTablesFollowWhenAForeignWriteTransactionIsOver) {
+  Database database(StoreType::sqlite_journal);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  ASSERT_TRUE(store->commit(w, 1));
+  auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
+  ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
+  EXPECT_EQ(store->follow().error().code, Code::busy);
+  EXPECT_EQ(store->behind().commits, 1);
+  ASSERT_TRUE(other->script("ROLLBACK"));
+  EXPECT_TRUE(store->follow());
+  EXPECT_TRUE(*database.reads().value()->job(job(1).tenant, job_id(1)));
+}
+
+TEST(Postgres, TheTablesFollowWhenAForeignLockIsGoneAndCommitsDoNotWaitForIt) {
+  Database database(StoreType::postgres);
+  store::JournalStore store(
+      store::make_sql_store(store::Dialect::postgres, [&]() -> Result<std::unique_ptr<store::Connection>> {
+        TRY_ASSIGN(auto connection, store::postgres::connect(database.url()));
+        TRY(connection->script("SET lock_timeout = '200ms'"));
+        return connection;
+      }));
+  ASSERT_TRUE(store.open(partition));
+  WriteSet made, changed, more;
+  made.jobs_new = {job(1)};
+  changed.jobs_changed = {job(1)};
+  changed.jobs_changed[0].status = JobStatus::failed;
+  more.jobs_new = {job(2)};
+  ASSERT_TRUE(store.commit(made, 1));
+  ASSERT_TRUE(store.follow());
+  auto other = store::postgres::connect(database.url()).value();
+  ASSERT_TRUE(other->script("BEGIN"));
+  ASSERT_TRUE(other->script("UPDATE dag_jobs SET priority=priority"));
+  ASSERT_TRUE(store.commit(changed, 2));
+  const auto held = store.follow();
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, Code::busy) << held.error().message;
+  EXPECT_TRUE(store.commit(more, 3));
+  ASSERT_TRUE(other->script("ROLLBACK"));
+  ASSERT_TRUE(store.follow());
+  EXPECT_EQ(store.behind().commits, 0);
+  EXPECT_EQ(database.reads().value()->job(job(1).tenant, job_id(1)).value()->status, JobStatus::failed);
 }
 
 TEST(Sqlite, ReadersCannotWrite) {

@@ -1,0 +1,160 @@
+// The writer on a store whose tables follow the commits, while another program holds a row of them or the whole file.
+#include <gtest/gtest.h>
+
+#include "engine/writer_fixture.hpp"
+#include "store/journal/journal_store.hpp"
+
+namespace baton::engine::writer_test {
+namespace {
+
+class HeldTables final : public store::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  Result<> append(const store::JournalRow& row, const WriteSet& beside) override {
+    ++commits;
+    if (is_file_held) return busy();
+    return MemoryStore::append(row, beside);
+  }
+  void begin(const store::Following& following) override {
+    ++followings;
+    has_failed_ = is_row_held || is_file_held;
+    if (!has_failed_) MemoryStore::begin(following);
+  }
+  std::optional<Result<>> end() override {
+    if (std::exchange(has_failed_, false)) return Result<>(busy());
+    return MemoryStore::end();
+  }
+  using MemoryStore::load;
+  Result<Loaded> load(const LoadRequest& request) override {
+    ++job_loads;
+    return MemoryStore::load(request);
+  }
+  bool is_row_held = false, is_file_held = false;
+  int commits = 0, followings = 0, job_loads = 0;
+
+ private:
+  static std::unexpected<Error> busy() { return fail(Code::busy, "SQLite: database is locked"); }
+  bool has_failed_ = false;
+};
+
+class FollowingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(writer_.open());
+    run({PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)}});
+  }
+  std::vector<std::shared_ptr<Answer>> run(std::vector<Command> commands) {
+    std::vector<Item> items;
+    std::vector<std::shared_ptr<Answer>> answers;
+    for (Command& command : commands) {
+      answers.push_back(std::make_shared<Answer>());
+      items.push_back({std::move(command), answers.back()});
+    }
+    writer_.run(std::move(items));
+    return answers;
+  }
+  // As long as nobody sends anything.
+  void pass(Duration time) {
+    for (const Time end = clock_.time + time; clock_.time < end; clock_.time += 10ms) {
+      const auto wake = writer_.next_wake();
+      if (writer_.is_waiting_for_store() || (wake && *wake <= clock_.time)) run({});
+    }
+  }
+  static SubmitJob job(int n) {
+    return {.job_id = job_id(n), .tenant = {"default"}, .workflow_id = "w", .input_data = {"{}"}};
+  }
+  Poll poll() const {
+    return {.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.time + 1h};
+  }
+  static bool has_job(const std::shared_ptr<Answer>& answer) {
+    return answer->reply && std::holds_alternative<JobReply>(*answer->reply);
+  }
+
+  FakeClock clock_;
+  store::MemoryDatabase database_;
+  HeldTables* tables_ = new HeldTables(database_);
+  store::JournalStore store_{std::unique_ptr<store::Tables>(tables_)};
+  int told_ = 0;
+  Followed followed_;
+  Writer writer_{store_, clock_,
+                 {.followed = &followed_, .unreadable = [this](const std::string&) { ++told_; }}};
+};
+
+TEST_F(FollowingTest, ACommitThatFindsTheFileHeldIsRefusedAndTheStoreIsNotLost) {
+  tables_->is_file_held = true;
+  tables_->commits = 0;
+  for (const auto& answer : run({job(1), job(2)})) {
+    EXPECT_EQ(answer->refusal(), Refusal::store_unavailable);
+    EXPECT_TRUE(std::get<Refused>(*answer->reply).message.starts_with("another program holds the database"));
+  }
+  EXPECT_EQ(tables_->commits, 1) << "nobody is to blame, so the batch is not divided";
+  EXPECT_FALSE(writer_.away());
+  tables_->is_file_held = false;
+  EXPECT_TRUE(has_job(run({job(3)}).front()));
+}
+
+TEST_F(FollowingTest, TablesThatCannotFollowForAWhileAreNoOutage) {
+  run({job(1)});
+  const auto polled = run({poll()}).front();
+  const auto& task = std::get<PollReply>(polled->reply.value()).jobs.at(0);
+  tables_->is_row_held = true;
+  tables_->followings = 0;
+  pass(3s);
+  EXPECT_GT(tables_->followings, 1);
+  EXPECT_LT(tables_->followings, 5) << "they are not tried without a pause";
+  EXPECT_EQ(told_, 1);
+  EXPECT_FALSE(writer_.away());
+  EXPECT_FALSE(followed_.wait()) << "a reader is told that it cannot see what was committed";
+  tables_->job_loads = 0;
+  run({ReportResult{.tenant = {}, .task_id = task.task_id, .completed = true, .lease = task.lease}});
+  EXPECT_EQ(tables_->job_loads, 0) << "what is in memory is true and stays";
+  EXPECT_TRUE(has_job(run({job(2)}).front()));
+  tables_->is_row_held = false;
+  pass(3s);
+  EXPECT_EQ(store_.behind().commits, 0);
+  EXPECT_TRUE(followed_.wait());
+  EXPECT_EQ(database_.jobs.at(job_id(1)).status, workflow::JobStatus::completed);
+}
+
+// What waits in a queue that nobody has asked for is read from the tables.
+TEST_F(FollowingTest, WhileTheTablesCannotFollowOnlyHandingOutWaits) {
+  run({job(1)});
+  tables_->is_row_held = true;
+  const auto answers = run({poll(), job(2)});
+  EXPECT_FALSE(answers[0]->reply);
+  EXPECT_TRUE(has_job(answers[1]));
+  tables_->followings = 0;
+  for (int n = 3; n < 10; ++n) EXPECT_TRUE(has_job(run({job(n)}).front()));
+  EXPECT_EQ(tables_->followings, 0) << "each of them would wait as long as the other program has its row";
+  EXPECT_FALSE(writer_.away());
+  tables_->is_row_held = false;
+  pass(3s);
+  ASSERT_TRUE(answers[0]->reply);
+  EXPECT_EQ(std::get<PollReply>(*answers[0]->reply).jobs.at(0).job_id, job_id(1));
+}
+
+class SmallBacklogTest : public FollowingTest {
+ protected:
+  Writer small_{store_, clock_, {.follow_rows = 10}};
+};
+
+// What is acknowledged must fit into memory until it can be shown.
+TEST_F(SmallBacklogTest, TablesThatCannotFollowForLongStopCommitsWithoutAWaitForEach) {
+  ASSERT_TRUE(small_.open());
+  tables_->is_row_held = true;
+  int refused = 0;
+  for (int n = 0; n < 50; ++n) {
+    std::vector<Item> items;
+    const auto answer = std::make_shared<Answer>();
+    items.push_back({job(n), answer});
+    small_.run(std::move(items));
+    refused += answer->refusal() == Refusal::store_unavailable;
+  }
+  EXPECT_GT(refused, 20);
+  EXPECT_LT(refused, 50);
+  EXPECT_LT(tables_->followings, 10);
+  EXPECT_FALSE(small_.away());
+}
+
+}  // namespace
+}  // namespace baton::engine::writer_test
