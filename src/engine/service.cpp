@@ -72,6 +72,18 @@ struct Service::State {
         slow_turns(m.counter("baton_engine_slow_turns_total", "Turns of the engine over one second.")),
         turn_seconds(m.histogram("baton_engine_turn_seconds", "Time of one turn of the engine.")) {}
 
+  // What another program does to the store for a while keeps no server from starting. Before the thread runs.
+  Result<> open_first() {
+    const auto began = std::chrono::steady_clock::now();
+    for (bool was_told = false;; was_told = true) {
+      Result<> opened = writer.open();
+      const bool is_busy = !opened && opened.error().code == Code::busy && writer.away();
+      if (!is_busy || std::chrono::steady_clock::now() - began >= options.busy_max) return opened;
+      if (!was_told && hooks.store_busy) hooks.store_busy(opened.error());
+      std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    }
+  }
+
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
     std::unique_lock lock(mutex);
@@ -252,7 +264,7 @@ Result<> Service::start() {
     }
     state->work.notify_one();
   });
-  TRY(state_->writer.open());
+  TRY(state_->open_first());
   state_->ready = true;
   if (Followed* followed = state_->options.followed)
     followed->on_wanted([state = state_.get()] {

@@ -37,6 +37,7 @@ struct Options {
   bool scheduler = true;  // phases and polls of runbooks are fired by our own timers
   bool adopt_jobs = false;  // at start: take over what another orchestrator has given out
   bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
+  std::chrono::milliseconds busy_max{30'000};      // how long a start waits for another program that holds the store
   std::chrono::milliseconds slow_after{1'000};     // a turn is told to the hook and counted
   std::chrono::milliseconds stalled_after{5'000};  // the server is not ready
 };
@@ -51,6 +52,7 @@ struct SlowTurn {
 struct Hooks {
   std::function<void(const SlowTurn&)> slow_turn;  // over Options::slow_after
   std::function<void(const Error&)> fatal;       // the writer must stop for good: fenced by another writer
+  std::function<void(const Error&)> store_busy;  // the start waits for another program, on its own thread
   std::function<void(const Error&)> store_lost;  // commands are refused until it is back
   std::function<void()> store_back;
   std::function<void()> runbooks_changed;  // a scheduler should look at its runbooks

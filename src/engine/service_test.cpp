@@ -222,6 +222,26 @@ TEST_F(ServiceTest, RefusesAtOnceWhileItOpensAStoreThatIsAwayButForgetsNoTaskTha
   EXPECT_TRUE(std::holds_alternative<JobReply>(submit(service, job(3))->get()));
 }
 
+TEST_F(ServiceTest, AStartWaitsForAnotherProgramThatHoldsTheStoreButNotForEver) {
+  Outage outage;
+  outage.opened = 1;  // so that the first one is held up too
+  int held = 3;
+  outage.at_open = [&]() -> Result<> { return held-- > 0 ? fail(Code::busy, "another program has it") : Result<>{}; };
+  int told = 0;
+  Hooks hooks{.store_busy = [&](const Error&) { ++told; }};
+  {
+    Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_, hooks);
+    ASSERT_TRUE(service.start());
+    EXPECT_TRUE(std::holds_alternative<WorkflowReply>(publish(service)->get()));
+    EXPECT_EQ(told, 1);
+  }
+  held = 1'000;
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {.busy_max = 150ms}, metrics_, hooks);
+  const auto started = service.start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, "another program has it");
+}
+
 TEST_F(ServiceTest, TellsThoseWhoseCommitIsInDoubtWhenTheServerIsAboutToStop) {
   Outage outage{.commits_answer = Code::unknown,
                 .at_open = []() -> Result<> { return fail(Code::unavailable, "nobody is there"); }};

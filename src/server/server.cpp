@@ -142,6 +142,8 @@ Result<> Server::State::start_engine() {
                 spdlog::warn("a turn of the engine took {} ms: {}", turn.took.count(), turn.cause);
               },
           .fatal = on_fatal,
+          .store_busy =
+              [](const Error& error) { spdlog::warn("waiting for up to 30 seconds, to start: {}", error.message); },
           .store_lost = [](const Error& error) { spdlog::error("the store is lost: {}", error.message); },
           .store_back = [] { spdlog::info("the store is back"); },
           .runbooks_changed = [this] { wake_scheduler(); },
