@@ -1,7 +1,6 @@
 #include "ports/followed.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 namespace baton {
 
@@ -10,20 +9,23 @@ void Followed::on_wanted(std::function<void()> wake) {
   wake_ = std::move(wake);
 }
 
+void Followed::on_moved(std::function<void()> moved) {
+  const std::scoped_lock lock(moved_mutex_);
+  moved_ = std::move(moved);
+}
+
+void Followed::tell() {
+  const std::scoped_lock lock(moved_mutex_);
+  if (moved_) moved_();
+}
+
 void Followed::followed(std::int64_t commit_number) {
-  {
-    const std::scoped_lock lock(mutex_);
-    followed_ = commit_number;
-  }
-  moved_.notify_all();
+  followed_ = commit_number;
+  tell();
 }
 
 void Followed::set_away(bool away) {
-  {
-    const std::scoped_lock lock(mutex_);
-    away_ = away;
-  }
-  moved_.notify_all();
+  if (away_.exchange(away) != away) tell();
 }
 
 void Followed::close() {
@@ -31,15 +33,13 @@ void Followed::close() {
   set_away(true);
 }
 
-Result<> Followed::wait() {
-  constexpr std::chrono::seconds patience{5};
+std::optional<std::int64_t> Followed::want() {
   const std::int64_t all = committed_;
-  if (followed_ >= all) return {};
-  std::unique_lock lock(mutex_);
+  if (followed_ >= all) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
   wanted_ = std::max<std::int64_t>(wanted_, all);
   if (wake_ && !away_) wake_();
-  if (moved_.wait_for(lock, patience, [&] { return followed_ >= all || away_; }) && followed_ >= all) return {};
-  return fail(Code::unavailable, "the store is behind with its tables; try again");
+  return all;
 }
 
 }  // namespace baton

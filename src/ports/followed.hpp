@@ -1,16 +1,14 @@
 // How far the tables are. The engine commits to a journal and lets the tables follow a moment later; whoever reads
-// for somebody who was answered before waits here until the tables show that answer.
+// for somebody who was answered before wants the tables to show that answer first.
 //
-// Thread-safe. The engine tells, readers wait; nobody looks on a clock.
+// Thread-safe. The engine tells, readers ask and are told when it goes on; nobody looks on a clock, and nothing here blocks.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
-
-#include "base/result.hpp"
+#include <optional>
 
 namespace baton {
 
@@ -30,15 +28,24 @@ class Followed {
   void close();
 
   // ---- readers
-  // Returns when the tables show all that was committed before the call. Code::unavailable: they do not in time.
-  [[nodiscard]] Result<> wait();
+  // The commit that the tables must show before they show all that was committed before the call; the engine is told.
+  // None: they show it.
+  [[nodiscard]] std::optional<std::int64_t> want();
+  [[nodiscard]] bool shows(std::int64_t commit_number) const { return followed_ >= commit_number; }
+  [[nodiscard]] bool is_away() const { return away_; }
+  // Called, by the engine's thread, when the tables show more, or the store goes away or comes back. One listener; with none
+  // it returns when no call is under way.
+  void on_moved(std::function<void()> moved);
 
  private:
+  void tell();
+
   std::atomic<std::int64_t> committed_ = 0, followed_ = 0, wanted_ = 0;
+  std::atomic<bool> away_ = false;
   std::mutex mutex_;
-  std::condition_variable moved_;
   std::function<void()> wake_;  // under the mutex
-  bool away_ = false;           // under the mutex
+  std::mutex moved_mutex_;      // held while the listener is called
+  std::function<void()> moved_;
 };
 
 }  // namespace baton

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 namespace baton {
 namespace {
 
@@ -13,45 +11,53 @@ TEST(FollowedTest, NobodyWaitsForWhatIsShown) {
   followed.followed(3);
   bool woken = false;
   followed.on_wanted([&] { woken = true; });
-  EXPECT_TRUE(followed.wait());
+  EXPECT_FALSE(followed.want());
   EXPECT_FALSE(woken);
 }
 
-TEST(FollowedTest, AReaderWakesTheEngineAndReadsWhenTheTablesShowWhatWasCommittedBefore) {
+TEST(FollowedTest, AReaderWakesTheEngineAndIsToldWhenTheTablesShowWhatWasCommittedBefore) {
   Followed followed;
   followed.committed(7);
-  std::thread engine;
-  followed.on_wanted([&] {
-    engine = std::thread([&] {
-      EXPECT_TRUE(followed.is_wanted());
-      followed.followed(7);
-    });
-  });
-  EXPECT_TRUE(followed.wait());
-  engine.join();
+  int woken = 0, moved = 0;
+  followed.on_wanted([&] { ++woken; });
+  followed.on_moved([&] { ++moved; });
+  const auto wanted = followed.want();
+  ASSERT_TRUE(wanted);
+  EXPECT_EQ(woken, 1);
+  EXPECT_TRUE(followed.is_wanted());
+  followed.committed(8);  // nobody asked for that
+  followed.followed(6);
+  EXPECT_FALSE(followed.shows(*wanted));
+  followed.followed(7);
+  EXPECT_TRUE(followed.shows(*wanted));
+  EXPECT_EQ(moved, 2);
   EXPECT_FALSE(followed.is_wanted());
 }
 
-// Otherwise two readers, five seconds each, would be all that a server can do while one row is held.
-TEST(FollowedTest, NobodyWaitsForAStoreThatIsAway) {
+TEST(FollowedTest, AReaderIsToldThatTheStoreIsAwayAndDoesNotWakeTheEngine) {
   Followed followed;
   followed.committed(7);
+  int woken = 0, moved = 0;
+  followed.on_wanted([&] { ++woken; });
+  followed.on_moved([&] { ++moved; });
   followed.set_away(true);
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_FALSE(followed.wait());
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{4});
+  followed.set_away(true);
+  EXPECT_EQ(moved, 1);
+  EXPECT_TRUE(followed.want());
+  EXPECT_TRUE(followed.is_away());
+  EXPECT_EQ(woken, 0);
   followed.set_away(false);
   followed.followed(7);
-  EXPECT_TRUE(followed.wait());
+  EXPECT_FALSE(followed.want());
 }
 
-TEST(FollowedTest, NobodyWaitsForAnEngineThatHasStopped) {
+TEST(FollowedTest, AnEngineThatHasStoppedIsAwayForGood) {
   Followed followed;
   followed.committed(7);
+  followed.on_wanted([] { FAIL() << "nobody is there"; });
   followed.close();
-  const auto outcome = followed.wait();
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, Code::unavailable);
+  EXPECT_TRUE(followed.want());
+  EXPECT_TRUE(followed.is_away());
 }
 
 }  // namespace

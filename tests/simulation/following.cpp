@@ -6,14 +6,8 @@
 
 namespace baton::simulation {
 
-namespace {
-// Thrown where a reader would block: there are no threads here.
-struct MustWait {};
-}  // namespace
-
 void World::begin_following() {
   followed_ = std::make_unique<Followed>();
-  followed_->on_wanted([] { throw MustWait{}; });
 }
 
 void World::tables_show(std::int64_t commit_number, Time as_of) {
@@ -49,9 +43,8 @@ void World::check_followed() const {
 // they must show that answer. A restart of the engine in between changes nothing of that.
 void World::read(std::int64_t acknowledged) {
   if (!engine_) return;  // connection refused
-  try {
-    if (!followed_->wait()) return;
-  } catch (const MustWait&) {
+  if (followed_->want()) {
+    if (followed_->is_away()) return;  // it is refused
     schedule_engine();
     return at(Duration{random_.between(1, 20)}, [this, acknowledged] { read(acknowledged); });
   }

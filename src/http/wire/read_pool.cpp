@@ -5,15 +5,23 @@
 
 namespace baton::http {
 
+namespace {
+constexpr std::chrono::seconds patience{5};  // of a read that is parked
+Error is_behind() { return {Code::unavailable, "the store is behind with its tables; try again"}; }
+}  // namespace
+
 ReadPool::ReadPool(ReadsFactory open, unsigned threads, Followed* followed, std::size_t waiting_max)
     : open_(std::move(open)), followed_(followed), waiting_max_(waiting_max) {
+  if (followed_) followed_->on_moved([this] { go_on(); });
   for (unsigned i = 0; i < (threads == 0 ? 1 : threads); ++i) threads_.emplace_back([this] { work(); });
 }
 
 ReadPool::~ReadPool() {
+  if (followed_) followed_->on_moved(nullptr);
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    unpark();
   }
   wake_.notify_all();
   for (auto& thread : threads_) thread.join();
@@ -22,13 +30,43 @@ ReadPool::~ReadPool() {
 void ReadPool::push(Job job, Of of) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() < waiting_max_) {
-      waiting_.push_back({std::move(job), {}, of});
+    if (waiting_.size() + parked_.size() < waiting_max_) {
+      Item item{std::move(job), {}, {}};
+      // Under the mutex: what is shown after this look finds the read where it is parked.
+      if (const auto wanted = followed_ && of == Of::commits ? followed_->want() : std::nullopt)
+        park(std::move(item), *wanted);
+      else
+        waiting_.push_back(std::move(item));
       wake_.notify_one();
       return;
     }
   }
   job(fail(Code::unavailable, "too many reads are waiting"), true);
+}
+
+// Under the mutex.
+void ReadPool::park(Item item, std::int64_t wanted) {
+  parked_.push_back({std::move(item), wanted, std::chrono::steady_clock::now() + patience});
+  if (followed_->is_away() || stopping_) unpark();
+}
+
+void ReadPool::go_on() {
+  const std::lock_guard lock(mutex_);
+  unpark();
+  wake_.notify_all();
+}
+
+// Under the mutex: those go on that can, or have no more reason to wait.
+void ReadPool::unpark() {
+  const auto now = std::chrono::steady_clock::now();
+  while (!parked_.empty()) {
+    Parked& first = parked_.front();
+    const bool shown = followed_->shows(first.wanted);
+    if (!shown && !followed_->is_away() && !stopping_ && now < first.until) return;
+    if (!shown) first.item.refused = is_behind();
+    waiting_.push_back(std::move(first.item));
+    parked_.pop_front();
+  }
 }
 
 void ReadPool::compute(std::move_only_function<void()> work) {
@@ -41,7 +79,12 @@ void ReadPool::work() {
   std::unique_ptr<Reads> connection;
   while (true) {
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+    while (waiting_.empty() && !stopping_) {
+      if (parked_.empty())
+        wake_.wait(lock);
+      else if (wake_.wait_until(lock, parked_.front().until) == std::cv_status::timeout)
+        unpark();
+    }
     if (waiting_.empty()) return;
     Item item = std::move(waiting_.front());
     waiting_.pop_front();
@@ -56,9 +99,8 @@ void ReadPool::work() {
 
 void ReadPool::perform(Item& item, std::unique_ptr<Reads>& connection) {
   Job& job = item.read;
-  const bool waits = followed_ && item.of == Of::commits;
-  if (const Result<> shown = waits ? followed_->wait() : Result<>{}; !shown) {
-    job(std::unexpected(shown.error()), true);
+  if (item.refused) {
+    job(std::unexpected(*item.refused), true);
     return;
   }
   const bool was_open = connection != nullptr;

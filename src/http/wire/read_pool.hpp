@@ -1,15 +1,18 @@
 // A few threads that read for the API, each with a connection of its own, so that neither the I/O thread nor
-// the writer waits for a query.
+// the writer waits for a query. A read that must wait until the tables show what was committed is parked meanwhile, and
+// keeps no thread: other reads and computing go on.
 //
 // run() is thread-safe and never blocks. A connection that breaks is opened anew, and the read that noticed
 // it is tried once more.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -25,9 +28,9 @@ using ReadsFactory = std::function<Result<std::unique_ptr<Reads>>()>;
 
 class ReadPool {
  public:
-  // With `followed`, a read of what was committed sees all of it that was there before its turn.
+  // With `followed`, a read of what was committed sees all of it that was there before the call.
   ReadPool(ReadsFactory open, unsigned threads, Followed* followed = nullptr, std::size_t waiting_max = 4096);
-  ~ReadPool();  // finishes what waits
+  ~ReadPool();  // finishes what waits, and refuses what is parked
   ReadPool(const ReadPool&) = delete;
   ReadPool& operator=(const ReadPool&) = delete;
 
@@ -59,9 +62,17 @@ class ReadPool {
   struct Item {
     Job read;  // one of the two
     std::move_only_function<void()> work;
-    Of of{};
+    std::optional<Error> refused;  // there is nothing to read for it
+  };
+  struct Parked {
+    Item item;
+    std::int64_t wanted = 0;  // the commit that the tables must show
+    std::chrono::steady_clock::time_point until;
   };
   void push(Job job, Of of);
+  void park(Item item, std::int64_t wanted);
+  void go_on();
+  void unpark();
   void work();
   void perform(Item& item, std::unique_ptr<Reads>& connection);
 
@@ -71,6 +82,7 @@ class ReadPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Item> waiting_;
+  std::deque<Parked> parked_;  // in the order of what they want, and of their time
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
