@@ -166,9 +166,10 @@ std::string random_name() {
 
 class SqlStore final : public Tables {
  public:
-  SqlStore(Dialect dialect, Connect connect)
+  SqlStore(Dialect dialect, Connect connect, std::chrono::milliseconds idle_max)
       : dialect_(dialect),
         connect_(std::move(connect)),
+        idle_max_(idle_max),
         sql_(dialect),
         timers_(dialect),
         events_(dialect),
@@ -442,10 +443,14 @@ class SqlStore final : public Tables {
     calls.push_back(count_commit(following.to));
     if (dialect_ == Dialect::sqlite) return run(calls, Mode::write_lazily);
     // A commit holds the row of the term while it waits for rows of others, so this one has more patience.
+    // One that has died unnoticed would make the outcome of the following unknown, and the store would be away.
+    const bool is_idle = std::chrono::steady_clock::now() - second_used_at_ >= idle_max_;
+    if (second_connection_ && is_idle && !second_connection_->script("SELECT 1")) second_connection_.reset();
     if (!second_connection_)
       if (auto second = connect_()) second_connection_ = *std::move(second);
     if (!second_connection_) return run(calls, Mode::write_lazily);  // where one connection is all that there is
     Result<> done = second_connection_->run(calls, Mode::write_lazily);
+    second_used_at_ = std::chrono::steady_clock::now();
     const bool passes = done || done.error().code == Code::full || done.error().code == Code::conflict || done.error().code == Code::busy;
     if (!passes) second_connection_.reset();
     return done;
@@ -542,6 +547,7 @@ class SqlStore final : public Tables {
 
   Dialect dialect_;
   Connect connect_;
+  const std::chrono::milliseconds idle_max_;
   Statements sql_;
   SqlTimers timers_;
   SqlEvents events_;
@@ -549,7 +555,8 @@ class SqlStore final : public Tables {
   SqlCalls calls_;
   std::mutex connection_mutex_;             // taken for each use of the connection
   std::unique_ptr<Connection> connection_;  // none: open() is needed
-  std::unique_ptr<Connection> second_connection_;  // of what is done in the background
+  std::unique_ptr<Connection> second_connection_;  // of what is done in the background, as is its time
+  std::chrono::steady_clock::time_point second_used_at_;
   const std::string owner_ = random_name();
   std::int64_t partition_ = 0;
   std::int64_t term_ = 0;
@@ -559,8 +566,8 @@ class SqlStore final : public Tables {
 
 }  // namespace
 
-std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect) {
-  return std::make_unique<SqlStore>(dialect, std::move(connect));
+std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect, std::chrono::milliseconds idle_max) {
+  return std::make_unique<SqlStore>(dialect, std::move(connect), idle_max);
 }
 
 }  // namespace baton::store

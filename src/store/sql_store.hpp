@@ -1,6 +1,7 @@
 // The Store port on a SQL connection of either dialect.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -10,7 +11,8 @@
 namespace baton::store {
 
 // `connect` is called by each open(), and with PostgreSQL for a second connection, on which the tables follow; what else it
-// takes (a lock) it keeps to itself.
-[[nodiscard]] std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect);
+// takes (a lock) it keeps to itself. The second one is tried out when it was not used for `idle_max`.
+[[nodiscard]] std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect,
+                                                     std::chrono::milliseconds idle_max = std::chrono::seconds{10});
 
 }  // namespace baton::store

@@ -317,6 +317,28 @@ TEST_F(PostgresAway, ALostConnectionIsUnknownInACommitAndUnavailableElsewhere) {
   EXPECT_TRUE(store::make_reads(server.socket_url("away")));
 }
 
+TEST(Postgres, AConnectionOfTheFollowingTablesThatDiedWhileItWasIdleIsMadeAnewUnseen) {
+  Database database(StoreType::postgres);
+  int connections = 0;
+  const auto connect = [&]() -> Result<std::unique_ptr<store::Connection>> {
+    TRY_ASSIGN(auto connection, store::postgres::connect(database.url()));
+    TRY(connection->script("SET application_name = 'number " + std::to_string(++connections) + "'"));
+    return connection;
+  };
+  store::JournalStore store(store::make_sql_store(store::Dialect::postgres, connect, std::chrono::milliseconds{0}));
+  ASSERT_TRUE(store.open(partition));
+  WriteSet w;
+  for (int n = 1; n <= 2; ++n) {
+    w.jobs_new = {job(n)};
+    ASSERT_TRUE(store.commit(w, n));
+    const auto done = store.follow();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(connections, n + 1);
+    if (n == 1) database.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'number 2'");
+  }
+  EXPECT_TRUE(*database.reads().value()->job(job(2).tenant, job_id(2)));
+}
+
 // Those who migrate are a writer, of which there is one, and the token administration, of which there may be
 // many.
 TEST(Postgres, ManyWhoMigrateAtOnceAllSucceed) {
