@@ -47,8 +47,10 @@ SqlTimers::SqlTimers(Dialect dialect) {
   const std::string into = "INSERT INTO baton_timers(due,subject,what) ",
                     from = "DELETE FROM baton_timers AS t ";
   insert = {into + (arrays ? "SELECT * FROM unnest(?1,?2,?3)" : "VALUES(?1,?2,?3)") + " ON CONFLICT DO NOTHING", columns, true};
-  remove = {from + (arrays ? "USING unnest(?1,?2,?3) AS k(due,subject,what)"
-                             " WHERE t.due=k.due AND t.subject=k.subject AND t.what=k.what"
+  // PostgreSQL looks up key by key, whatever it believes of the table: see select_by in statements.hpp.
+  remove = {from + (arrays ? "WHERE t.ctid=ANY(ARRAY(SELECT f.ctid FROM unnest(?1,?2,?3) AS k(due,subject,what) CROSS JOIN LATERAL"
+                             " (SELECT i.ctid FROM baton_timers AS i WHERE i.due=k.due AND i.subject=k.subject AND i.what=k.what"
+                             " OFFSET 0) AS f))"
                            : "WHERE t.due=?1 AND t.subject=?2 AND t.what=?3"),
             columns, true};
   due = {"SELECT due,subject,what FROM baton_timers WHERE due<=?1 ORDER BY due,subject,what LIMIT ?2",
