@@ -339,6 +339,24 @@ TEST(Postgres, AConnectionOfTheFollowingTablesThatDiedWhileItWasIdleIsMadeAnewUn
   EXPECT_TRUE(*database.reads().value()->job(job(2).tenant, job_id(2)));
 }
 
+// Otherwise it keeps the locks of half a transaction for two hours.
+TEST_F(PostgresAway, TheServerNoticesSoonThatAClientHasVanished) {
+  const auto settings = [](const std::string& where) {
+    const auto connection = store::postgres::connect(where).value();
+    const store::Statement ask{
+        "SELECT string_agg(current_setting('tcp_' || name), ' ') FROM unnest(ARRAY['keepalives_idle', "
+        "'keepalives_interval', 'keepalives_count', 'user_timeout']) AS name",
+        {}};
+    std::string found;
+    const store::Query call{
+        &ask, 1, {}, [&](const store::RowView& row) -> Result<> { return found = row.text(0), Result<>{}; }, {}};
+    EXPECT_TRUE(connection->run({&call, 1}, store::Mode::read));
+    return found;
+  };
+  EXPECT_EQ(settings(url), "10 5 3 20000");
+  EXPECT_EQ(settings(server.socket_url("away")), "0 0 0 0") << "there they mean nothing, and do no harm";
+}
+
 // Those who migrate are a writer, of which there is one, and the token administration, of which there may be
 // many.
 TEST(Postgres, ManyWhoMigrateAtOnceAllSucceed) {
