@@ -134,6 +134,22 @@ TEST_F(FollowingTest, WhileTheTablesCannotFollowOnlyHandingOutWaits) {
   EXPECT_EQ(std::get<PollReply>(*answers[0]->reply).jobs.at(0).job_id, job_id(1));
 }
 
+// As after a crash of the database, which a reader was the first to notice.
+TEST_F(FollowingTest, TablesThatLostWhatTheyShowedMakeTheWriterOpenTheStore) {
+  run({job(1)});
+  pass(1s);
+  ASSERT_EQ(store_.behind().commits, 0);
+  const std::int64_t all = followed_.shown();
+  followed_.doubt(all - 1);
+  EXPECT_EQ(writer_.next_wake(), Time{}) << "it is not waited for a command";
+  run({});
+  ASSERT_TRUE(writer_.away());
+  ASSERT_TRUE(writer_.open());
+  EXPECT_FALSE(followed_.is_doubted());
+  EXPECT_TRUE(followed_.shows(all));
+  EXPECT_TRUE(has_job(run({job(2)}).front()));
+}
+
 class SmallBacklogTest : public FollowingTest {
  protected:
   Writer small_{store_, clock_, {.follow_rows = 10}};

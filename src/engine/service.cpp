@@ -168,7 +168,6 @@ struct Service::State {
       refuse_inbox(Refusal::store_unavailable, away_message);
     }
     ready = false;
-    if (options.followed) options.followed->set_away(true);
     if (hooks.store_lost) hooks.store_lost(writer.trouble());
     const auto lost_at = std::chrono::steady_clock::now();
     Duration pause{50};
@@ -188,6 +187,7 @@ struct Service::State {
         if (hooks.store_back) hooks.store_back();
         return true;
       }
+      if (options.followed) options.followed->set_away(true);  // who reads may wait for the first try, and no longer
       if (stops_soon || std::chrono::steady_clock::now() - lost_at > held_max) writer.abandon_held();
       writer.expire_while_away();
       std::unique_lock lock(mutex);

@@ -55,7 +55,7 @@ Result<> Writer::open() {
   }
   TRY_ASSIGN(next_timer_, store_.next_timer());
   last_commit_ = state->last_commit;
-  if (options_.followed) options_.followed->committed(last_commit_);
+  if (options_.followed) options_.followed->opened(last_commit_);
   following_since_.reset();
   tables_show(last_commit_, clock_.now());
   away_ = false;
@@ -140,6 +140,7 @@ void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
   if (!store_.is_committing()) finish_commit();
   if (!away_) end_following();
+  if (!away_ && options_.followed && options_.followed->is_doubted()) tables_are_doubted();
   if (away_) return refuse(std::move(items), Refusal::store_unavailable, trouble_.message);
   const Time now = clock_.now();
   retry_at_.reset();
@@ -528,6 +529,16 @@ void Writer::cannot_follow(const Error& error) {
   if (!store_.behind().is_following) following_since_.reset();
 }
 
+// The database has crashed, and come back, while nobody used it. open() reads how far the tables are, and follows.
+void Writer::tables_are_doubted() {
+  while (under_way_)
+    if (auto instead = settle()) run_line(std::move(*instead));
+  if (away_) return;
+  trouble_ = {Code::unavailable, "the database has lost what the tables showed last; the journal has it"};
+  forget();
+  away_ = true;
+}
+
 // What could not follow a moment ago is not waited for again: it may take long, and everybody would wait.
 Result<> Writer::follow() {
   if (follow_retry_at_) return std::unexpected(follow_trouble_);
@@ -565,6 +576,7 @@ void Writer::timers_were_taken(bool more) {
 }
 
 std::optional<Time> Writer::next_wake() const {
+  if (options_.followed && options_.followed->is_doubted()) return Time{};
   std::optional<Time> wake = follow_at();
   const auto also_at = [&](const std::optional<Time>& one) {
     if (one && (!wake || *one < *wake)) wake = one;

@@ -114,6 +114,7 @@ class Writer {
   [[nodiscard]] Result<> follow();
   void end_following();
   void cannot_follow(const Error& error);
+  void tables_are_doubted();
   void tables_show(std::int64_t commit_number, Time as_of);
   [[nodiscard]] Result<> start();
   [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);

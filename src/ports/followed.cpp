@@ -20,8 +20,29 @@ void Followed::tell() {
 }
 
 void Followed::followed(std::int64_t commit_number) {
-  followed_ = commit_number;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (doubted_) return;
+    followed_ = commit_number;
+  }
   tell();
+}
+
+void Followed::opened(std::int64_t last_commit) {
+  {
+    const std::scoped_lock lock(mutex_);
+    committed_ = followed_ = last_commit;
+    doubted_ = false;
+  }
+  tell();
+}
+
+void Followed::doubt(std::int64_t commit_number) {
+  const std::scoped_lock lock(mutex_);
+  if (doubted_ || commit_number >= followed_) return;
+  followed_ = commit_number;
+  doubted_ = true;
+  if (wake_ && !away_) wake_();
 }
 
 void Followed::set_away(bool away) {

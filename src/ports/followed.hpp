@@ -19,8 +19,10 @@ class Followed {
   void on_wanted(std::function<void()> wake);
   // This commit is durable, and answers that rest on it may leave.
   void committed(std::int64_t commit_number) { committed_ = commit_number; }
-  // The tables show it.
+  // The tables show it. Nothing is believed of them while they are in doubt.
   void followed(std::int64_t commit_number);
+  // The store was opened: this was the last commit, and the tables show it. No doubt is left.
+  void opened(std::int64_t last_commit);
   [[nodiscard]] bool is_wanted() const { return wanted_ > followed_; }
   // The store is away, and nothing follows until it is back: nobody waits for that.
   void set_away(bool away);
@@ -33,6 +35,12 @@ class Followed {
   [[nodiscard]] std::optional<std::int64_t> want();
   [[nodiscard]] bool shows(std::int64_t commit_number) const { return followed_ >= commit_number; }
   [[nodiscard]] bool is_away() const { return away_; }
+  // The commit that the tables show, as far as anybody knows.
+  [[nodiscard]] std::int64_t shown() const { return followed_; }
+  // The tables were found to show this one only. What followed is durable a moment later, and a database that crashed before
+  // has lost it; the journal has it. The engine is told, and opens its store again.
+  void doubt(std::int64_t commit_number);
+  [[nodiscard]] bool is_doubted() const { return doubted_; }
   // Called, by the engine's thread, when the tables show more, or the store goes away or comes back. One listener; with none
   // it returns when no call is under way.
   void on_moved(std::function<void()> moved);
@@ -41,7 +49,7 @@ class Followed {
   void tell();
 
   std::atomic<std::int64_t> committed_ = 0, followed_ = 0, wanted_ = 0;
-  std::atomic<bool> away_ = false;
+  std::atomic<bool> away_ = false, doubted_ = false;
   std::mutex mutex_;
   std::function<void()> wake_;  // under the mutex
   std::mutex moved_mutex_;      // held while the listener is called

@@ -51,6 +51,26 @@ TEST(FollowedTest, AReaderIsToldThatTheStoreIsAwayAndDoesNotWakeTheEngine) {
   EXPECT_FALSE(followed.want());
 }
 
+TEST(FollowedTest, TablesThatLostWhatTheyShowedAreInDoubtUntilTheStoreIsOpened) {
+  Followed followed;
+  followed.opened(7);
+  int woken = 0, moved = 0;
+  followed.on_wanted([&] { ++woken; });
+  followed.on_moved([&] { ++moved; });
+  followed.doubt(7);
+  EXPECT_FALSE(followed.is_doubted() || woken > 0);
+  followed.doubt(5);
+  EXPECT_TRUE(followed.is_doubted());
+  EXPECT_EQ(woken, 1);
+  EXPECT_EQ(followed.want(), 7);
+  followed.followed(7);  // from before the crash
+  EXPECT_FALSE(followed.shows(7));
+  EXPECT_EQ(moved, 0);
+  followed.opened(7);
+  EXPECT_FALSE(followed.is_doubted() || followed.want());
+  EXPECT_EQ(moved, 1);
+}
+
 TEST(FollowedTest, AnEngineThatHasStoppedIsAwayForGood) {
   Followed followed;
   followed.committed(7);

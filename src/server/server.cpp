@@ -257,7 +257,8 @@ Result<> Server::State::end_imports() {
 
 Result<> Server::State::start_http(http::Access access) {
   const unsigned readers = std::clamp(std::thread::hardware_concurrency(), 2U, 8U);
-  reads = std::make_unique<http::ReadPool>([url = config.store] { return store::make_reads(url); }, readers, &followed);
+  reads = std::make_unique<http::ReadPool>(
+      [this] { return store::make_reads(config.store, followed, only_partition); }, readers, &followed);
   http::Options options;
   options.access = access;
   options.data_sources = sources.get();

@@ -6,6 +6,7 @@
 #include "store/sql_store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/writer_lock.hpp"
+#include "store/statements.hpp"
 
 namespace baton::store {
 namespace {
@@ -50,6 +51,28 @@ Connect locked_connector(const Target& target) {
   };
 }
 
+// What was lost in a crash of the database was lost with all connections to it, so that a look at each new one is enough.
+Result<> check_followed(Connection& connection, Followed& followed, Partition partition) {
+  const std::int64_t believed = followed.shown();  // before the look: the tables go on meanwhile
+  const Statement ask{"SELECT followed FROM writer_state WHERE partition=?1", {Type::integer}};
+  std::int64_t shown = believed;
+  const Query call{&ask, 1, constant({std::int64_t{partition.number}}),
+                   [&](const RowView& row) -> Result<> { return shown = row.integer(0), Result<>{}; }, {}};
+  TRY(connection.run({&call, 1}, Mode::read));
+  if (shown < believed) followed.doubt(shown);
+  if (shown < believed || followed.is_doubted())
+    return fail(Code::unavailable, "the database has lost what the tables showed last; they follow again");
+  return {};
+}
+
+Connect checked_connector(Connect connect, Followed& followed, Partition partition) {
+  return [connect = std::move(connect), &followed, partition]() -> Result<std::unique_ptr<Connection>> {
+    TRY_ASSIGN(auto connection, connect());
+    TRY(check_followed(*connection, followed, partition));
+    return connection;
+  };
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Tables>> make_tables(std::string_view url) {
@@ -65,6 +88,11 @@ Result<std::unique_ptr<Store>> make_store(std::string_view url) {
 Result<std::unique_ptr<Reads>> make_reads(std::string_view url) {
   TRY_ASSIGN(const auto target, parse(url));
   return make_sql_reads(target.dialect, connector(target, sqlite::Access::reader));
+}
+
+Result<std::unique_ptr<Reads>> make_reads(std::string_view url, Followed& followed, Partition partition) {
+  TRY_ASSIGN(const auto target, parse(url));
+  return make_sql_reads(target.dialect, checked_connector(connector(target, sqlite::Access::reader), followed, partition));
 }
 
 Result<std::unique_ptr<TokenAdmin>> make_token_admin(std::string_view url) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "ports/followed.hpp"
 #include "ports/reads.hpp"
 #include "store/journal/tables.hpp"
 
@@ -16,6 +17,9 @@ namespace baton::store {
 // The database must have been opened by a store or by the token administration before: a reader creates and
 // migrates nothing.
 [[nodiscard]] Result<std::unique_ptr<Reads>> make_reads(std::string_view url);
+// The same beside the engine of this process. Each connection that is made looks whether the tables show what `followed`
+// believes; if they do not, it doubts that, and the connection fails with Code::unavailable until the engine has settled it.
+[[nodiscard]] Result<std::unique_ptr<Reads>> make_reads(std::string_view url, Followed& followed, Partition partition);
 // Creates and migrates the database if need be, beside a running writer or without one.
 [[nodiscard]] Result<std::unique_ptr<TokenAdmin>> make_token_admin(std::string_view url);
 

@@ -50,6 +50,19 @@ void ReadPool::park(Item item, std::int64_t wanted) {
   if (followed_->is_away() || stopping_) unpark();
 }
 
+// Whoever opens a connection may find that the tables have lost what they showed; they are to show it again soon.
+bool ReadPool::park_in_doubt(Item& item) {
+  if (!followed_ || !followed_->is_doubted()) return false;
+  const std::lock_guard lock(mutex_);
+  const auto wanted = followed_->want();
+  if (wanted)
+    park(std::move(item), *wanted);
+  else
+    waiting_.push_back(std::move(item));  // they do by now
+  wake_.notify_one();
+  return true;
+}
+
 void ReadPool::go_on() {
   const std::lock_guard lock(mutex_);
   unpark();
@@ -108,6 +121,7 @@ void ReadPool::perform(Item& item, std::unique_ptr<Reads>& connection) {
     if (!connection) {
       auto opened = open_();
       if (!opened) {
+        if (park_in_doubt(item)) return;
         job(std::unexpected(opened.error()), true);
         return;
       }

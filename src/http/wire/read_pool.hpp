@@ -71,6 +71,7 @@ class ReadPool {
   };
   void push(Job job, Of of);
   void park(Item item, std::int64_t wanted);
+  bool park_in_doubt(Item& item);
   void go_on();
   void unpark();
   void work();

@@ -33,6 +33,7 @@ class ReadPoolTest : public testing::Test {
 
   store::MemoryDatabase database_;
   Followed followed_;
+  bool is_repaired_ = false;  // of the pool's thread
 };
 
 TEST_F(ReadPoolTest, ReadsThatWaitForTheTablesKeepNoThread) {
@@ -85,6 +86,24 @@ TEST_F(ReadPoolTest, NobodyWaitsForAStoreThatIsAway) {
   EXPECT_FALSE(meanwhile.get());
   followed_.followed(1);
   EXPECT_TRUE(read(*pool).get()) << "what is shown can be read, whoever is away";
+}
+
+TEST_F(ReadPoolTest, AReadThatFindsTheTablesInDoubtWaitsUntilTheyAreNot) {
+  followed_.opened(3);
+  ReadPool pool(
+      [this]() -> Result<std::unique_ptr<Reads>> {
+        if (!std::exchange(is_repaired_, true)) followed_.doubt(2);
+        if (followed_.is_doubted()) return fail(Code::unavailable, "the tables have lost something");
+        return std::make_unique<store::MemoryReads>(database_);
+      },
+      1, &followed_, 4);
+  auto answer = read(pool);
+  EXPECT_FALSE(is_there(answer, 50ms));
+  EXPECT_TRUE(followed_.is_doubted());
+  auto token = read(pool, ReadPool::Of::others);
+  EXPECT_FALSE(is_there(token, 20ms)) << "it needs a connection too";
+  followed_.opened(3);
+  EXPECT_TRUE(answer.get() && token.get());
 }
 
 TEST_F(ReadPoolTest, ReadsThatAreParkedCountAsWaiting) {

@@ -357,6 +357,31 @@ TEST_F(PostgresAway, TheServerNoticesSoonThatAClientHasVanished) {
   EXPECT_EQ(settings(server.socket_url("away")), "0 0 0 0") << "there they mean nothing, and do no harm";
 }
 
+// A crash may take with it what followed last: it is not durable before the next commit is.
+TEST(Postgres, AReaderThatConnectsNoticesThatTheTablesHaveLostWhatTheyShowed) {
+  Database database(StoreType::postgres_journal);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  ASSERT_TRUE(store->commit(w, 1));
+  ASSERT_TRUE(store->follow());
+  Followed followed;
+  followed.opened(1);
+  auto reads = store::make_reads(database.url(), followed, partition).value();
+  EXPECT_TRUE(*reads->job(job(1).tenant, job_id(1)));
+  database.execute("UPDATE writer_state SET followed = 0");
+  database.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()");
+  const auto lost = reads->job(job(1).tenant, job_id(1));
+  ASSERT_FALSE(lost) << "it must not answer from tables that lack something";
+  EXPECT_EQ(lost.error().code, Code::unavailable) << lost.error().message;
+  EXPECT_TRUE(followed.is_doubted());
+  EXPECT_FALSE(store::make_reads(database.url(), followed, partition)) << "nobody reads before the engine has settled it";
+  database.execute("UPDATE writer_state SET followed = 1");
+  followed.opened(1);
+  EXPECT_TRUE(*reads->job(job(1).tenant, job_id(1)));
+}
+
 // Those who migrate are a writer, of which there is one, and the token administration, of which there may be
 // many.
 TEST(Postgres, ManyWhoMigrateAtOnceAllSucceed) {
