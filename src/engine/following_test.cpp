@@ -41,13 +41,13 @@ class FollowingTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(writer_.open());
-    run({PublishWorkflow{{"default"}, workflow::parse(yaml).definition, std::string(yaml)}});
+    run({PublishWorkflow{{"default"}, workflow::parse(one_task_yaml).definition, std::string(one_task_yaml)}});
   }
-  std::vector<std::shared_ptr<Answer>> run(std::vector<Command> commands) {
+  std::vector<std::shared_ptr<KeptReply>> run(std::vector<Command> commands) {
     std::vector<Item> items;
-    std::vector<std::shared_ptr<Answer>> answers;
+    std::vector<std::shared_ptr<KeptReply>> answers;
     for (Command& command : commands) {
-      answers.push_back(std::make_shared<Answer>());
+      answers.push_back(std::make_shared<KeptReply>());
       items.push_back({std::move(command), answers.back()});
     }
     writer_.run(std::move(items));
@@ -66,11 +66,11 @@ class FollowingTest : public testing::Test {
   Poll poll() const {
     return {.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.time + 1h};
   }
-  static bool has_job(const std::shared_ptr<Answer>& answer) {
+  static bool has_job(const std::shared_ptr<KeptReply>& answer) {
     return answer->reply && std::holds_alternative<JobReply>(*answer->reply);
   }
 
-  FakeClock clock_;
+  ManualClock clock_;
   store::MemoryDatabase database_;
   HeldTables* tables_ = new HeldTables(database_);
   store::JournalStore store_{std::unique_ptr<store::Tables>(tables_)};
@@ -162,7 +162,7 @@ TEST_F(SmallBacklogTest, TablesThatCannotFollowForLongStopCommitsWithoutAWaitFor
   int refused = 0;
   for (int n = 0; n < 50; ++n) {
     std::vector<Item> items;
-    const auto answer = std::make_shared<Answer>();
+    const auto answer = std::make_shared<KeptReply>();
     items.push_back({job(n), answer});
     small_.run(std::move(items));
     refused += answer->refusal() == Refusal::store_unavailable;
