@@ -86,13 +86,12 @@ void Batch::leave_out_unknown() {
       std::ranges::stable_partition(timers_, [&](const Timer& timer) { return part_of(timer) != nullptr; });
   timers_unknown_.assign(unknown.begin(), unknown.end());
   timers_.erase(unknown.begin(), unknown.end());
-  if (!services_.unreadable) return;
   for (const Timer& timer : timers_unknown_)
-    services_.unreadable("a timer of '" + timer.subject.id + "' cannot be obeyed: this version does not know what it is");
+    add_effect(Warn{timer.subject, "a timer of '" + timer.subject.id + "' cannot be obeyed: this version does not know what it is"});
 }
 
 Result<> Batch::decide_once() {
-  effects_.clear();
+  std::erase_if(effects_, [](const Effect& effect) { return !std::holds_alternative<Warn>(effect); });
   effects_.reserve(items_.size() + 8);
   handouts_.reset();
   handouts_count_ = 0;

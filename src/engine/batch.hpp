@@ -37,7 +37,6 @@ struct BatchServices {
   Matching& matching;
   BatchLimits limits;
   metrics::Counter* redecided = nullptr;
-  std::function<void(const std::string&)> unreadable;
   Time as_of{};  // of the timers of this turn
   bool hands_out = true;  // false: the tables cannot follow, and so nobody can tell what waits in a queue
   TurnTimes times{};
@@ -74,6 +73,7 @@ class Batch final : public TaskSource {
   [[nodiscard]] const TimerChoice& timers_wanted() const { return timers_wanted_; }
   void add_effect(Effect effect) { effects_.push_back(std::move(effect)); }
   [[nodiscard]] Effects take_effects() { return std::exchange(effects_, {}); }
+  [[nodiscard]] const Effects& effects() const { return effects_; }
 
   [[nodiscard]] std::size_t items_count() const { return items_.size(); }
   [[nodiscard]] std::size_t timers_count() const { return timers_.size(); }

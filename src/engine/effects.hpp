@@ -83,6 +83,14 @@ struct MatchAllAt {
   Time at{};
 };
 
+// A stored row cannot be worked with: whoever looks after the server is told, once for each subject. Unlike the other
+// effects this is true whatever becomes of the commit, so it outlives a round that is decided again, and is performed
+// also when nothing is committed.
+struct Warn {
+  Subject about;
+  std::string text;
+};
+
 // What the commit changed, for the feed.
 struct Changed {
   std::int64_t commit_number = 0;
@@ -101,7 +109,7 @@ struct Count {
 };
 
 using Effect = std::variant<Answer, Await, Ended, HandOut, Enqueue, MatchAgain, WorkerBeat, WorkerReported,
-                            MatchAllAt, Changed, OfKind, Count>;
+                            MatchAllAt, Warn, Changed, OfKind, Count>;
 static_assert(std::is_nothrow_move_constructible_v<Effect>);  // or a list of them that grows copies every reply
 using Effects = std::vector<Effect>;
 

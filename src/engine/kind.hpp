@@ -105,8 +105,9 @@ class Kind {
   // The store was opened, also again.
   virtual void opened(Time) {}
   // What must be done once, when the server starts: commands for one turn, then those for the next, until there are
-  // none. Each is about one row, so that a row that cannot be had keeps no other from its turn.
-  [[nodiscard]] virtual Result<std::vector<Command>> at_start(Store&) { return std::vector<Command>{}; }
+  // none. Each is about one row, so that a row that cannot be had keeps no other from its turn. The effects are performed
+  // before the commands.
+  [[nodiscard]] virtual Result<std::vector<Command>> at_start(Store&, Effects&) { return std::vector<Command>{}; }
   // A commit did not surely succeed: what is remembered may not be true.
   virtual void forget() {}
 };

@@ -21,11 +21,24 @@ void Writer::perform(Effects effects) {
                    [&](WorkerReported& e) {
                      matching_.workers().reported(e.tenant, e.worker, e.task_id, e.completed, now);
                    },
+                   [&](Warn& e) { warn(e); },
                    [](Changed&) {},
                    [](OfKind& e) { e.kind->perform(std::move(e.what)); },
                    [](Count& e) { e.counter->add(e.n); },
                },
                effect);
+}
+
+void Writer::warn(const Warn& warning) {
+  constexpr std::size_t warned_max = 10'000;
+  if (warned_.size() >= warned_max) warned_.clear();
+  if (warned_.insert(warning.about).second && options_.unreadable) options_.unreadable(warning.text);
+}
+
+// Of what is not stored these hold all the same.
+void Writer::warn_of(const Effects& effects) {
+  for (const Effect& effect : effects)
+    if (const auto* warning = std::get_if<Warn>(&effect)) warn(*warning);
 }
 
 }  // namespace baton::engine

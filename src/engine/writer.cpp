@@ -17,8 +17,7 @@ Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMe
       kinds_(make_kinds(options_, metrics_)),
       matching_(options_.queue_window),
       services_{store_, kinds_, matching_,
-                {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided,
-                options_.unreadable} {}
+                {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided} {}
 
 namespace {
 
@@ -85,7 +84,9 @@ Result<> Writer::open() {
 Result<> Writer::start() {
   for (const auto& kind : kinds_) {
     while (true) {
-      TRY_ASSIGN(auto commands, kind->at_start(store_));
+      Effects effects;
+      TRY_ASSIGN(auto commands, kind->at_start(store_, effects));
+      perform(std::move(effects));
       if (commands.empty()) break;
       TRY(run_at_start(std::move(commands)));
     }
@@ -320,6 +321,8 @@ void Writer::set_timers(const Batch& batch) {
 // What is to be done instead with a batch that is not stored: again, in parts, or nothing, when its callers were told.
 Writer::Line Writer::not_stored(std::unique_ptr<Batch> batch, Effects effects, const Error& error, bool was_decided) {
   Line instead;
+  warn_of(effects);
+  warn_of(batch->effects());
   if (was_decided && error.code == Code::unknown) {
     if (effects.empty()) effects = batch->take_effects(), count(*batch, effects);
     hold(*batch, std::move(effects), error);

@@ -16,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "engine/batch.hpp"
@@ -98,6 +99,8 @@ class Writer {
   void set_timers(const Batch& batch);
   [[nodiscard]] Line not_stored(std::unique_ptr<Batch> batch, Effects effects, const Error& error, bool was_decided);
   void perform(Effects effects);
+  void warn(const Warn& warning);
+  void warn_of(const Effects& effects);
   [[nodiscard]] Changes changes_of(const WriteSet& writes) const;
   void tell_feed(Changed changed);
   void hold(Batch& batch, Effects effects, const Error& error);
@@ -137,6 +140,7 @@ class Writer {
   std::optional<Held> held_;
   std::optional<UnderWay> under_way_;
 
+  std::set<Subject> warned_;           // of these; bounded
   std::vector<Item> own_items_;        // the writer's own commands, and those put off, for the next batch
   std::vector<Item> given_back_;       // tasks whose return was refused, for later
   std::optional<Time> give_back_at_;

@@ -37,6 +37,7 @@ class HeldStore final : public store::MemoryStore {
       TRY(MemoryStore::commit(writes, number));
       return fail(Code::unknown, "the connection broke inside the commit");
     }
+    if (is_full) return fail(Code::full, "the disk is full");
     const auto is_held = [&](const auto& row) { return held.contains(row.job_id); };
     if (std::ranges::none_of(writes.jobs_new, is_held) && std::ranges::none_of(writes.nodes_changed, is_held))
       return MemoryStore::commit(writes, number);
@@ -66,6 +67,7 @@ class HeldStore final : public store::MemoryStore {
   std::set<workflow::JobId> held;
   std::set<workflow::JobId> unreadable;
   bool is_answer_lost = false;  // of the next commit, which happens
+  bool is_full = false;         // no commit has room
   bool is_unreadable = false;   // every step of a runbook
   bool is_data_held = false;    // the tables of what data sources said
   int loads = 0;                // of runbooks
@@ -80,7 +82,8 @@ class HeldStore final : public store::MemoryStore {
 
 class WriterTest : public testing::Test {
  protected:
-  explicit WriterTest(const WriterOptions& options = {}) : writer_(store_, clock_, options, {.redecided = &redecided_}) {}
+  explicit WriterTest(WriterOptions options = {})
+      : writer_(store_, clock_, heard(std::move(options)), {.redecided = &redecided_}) {}
   void SetUp() override {
     ASSERT_TRUE(writer_.open());
     run({PublishWorkflow{{"default"}, workflow::parse(one_task_yaml).definition, std::string(one_task_yaml)}});
@@ -103,7 +106,13 @@ class WriterTest : public testing::Test {
     return {.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.time + 1h};
   }
 
+  WriterOptions heard(WriterOptions options) {
+    options.unreadable = [this](const std::string& what) { told_.push_back(what); };
+    return options;
+  }
+
   ManualClock clock_;
+  std::vector<std::string> told_;  // of rows that cannot be worked with
   store::MemoryDatabase database_;
   HeldStore store_{database_, clock_};
   metrics::Counter redecided_;

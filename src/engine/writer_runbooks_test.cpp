@@ -95,6 +95,33 @@ TEST_F(RunbookWriterTest, AJobWhoseRowCannotBeReadIsToldOnceAndSpoilsNothing) {
            ReturnTasks{.tasks = {{job.task_id, job.lease}}}});
   for (const auto& answer : answers) EXPECT_TRUE(answer->reply && !answer->refusal());
   EXPECT_LE(redecided_.value() - before, 3u);
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_TRUE(told_.front().starts_with("step ")) << told_.front();
+  run({Heartbeat{.worker = "w", .tasks = {{job.task_id, job.lease}}}});
+  EXPECT_EQ(told_.size(), 1u);
+}
+
+TEST_F(RunbookWriterTest, AJobWhoseRowCannotBeReadIsToldOnceThoughNothingIsCommitted) {
+  const Handout taken = take();
+  const Heartbeat beat{.worker = "w", .tasks = {{taken.task_id, taken.lease}}};
+  store_.is_unreadable = true;
+  store_.is_full = true;
+  EXPECT_EQ(run({beat, job(1)}).back()->refusal(), Refusal::store_full);
+  EXPECT_EQ(told_.size(), 1u);
+  store_.is_full = false;
+  run({beat, job(1)});
+  EXPECT_EQ(told_.size(), 1u);
+}
+
+TEST_F(RunbookWriterTest, AJobWhoseRowCannotBeReadIsToldOnceThoughTheCommitIsInDoubt) {
+  const Handout taken = take();
+  store_.is_unreadable = true;
+  store_.is_answer_lost = true;
+  run({Heartbeat{.worker = "w", .tasks = {{taken.task_id, taken.lease}}}, job(1)});
+  ASSERT_TRUE(writer_.away());
+  EXPECT_EQ(told_.size(), 1u);
+  ASSERT_TRUE(writer_.open());
+  EXPECT_EQ(told_.size(), 1u);
 }
 
 TEST_F(RunbookWriterTest, ManyWhoNeedAHeldDataTableDoNotStopTheWriterForLong) {

@@ -13,7 +13,6 @@ Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
       ids_block_(options.ids_block),
       adopt_jobs_(options.adopt_jobs),
       changed_(options.runbooks_changed),
-      unreadable_(options.unreadable),
       steps_ended_(metrics.steps_ended),
       batches_ended_(metrics.batches_ended) {
   policy_.short_lease = options.short_lease;
@@ -27,7 +26,7 @@ std::unique_ptr<Transaction> Runbooks::begin(Turn turn) {
   return std::make_unique<RunbookTransaction>(*this, turn);
 }
 
-Result<std::vector<Command>> Runbooks::at_start(Store& store) {
+Result<std::vector<Command>> Runbooks::at_start(Store& store, Effects&) {
   constexpr std::size_t at_once = 500;
   std::vector<Command> commands;
   if (policy_.scheduler) {
@@ -65,11 +64,8 @@ Result<> Runbooks::reserve_ids(Store& store, runbook::Table table, std::size_t a
   return {};
 }
 
-void Runbooks::tell_unreadable(runbook::Ref ref, const std::string& why) {
-  constexpr std::size_t told_max = 10'000;
-  if (told_unreadable_.size() >= told_max) told_unreadable_.clear();
-  if (!told_unreadable_.insert(ref).second || !unreadable_) return;
-  unreadable_(std::string(name(ref.kind)) + " " + std::to_string(ref.id) + " cannot go on: " + why);
+Warn cannot_go_on(runbook::Ref ref, const std::string& why) {
+  return {subject_of(ref), std::string(name(ref.kind)) + " " + std::to_string(ref.id) + " cannot go on: " + why};
 }
 
 }  // namespace baton::engine

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 
 #include "engine/kind.hpp"
 #include "engine/options.hpp"
@@ -12,6 +11,8 @@ namespace baton::engine {
 
 // Runbooks were published or changed, or removals approved: a scheduler should look.
 struct RunbooksChanged {};
+
+[[nodiscard]] Warn cannot_go_on(runbook::Ref ref, const std::string& why);
 
 class Runbooks final : public Kind {
  public:
@@ -28,7 +29,7 @@ class Runbooks final : public Kind {
   }
   void opened(Time now) override { policy_.opened_at = now; }
   // A scheduler of ours fires the phases that another has planned; jobs of another orchestrator are taken over.
-  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store) override;
+  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, Effects& effects) override;
 
  private:
   friend class RunbookTransaction;
@@ -36,7 +37,6 @@ class Runbooks final : public Kind {
   [[nodiscard]] std::shared_ptr<const runbook::Definition> definition(const runbook::Runbook& row);
   // Ids are reserved in blocks; those that are not used are gaps.
   [[nodiscard]] Result<> reserve_ids(Store& store, runbook::Table table, std::size_t at_least);
-  void tell_unreadable(runbook::Ref ref, const std::string& why);
 
   struct KnownDefinition {
     std::size_t text_hash = 0;
@@ -49,12 +49,10 @@ class Runbooks final : public Kind {
   const std::size_t ids_block_;
   const bool adopt_jobs_;
   const std::function<void()> changed_;
-  const std::function<void(const std::string&)> unreadable_;
   metrics::Counter* const steps_ended_;
   metrics::Counter* const batches_ended_;
   runbook::IdPool ids_;
   std::map<std::int64_t, KnownDefinition> definitions_;  // by id of the runbook; a cache
-  std::set<runbook::Ref> told_unreadable_;
   std::vector<std::int64_t> adopted_;  // at start, by the commands before
   runbook::Ref last_adopted_;          // of the jobs
 };

@@ -177,7 +177,7 @@ void RunbookTransaction::fire(const Timer& due) {
       unreadable);
   if (decided || unreadable.empty()) return;
   learnt_.unreadable_timers.insert(timer);
-  kind_.tell_unreadable({timer.kind, timer.id}, unreadable);
+  turn_.effects.emplace_back(cannot_go_on({timer.kind, timer.id}, unreadable));
 }
 
 // Chunks that did not have their turn.
@@ -218,7 +218,7 @@ void RunbookTransaction::with_job(const TaskLease& lease, Decide&& decide) {
   std::string unreadable;
   if (with_ledger(decide, unreadable) || unreadable.empty()) return;
   learnt_.unreadable_jobs.insert(named->ref);
-  kind_.tell_unreadable(named->ref, unreadable);
+  turn_.effects.emplace_back(cannot_go_on(named->ref, unreadable));
 }
 
 std::vector<Ready> RunbookTransaction::take_ready() {
@@ -259,7 +259,7 @@ std::optional<Handout> RunbookTransaction::hand_out(const WaitingTask& task, con
       unreadable);
   if (!decided && !unreadable.empty()) {
     learnt_.unreadable_jobs.insert(ref);
-    kind_.tell_unreadable(ref, unreadable);
+    turn_.effects.emplace_back(cannot_go_on(ref, unreadable));
   }
   return handout;
 }

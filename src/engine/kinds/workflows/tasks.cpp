@@ -98,7 +98,7 @@ Result<> WorkflowTransaction::load_tasks(std::span<const WaitingTask> tasks) {
   const Result<> loaded = load_all_tasks(tasks);
   if (loaded || loaded.error().code != Code::invalid) return loaded;
   if (tasks.size() == 1) {
-    kind_.tell_unreadable(node_of(tasks.front()).job_id, loaded.error().message);
+    turn_.effects.emplace_back(cannot_go_on(node_of(tasks.front()).job_id, loaded.error().message));
     turn_.effects.emplace_back(MatchAllAt{turn_.now + std::chrono::seconds{5}});
     return {};
   }

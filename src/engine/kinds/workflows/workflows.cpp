@@ -6,6 +6,27 @@
 #include "engine/kinds/workflows/transaction.hpp"
 
 namespace baton::engine {
+namespace {
+
+// All at once; one by one when there is one among them that cannot be read, which is told and left out.
+Result<std::vector<workflow::NodeState>> load_readable(Store& store, const std::vector<NodeKey>& keys, Effects& effects) {
+  auto loaded = store.load(LoadRequest{.nodes = keys});
+  if (loaded) return std::move(loaded->nodes);
+  if (loaded.error().code != Code::invalid) return std::unexpected(loaded.error());
+  std::vector<workflow::NodeState> nodes;
+  for (const NodeKey& key : keys) {
+    auto one = store.load(LoadRequest{.nodes = {key}});
+    if (one)
+      std::ranges::move(one->nodes, std::back_inserter(nodes));
+    else if (one.error().code == Code::invalid)
+      effects.emplace_back(cannot_go_on(key.job_id, one.error().message));
+    else
+      return std::unexpected(one.error());
+  }
+  return nodes;
+}
+
+}  // namespace
 
 Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
     : policy_(options.policy),
@@ -16,8 +37,7 @@ Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
       jobs_ended_(metrics.jobs_ended),
       progressions_(options.expansions_max),
       hot_runs_(options.hot_bytes_max),
-      shares_(options.steps_share),
-      unreadable_(options.unreadable) {
+      shares_(options.steps_share) {
   policy_.short_lease = options.short_lease;
 }
 
@@ -37,16 +57,16 @@ void Workflows::opened(Time now) {
 }
 
 // That worker is gone for sure, so nobody waits for its leases to run out.
-Result<std::vector<Command>> Workflows::at_start(Store& store) {
+Result<std::vector<Command>> Workflows::at_start(Store& store, Effects& effects) {
   constexpr std::size_t chunk = 1'000;
   std::vector<Command> commands;
   TRY_ASSIGN(auto keys, store.running_builtin(chunk));
   if (keys == taken_back_) {  // their leases run out some time
     for (const NodeKey& key : keys)
-      tell_unreadable(key.job_id, "its task cannot be taken back from the built-in worker");
+      effects.emplace_back(cannot_go_on(key.job_id, "its task cannot be taken back from the built-in worker"));
     return commands;
   }
-  TRY_ASSIGN(const auto nodes, load_readable(store, keys));
+  TRY_ASSIGN(const auto nodes, load_readable(store, keys, effects));
   for (const workflow::NodeState& node : nodes)
     if (node.task_id)
       commands.emplace_back(
@@ -55,28 +75,8 @@ Result<std::vector<Command>> Workflows::at_start(Store& store) {
   return commands;
 }
 
-// All at once; one by one when there is one among them that cannot be read, which is told and left out.
-Result<std::vector<workflow::NodeState>> Workflows::load_readable(Store& store, const std::vector<NodeKey>& keys) {
-  auto loaded = store.load(LoadRequest{.nodes = keys});
-  if (loaded) return std::move(loaded->nodes);
-  if (loaded.error().code != Code::invalid) return std::unexpected(loaded.error());
-  std::vector<workflow::NodeState> nodes;
-  for (const NodeKey& key : keys) {
-    auto one = store.load(LoadRequest{.nodes = {key}});
-    if (one)
-      std::ranges::move(one->nodes, std::back_inserter(nodes));
-    else if (one.error().code == Code::invalid)
-      tell_unreadable(key.job_id, one.error().message);
-    else
-      return std::unexpected(one.error());
-  }
-  return nodes;
-}
-
-void Workflows::tell_unreadable(const workflow::JobId& job, const std::string& why) {
-  constexpr std::size_t told_max = 10'000;
-  if (told_unreadable_.size() >= told_max) told_unreadable_.clear();
-  if (told_unreadable_.insert(job).second && unreadable_) unreadable_("job " + job.value + " cannot go on: " + why);
+Warn cannot_go_on(const workflow::JobId& job, const std::string& why) {
+  return {subject_of(job), "job " + job.value + " cannot go on: " + why};
 }
 
 }  // namespace baton::engine

@@ -11,6 +11,8 @@
 
 namespace baton::engine {
 
+[[nodiscard]] Warn cannot_go_on(const workflow::JobId& job, const std::string& why);
+
 class Workflows final : public Kind {
  public:
   Workflows(const WriterOptions& options, const WriterMetrics& metrics);
@@ -26,7 +28,7 @@ class Workflows final : public Kind {
   void turn_begins() override;
   void opened(Time now) override;
   // Takes back what the built-in worker of an earlier process was running.
-  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store) override;
+  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, Effects& effects) override;
   void forget() override {
     progressions_.forget();
     hot_runs_.forget();
@@ -34,8 +36,6 @@ class Workflows final : public Kind {
 
  private:
   friend class WorkflowTransaction;
-  void tell_unreadable(const workflow::JobId& job, const std::string& why);
-  [[nodiscard]] Result<std::vector<workflow::NodeState>> load_readable(Store& store, const std::vector<NodeKey>& keys);
 
   workflow::Policy policy_;
   const int chunks_max_;
@@ -47,8 +47,6 @@ class Workflows final : public Kind {
   Progressions progressions_;
   HotRuns hot_runs_;
   Shares shares_;
-  const std::function<void(const std::string&)> unreadable_;
-  std::set<workflow::JobId> told_unreadable_;
   std::vector<NodeKey> taken_back_;  // at start, by the commands before
 };
 
