@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 #include "tests/support/clocks.hpp"
@@ -42,13 +43,8 @@ std::string list_of(int count) {
 
 class TurnTest : public testing::Test {
  protected:
-  static WriterOptions options() {
-    WriterOptions all;
-    all.steps_max = 2'000;
-    all.steps_share = 200;
-    all.short_lease = 5s;
-    return all;
-  }
+  static KindsOptions kinds() { return {.workflows = {.steps_max = 2'000, .steps_share = 200}}; }
+  static WriterOptions options() { return {.short_lease = 5s}; }
   void SetUp() override {
     ASSERT_TRUE(writer_.open());
     for (const char* tenant : {"greedy", "small"})
@@ -92,7 +88,7 @@ class TurnTest : public testing::Test {
   support::ManualClock clock_;
   store::MemoryDatabase database_;
   store::MemoryStore store_{database_};
-  Writer writer_{store_, clock_, options()};
+  Writer writer_{store_, clock_, make_kinds(kinds()), options()};
 };
 
 TEST_F(TurnTest, AResultThatCameBeforeTheTimeoutCountsHoweverLateItIsDecided) {
@@ -202,8 +198,9 @@ TEST_F(TurnTest, ACancelIsDecidedAtOnceWhateverTheJobCosts) {
 TEST_F(TurnTest, TimersThatWaitForTheirTurnDoNotHideThoseOfOthers) {
   WriterOptions narrow = options();
   narrow.timers_max = 10;
-  narrow.chunks_max = 1;
-  Writer writer(store_, clock_, narrow);
+  KindsOptions one_chunk = kinds();
+  one_chunk.workflows.chunks_max = 1;
+  Writer writer(store_, clock_, make_kinds(one_chunk), narrow);
   ASSERT_TRUE(writer.open());
   const auto submit = [&](SubmitJob command) {
     std::vector<Item> items;

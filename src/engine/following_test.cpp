@@ -76,7 +76,7 @@ class FollowingTest : public testing::Test {
   store::JournalStore store_{std::unique_ptr<store::Tables>(tables_)};
   int told_ = 0;
   Followed followed_;
-  Writer writer_{store_, clock_,
+  Writer writer_{store_, clock_, make_kinds(),
                  {.followed = &followed_, .unreadable = [this](const std::string&) { ++told_; }}};
 };
 
@@ -152,7 +152,7 @@ TEST_F(FollowingTest, TablesThatLostWhatTheyShowedMakeTheWriterOpenTheStore) {
 
 class SmallBacklogTest : public FollowingTest {
  protected:
-  Writer small_{store_, clock_, {.follow_rows = 10}};
+  Writer small_{store_, clock_, make_kinds(), {.follow_rows = 10}};
 };
 
 // What is acknowledged must fit into memory until it can be shown.

@@ -30,6 +30,11 @@ struct Renewal {
   bool renewed = false;          // false: it is not this worker's any more
 };
 
+// Without a registry nothing is counted.
+[[nodiscard]] inline metrics::Counter* counter_in(metrics::Registry* registry, std::string name, std::string help) {
+  return registry ? &registry->counter(std::move(name), std::move(help)) : nullptr;
+}
+
 inline void count(Effects& effects, metrics::Counter* counter, std::size_t n) {
   if (counter && n > 0) effects.emplace_back(Count{counter, n});
 }
@@ -102,8 +107,8 @@ class Kind {
 
   // The writer looks at what has come in.
   virtual void turn_begins() {}
-  // The store was opened, also again.
-  virtual void opened(Time) {}
+  // The store was opened, also again. The lease is that of workers that heartbeat.
+  virtual void opened(Time /*now*/, Duration /*short_lease*/) {}
   // What must be done once, when the server starts: commands for one turn, then those for the next, until there are
   // none. Each is about one row, so that a row that cannot be had keeps no other from its turn. The effects are performed
   // before the commands.

@@ -20,18 +20,14 @@ WriterMetrics register_metrics(metrics::Registry& m) {
   return {
       .batches = &m.counter("baton_engine_batches_total", "Batches that the writer has finished."),
       .commands = &m.counter("baton_engine_commands_total", "Commands that the writer has decided."),
-      .jobs_created = &m.counter("baton_jobs_created_total", "Jobs created."),
-      .jobs_ended = &m.counter("baton_jobs_ended_total", "Jobs that completed, failed or were cancelled."),
       .handouts = &m.counter("baton_task_handouts_total", "Tasks handed to workers."),
       .timers = &m.counter("baton_timers_fired_total", "Timers fired."),
       .redecided = &m.counter("baton_engine_batches_redecided_total",
-                              "Batches decided again because a job had to be loaded whole."),
+                              "Batches decided again because a row was needed that had not been foreseen."),
       .postponed = &m.counter("baton_timers_postponed_total",
                               "Timers put off because the store refused what they led to."),
       .commit_failures =
           &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
-      .steps_ended = &m.counter("baton_runbook_steps_ended_total", "Steps of runbooks that have ended."),
-      .batches_ended = &m.counter("baton_runbook_batches_ended_total", "Batches of runbooks that have ended."),
       .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit."),
       .follow_seconds = &m.histogram("baton_store_follow_seconds",
                                      "Time in which the tables followed the commits once; nothing is committed meanwhile.")};
@@ -43,13 +39,7 @@ WriterOptions writer_options(const Options& o, const Hooks& hooks) {
   options.feed = o.feed;
   options.followed = o.followed;
   options.short_lease = o.short_lease;
-  options.policy.builtin = o.builtin;
-  options.policy.environment = o.environment;
-  options.runbooks.scheduler = o.scheduler;
-  options.adopt_jobs = o.adopt_jobs;
-  options.runbooks_changed = hooks.runbooks_changed;
   options.unreadable = hooks.unreadable;
-  options.calls_scheduled = hooks.calls_scheduled;
   return options;
 }
 
@@ -61,12 +51,12 @@ struct Waiting {
 }  // namespace
 
 struct Service::State {
-  State(std::unique_ptr<Store> s, const Clock& c, Options o, metrics::Registry& m, Hooks h)
+  State(std::unique_ptr<Store> s, const Clock& c, Kinds k, Options o, metrics::Registry& m, Hooks h)
       : store(std::move(s)),
         clock(c),
         options(o),
         hooks(std::move(h)),
-        writer(*store, c, writer_options(o, hooks), register_metrics(m)),
+        writer(*store, c, std::move(k), writer_options(o, hooks), register_metrics(m)),
         inbox_depth(m.gauge("baton_engine_inbox_commands", "Commands waiting for the writer.")),
         refused(m.counter("baton_engine_refused_total", "Commands refused because the inbox was full.")),
         slow_turns(m.counter("baton_engine_slow_turns_total", "Turns of the engine over one second.")),
@@ -250,9 +240,9 @@ struct Service::State {
   std::thread thread;
 };
 
-Service::Service(std::unique_ptr<Store> store, const Clock& clock, Options options,
+Service::Service(std::unique_ptr<Store> store, const Clock& clock, Kinds kinds, Options options,
                  metrics::Registry& metrics, Hooks hooks)
-    : state_(std::make_unique<State>(std::move(store), clock, options, metrics, std::move(hooks))) {}
+    : state_(std::make_unique<State>(std::move(store), clock, std::move(kinds), options, metrics, std::move(hooks))) {}
 
 Service::~Service() { stop(); }
 

@@ -9,11 +9,11 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 
 #include "base/metrics.hpp"
 #include "base/result.hpp"
+#include "engine/kind.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 #include "ports/feed.hpp"
@@ -32,11 +32,7 @@ struct Options {
   std::size_t batch_min = 128, batch_max = 4'096;        // commands in one transaction
   std::chrono::milliseconds batch_time{25};              // and how long one may take: what is due meanwhile waits
   std::size_t batch_bytes_max = std::size_t{32} << 20;   // and what they carry
-  std::map<std::string, std::string> environment;        // what expressions may see as env.*
   Duration short_lease = std::chrono::seconds{30};  // of workers that heartbeat
-  bool scheduler = true;  // phases and polls of runbooks are fired by our own timers
-  bool adopt_jobs = false;  // at start: take over what another orchestrator has given out
-  bool builtin = true;  // tasks without a queue whose handler is built in go to the queue "builtin"
   std::chrono::milliseconds busy_max{30'000};      // how long a start waits for another program that holds the store
   std::chrono::milliseconds slow_after{1'000};     // a turn is told to the hook and counted
   std::chrono::milliseconds stalled_after{5'000};  // the server is not ready
@@ -55,14 +51,12 @@ struct Hooks {
   std::function<void(const Error&)> store_busy;  // the start waits for another program, on its own thread
   std::function<void(const Error&)> store_lost;  // commands are refused until it is back
   std::function<void()> store_back;
-  std::function<void()> runbooks_changed;  // a scheduler should look at its runbooks
-  std::function<void(std::vector<DueCall>)> calls_scheduled;  // after the commit: they have a time now
-  std::function<void(const std::string&)> unreadable;  // a row of runbooks that cannot be worked with, once for each
+  std::function<void(const std::string&)> unreadable;  // a row that cannot be worked with, once for each
 };
 
 class Service final : public Inbox {
  public:
-  Service(std::unique_ptr<Store> store, const Clock& clock, Options options, metrics::Registry& metrics,
+  Service(std::unique_ptr<Store> store, const Clock& clock, Kinds kinds, Options options, metrics::Registry& metrics,
           Hooks hooks = {});
   ~Service() override;  // stops
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/kinds/kinds.hpp"
 #include "store/memory/store.hpp"
 #include "tests/support/clocks.hpp"
 #include "tests/support/forwarding_store.hpp"
@@ -104,7 +105,7 @@ TEST_F(ServiceTest, RefusesWhatDoesNotFitTheInboxAndAnswersTheRest) {
   std::promise<void> open_gate;
   auto store = std::make_unique<GatedStore>(database_, open_gate.get_future().share());
   auto at_gate = store->at_gate.get_future();
-  Service service(std::move(store), clock_, {.inbox_max = 4, .inbox_bytes_max = 10'000}, metrics_);
+  Service service(std::move(store), clock_, make_kinds(), {.inbox_max = 4, .inbox_bytes_max = 10'000}, metrics_);
   ASSERT_TRUE(service.start());
   auto published = publish(service);  // takes the writer, who waits at the gate
   at_gate.wait();
@@ -132,7 +133,7 @@ TEST_F(ServiceTest, TellsASlowTurnWithItsCauseAndCountsIt) {
   std::vector<SlowTurn> told;  // by the engine's thread, which stop() ends
   auto store = std::make_unique<GatedStore>(database_, open_gate.get_future().share());
   auto at_gate = store->at_gate.get_future();
-  Service service(std::move(store), clock_, {.slow_after = 20ms}, metrics_, {.slow_turn = [&](const SlowTurn& turn) { told.push_back(turn); }});
+  Service service(std::move(store), clock_, make_kinds(), {.slow_after = 20ms}, metrics_, {.slow_turn = [&](const SlowTurn& turn) { told.push_back(turn); }});
   ASSERT_TRUE(service.start());
   auto published = publish(service);
   at_gate.wait();
@@ -153,7 +154,7 @@ TEST_F(ServiceTest, TellsASlowTurnWithItsCauseAndCountsIt) {
 
 TEST_F(ServiceTest, DoesNotTellATurnThatIsNotSlow) {
   bool told = false;
-  Service service(std::make_unique<store::MemoryStore>(database_), clock_, {.slow_after = 1min}, metrics_,
+  Service service(std::make_unique<store::MemoryStore>(database_), clock_, make_kinds(), {.slow_after = 1min}, metrics_,
                   {.slow_turn = [&](const SlowTurn&) { told = true; }});
   ASSERT_TRUE(service.start());
   publish(service)->get();
@@ -168,7 +169,7 @@ TEST_F(ServiceTest, IsNotReadyWhileATurnTakesTooLongAndReadyAfterIt) {
   std::promise<void> open_gate;
   auto store = std::make_unique<GatedStore>(database_, open_gate.get_future().share());
   auto at_gate = store->at_gate.get_future();
-  Service service(std::move(store), clock_, {.stalled_after = 50ms}, metrics_);
+  Service service(std::move(store), clock_, make_kinds(), {.stalled_after = 50ms}, metrics_);
   ASSERT_TRUE(service.start());
   EXPECT_EQ(service.readiness().state, ready);
   std::this_thread::sleep_for(60ms);  // idle is not busy, however long it lasts
@@ -184,7 +185,7 @@ TEST_F(ServiceTest, IsNotReadyWhileATurnTakesTooLongAndReadyAfterIt) {
 }
 
 TEST_F(ServiceTest, AnswersWhoeverWaitsWhenItStops) {
-  Service service(std::make_unique<store::MemoryStore>(database_), clock_, {}, metrics_);
+  Service service(std::make_unique<store::MemoryStore>(database_), clock_, make_kinds(), {}, metrics_);
   ASSERT_TRUE(service.start());
   EXPECT_TRUE(std::holds_alternative<WorkflowReply>(publish(service)->get()));
   auto waiting = submit(service, [&] {
@@ -208,7 +209,7 @@ TEST_F(ServiceTest, RefusesAtOnceWhileItOpensAStoreThatIsAwayButForgetsNoTaskTha
     may_open.get_future().wait();
     return {};
   };
-  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_);
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, make_kinds(), {}, metrics_);
   ASSERT_TRUE(service.start());
   publish(service)->get();
   outage.is_on = true;
@@ -230,13 +231,13 @@ TEST_F(ServiceTest, AStartWaitsForAnotherProgramThatHoldsTheStoreButNotForEver) 
   int told = 0;
   Hooks hooks{.store_busy = [&](const Error&) { ++told; }};
   {
-    Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_, hooks);
+    Service service(std::make_unique<OutageStore>(database_, outage), clock_, make_kinds(), {}, metrics_, hooks);
     ASSERT_TRUE(service.start());
     EXPECT_TRUE(std::holds_alternative<WorkflowReply>(publish(service)->get()));
     EXPECT_EQ(told, 1);
   }
   held = 1'000;
-  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {.busy_max = 150ms}, metrics_, hooks);
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, make_kinds(), {.busy_max = 150ms}, metrics_, hooks);
   const auto started = service.start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().message, "another program has it");
@@ -245,7 +246,7 @@ TEST_F(ServiceTest, AStartWaitsForAnotherProgramThatHoldsTheStoreButNotForEver) 
 TEST_F(ServiceTest, TellsThoseWhoseCommitIsInDoubtWhenTheServerIsAboutToStop) {
   Outage outage{.commits_answer = Code::unknown,
                 .at_open = []() -> Result<> { return fail(Code::unavailable, "nobody is there"); }};
-  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_);
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, make_kinds(), {}, metrics_);
   ASSERT_TRUE(service.start());
   publish(service)->get();
   outage.is_on = true;
@@ -262,7 +263,7 @@ TEST_F(ServiceTest, TellsThoseWhoseCommitIsInDoubtWhenTheServerIsAboutToStop) {
 TEST_F(ServiceTest, DoesNotOpenAStoreThatIsLostWhileItStops) {
   std::promise<void> at_commit, may_fail;
   Outage outage;
-  Service service(std::make_unique<OutageStore>(database_, outage), clock_, {}, metrics_);
+  Service service(std::make_unique<OutageStore>(database_, outage), clock_, make_kinds(), {}, metrics_);
   ASSERT_TRUE(service.start());
   publish(service)->get();
   outage.at_commit = [&] {
@@ -281,7 +282,7 @@ TEST_F(ServiceTest, DoesNotOpenAStoreThatIsLostWhileItStops) {
 }
 
 TEST_F(ServiceTest, FiresATimerAtItsTimeThoughNobodyAsks) {
-  Service service(std::make_unique<store::MemoryStore>(database_), clock_, {}, metrics_);
+  Service service(std::make_unique<store::MemoryStore>(database_), clock_, make_kinds(), {}, metrics_);
   ASSERT_TRUE(service.start());
   const std::string text =
       "workflow_id: w\nnodes:\n  start: {type: start, next: a}\n  a: {type: task, handler: work, queue: q, "

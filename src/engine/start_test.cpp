@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 #include "tests/support/clocks.hpp"
@@ -64,9 +65,8 @@ class StartTest : public testing::Test {
  protected:
   void start() {
     WriterOptions options;
-    options.adopt_jobs = true;
     options.unreadable = [this](const std::string& what) { told_.push_back(what); };
-    writer_ = std::make_unique<Writer>(store_, clock_, options);
+    writer_ = std::make_unique<Writer>(store_, clock_, make_kinds({.runbooks = {.adopt_jobs = true}}), options);
     ASSERT_TRUE(writer_->open());
   }
   void batch_of_another() {
@@ -153,7 +153,7 @@ class BuiltinStartTest : public StartTest {
     return {uuid7(from_millis(1'800'000'000'000), 1, static_cast<std::uint64_t>(n))};
   }
   void given_running(int jobs) {
-    Writer earlier(store_, clock_, {});
+    Writer earlier(store_, clock_, make_kinds());
     ASSERT_TRUE(earlier.open());
     const auto run = [&](Command command) {
       std::vector<Item> items;

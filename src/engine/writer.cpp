@@ -5,16 +5,15 @@
 #include <utility>
 
 #include "base/mutant.hpp"
-#include "engine/kinds/kinds.hpp"
 
 namespace baton::engine {
 
-Writer::Writer(Store& store, const Clock& clock, WriterOptions options, WriterMetrics metrics)
+Writer::Writer(Store& store, const Clock& clock, Kinds kinds, WriterOptions options, WriterMetrics metrics)
     : store_(store),
       clock_(clock),
       options_(std::move(options)),
       metrics_(metrics),
-      kinds_(make_kinds(options_, metrics_)),
+      kinds_(std::move(kinds)),
       matching_(options_.queue_window),
       services_{store_, kinds_, matching_,
                 {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided} {}
@@ -60,7 +59,7 @@ Result<> Writer::open() {
   away_ = false;
   retry_at_.reset();
   matching_.match_all();
-  for (const auto& kind : kinds_) kind->opened(clock_.now());
+  for (const auto& kind : kinds_) kind->opened(clock_.now(), options_.short_lease);
   if (!std::exchange(opened_before_, true)) return start();
   if (!held_) return {};
 

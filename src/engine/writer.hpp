@@ -27,7 +27,7 @@ namespace baton::engine {
 
 class Writer {
  public:
-  Writer(Store& store, const Clock& clock, WriterOptions options, WriterMetrics metrics = {});
+  Writer(Store& store, const Clock& clock, Kinds kinds, WriterOptions options = {}, WriterMetrics metrics = {});
   ~Writer();
 
   // Opens the store, also again after trouble; settles a commit of unknown outcome.

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 #include "tests/support/clocks.hpp"
@@ -82,8 +83,8 @@ class HeldStore final : public store::MemoryStore {
 
 class WriterTest : public testing::Test {
  protected:
-  explicit WriterTest(WriterOptions options = {})
-      : writer_(store_, clock_, heard(std::move(options)), {.redecided = &redecided_}) {}
+  explicit WriterTest(const KindsOptions& kinds = {})
+      : writer_(store_, clock_, make_kinds(kinds), heard(), {.redecided = &redecided_}) {}
   void SetUp() override {
     ASSERT_TRUE(writer_.open());
     run({PublishWorkflow{{"default"}, workflow::parse(one_task_yaml).definition, std::string(one_task_yaml)}});
@@ -106,7 +107,8 @@ class WriterTest : public testing::Test {
     return {.tenant = {"default"}, .queue = "q", .worker = "w", .wait_until = clock_.time + 1h};
   }
 
-  WriterOptions heard(WriterOptions options) {
+  WriterOptions heard() {
+    WriterOptions options;
     options.unreadable = [this](const std::string& what) { told_.push_back(what); };
     return options;
   }

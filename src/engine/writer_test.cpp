@@ -9,7 +9,7 @@ namespace {
 // Keeps no job in memory, and so sees what became of its rows.
 class ColdWriterTest : public WriterTest {
  protected:
-  ColdWriterTest() : WriterTest({.hot_bytes_max = 0}) {}
+  ColdWriterTest() : WriterTest({.workflows = {.hot_bytes_max = 0}}) {}
 };
 
 TEST_F(WriterTest, AJobThatWasDecidedAboutIsNotLoadedAgain) {
@@ -100,7 +100,7 @@ TEST_F(WriterTest, TheFeedIsToldBeforeAnybodyIsAnswered) {
   Feed feed;
   WriterOptions options;
   options.feed = &feed;
-  Writer writer(store_, clock_, options);
+  Writer writer(store_, clock_, make_kinds(), options);
   ASSERT_TRUE(writer.open());
   struct Looks final : Waiter {
     explicit Looks(Feed& f) : feed(f) {}
@@ -173,7 +173,7 @@ TEST_F(WriterTest, ATimerWhoseRowIsHeldIsObeyedSoonAfterItIsFree) {
 TEST_F(WriterTest, AJobWhoseDefinitionIsGoneSpoilsNothingButItself) {
   run({job(1), job(2)});
   database_.jobs.change(job_id(1), [](workflow::Job& row) { row.workflow_version = 99; });
-  Writer fresh(store_, clock_, {});  // which remembers nothing of it
+  Writer fresh(store_, clock_, make_kinds());  // which remembers nothing of it
   ASSERT_TRUE(fresh.open());
   const auto tell = [&](Command command) {
     auto answer = std::make_shared<KeptReply>();
@@ -215,7 +215,7 @@ TEST_F(WriterTest, ATimerThatNoKindKnowsIsPutOffAndToldAndStopsNoOther) {
   database_.timers.insert({clock_.time + 1s, {none, "sprocket 7"}, ""});
   const std::size_t count = std::size(strangers) + 2;
   clock_.time += 2h;  // the timeout of the task
-  Writer writer(store_, clock_, heard({}));
+  Writer writer(store_, clock_, make_kinds(), heard());
   ASSERT_TRUE(writer.open());
   writer.run({});
   EXPECT_EQ(told_.size(), count - 1) << "two of them are of one subject, which is told once";
@@ -271,7 +271,7 @@ TEST_F(WriterTest, ATaskThatIsGivenBackWhileItsRowIsHeldHoldsUpNobody) {
 TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
   WriterOptions options;
   options.handouts_max = 2;
-  Writer writer(store_, clock_, options);
+  Writer writer(store_, clock_, make_kinds(), options);
   ASSERT_TRUE(writer.open());
   const auto tell = [&](Command command) {
     auto answer = std::make_shared<KeptReply>();
@@ -299,9 +299,9 @@ TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
 
 TEST_F(WriterTest, WhoMakesTheCallsIsToldWhenACommitInDoubtTurnsOutToHaveHappened) {
   std::size_t told = 0;
-  WriterOptions options;
-  options.calls_scheduled = [&told](const std::vector<DueCall>& calls) { told += calls.size(); };
-  Writer writer(store_, clock_, options);
+  KindsOptions kinds;
+  kinds.calls.scheduled = [&told](const std::vector<DueCall>& calls) { told += calls.size(); };
+  Writer writer(store_, clock_, make_kinds(kinds));
   ASSERT_TRUE(writer.open());
   NewCall wanted{.key = {{"default"}, {"c"}}, .name = "n", .request_spec = Json{"{}"}, .origin = "http://a:80"};
   wanted.request.method = "GET";

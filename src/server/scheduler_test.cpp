@@ -8,6 +8,7 @@
 #include <future>
 #include <mutex>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/service.hpp"
 #include "ports/ask.hpp"
 #include "server/system_clock.hpp"
@@ -149,8 +150,8 @@ class SchedulerTest : public testing::Test {
   const std::string url_ = "sqlite:" + (directory_.path() / "baton.db").string();
   SystemClock clock_;
   metrics::Registry metrics_;
-  engine::Service engine_{store::make_store(url_).value(), clock_, {}, metrics_,
-                          engine::Hooks{.runbooks_changed = [this] { scheduler_.wake(); }}};
+  engine::Service engine_{store::make_store(url_).value(), clock_,
+                          engine::make_kinds({.runbooks = {.changed = [this] { scheduler_.wake(); }}}), {}, metrics_};
   Counting inbox_{engine_};
   FakeSources sources_;
   scheduler::Scheduler scheduler_{inbox_,  [this] { return store::make_reads(url_); },

@@ -14,6 +14,7 @@
 #include "base/metrics.hpp"
 #include "caller/caller.hpp"
 #include "caller/dispatcher.hpp"
+#include "engine/kinds/kinds.hpp"
 #include "engine/service.hpp"
 #include "http/wire/read_pool.hpp"
 #include "http/wire/server.hpp"
@@ -87,6 +88,7 @@ struct Server::State {
       : config(std::move(config_in)), on_fatal(std::move(on_fatal_in)) {}
 
   Result<> start_engine();
+  engine::KindsOptions kinds_options();
   Result<> publish_all(const std::vector<DefinitionFile>& files);
   Result<> end_imports();
   Result<> start_http(http::Access access);
@@ -118,6 +120,21 @@ struct Server::State {
   std::uint16_t port = 0;
 };
 
+engine::KindsOptions Server::State::kinds_options() {
+  engine::KindsOptions kinds;
+  kinds.workflows.policy.builtin = config.builtin;
+  for (const std::string& name : config.env)
+    if (const char* value = std::getenv(name.c_str())) kinds.workflows.policy.environment[name] = value;
+  kinds.runbooks.policy.scheduler = config.scheduler;
+  kinds.runbooks.adopt_jobs = config.adopt;
+  kinds.runbooks.changed = [this] { wake_scheduler(); };
+  kinds.calls.scheduled = [this](std::vector<DueCall> calls) {
+    const std::scoped_lock lock(calls_mutex);
+    if (dispatcher) dispatcher->scheduled(std::move(calls));
+  };
+  return kinds;
+}
+
 Result<> Server::State::start_engine() {
   TRY(make_directory_of(config.store));
   TRY_ASSIGN(auto store, store::make_store(config.store));
@@ -126,16 +143,11 @@ Result<> Server::State::start_engine() {
   options.feed = &feed;
   options.followed = &followed;
   options.inbox_max = config.inbox_max;
-  options.builtin = config.builtin;
-  options.scheduler = config.scheduler;
-  options.adopt_jobs = config.adopt;
   options.short_lease = std::chrono::seconds{config.lease_seconds};
   options.slow_after = config.turn_slow;
   options.stalled_after = config.turn_stalled;
-  for (const std::string& name : config.env)
-    if (const char* value = std::getenv(name.c_str())) options.environment[name] = value;
   engine = std::make_unique<engine::Service>(
-      std::move(store), clock, options, metrics,
+      std::move(store), clock, engine::make_kinds(kinds_options(), &metrics), options, metrics,
       engine::Hooks{
           .slow_turn =
               [](const engine::SlowTurn& turn) {
@@ -146,12 +158,6 @@ Result<> Server::State::start_engine() {
               [](const Error& error) { spdlog::warn("waiting for up to 30 seconds, to start: {}", error.message); },
           .store_lost = [](const Error& error) { spdlog::error("the store is lost: {}", error.message); },
           .store_back = [] { spdlog::info("the store is back"); },
-          .runbooks_changed = [this] { wake_scheduler(); },
-          .calls_scheduled =
-              [this](std::vector<DueCall> calls) {
-                const std::scoped_lock lock(calls_mutex);
-                if (dispatcher) dispatcher->scheduled(std::move(calls));
-              },
           .unreadable = [](const std::string& what) { spdlog::warn("{}", what); }});
   return engine->start();
 }

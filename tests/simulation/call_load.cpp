@@ -78,8 +78,8 @@ void CallLoad::expect(bool holds, const std::string& what, const CallKey& key) {
 
 // --- the server
 
-void CallLoad::set_options(engine::WriterOptions& options) {
-  options.calls_scheduled = [this](std::vector<DueCall> calls) {
+void CallLoad::set_options(EngineOptions& options) {
+  options.kinds.calls.scheduled = [this](std::vector<DueCall> calls) {
     std::ranges::move(calls, std::back_inserter(told_));
     step_after({});
   };

@@ -24,7 +24,7 @@ class CallLoad final : public Workload, caller::DispatchActions {
   explicit CallLoad(World& world);
   ~CallLoad() override;
 
-  void set_options(engine::WriterOptions& options) override;
+  void set_options(EngineOptions& options) override;
   [[nodiscard]] Duration storm_lasts() const override;
   [[nodiscard]] Duration calm_lasts() const override;
   void start() override;

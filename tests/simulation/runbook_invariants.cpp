@@ -1,6 +1,7 @@
 // What must be true of the rows of a batch after every commit that touched it.
 #include <algorithm>
 
+#include "core/runbook/machine/machine.hpp"
 #include "tests/simulation/runbook_watch.hpp"
 #include "tests/simulation/world.hpp"
 

@@ -1,6 +1,7 @@
 // What may become of a row in one commit, and what may be answered.
 #include <algorithm>
 
+#include "core/runbook/machine/machine.hpp"
 #include "store/runbook_tables.hpp"
 #include "tests/simulation/runbook_watch.hpp"
 #include "tests/simulation/world.hpp"

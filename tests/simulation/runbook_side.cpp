@@ -27,18 +27,19 @@ RunbookSide::RunbookSide(World& world)
 
 RunbookSide::~RunbookSide() = default;
 
-void RunbookSide::set_options(engine::WriterOptions& options) {
-  options.runbooks.scheduler = scheduler_;
-  options.runbooks.deliveries_max = 5;
-  options.runbooks.chunk_members = chunk_members_;
-  options.runbooks.chunk_rows = 7;
-  options.runbooks.chunk_bytes = 120;  // one member that is given a step, or two
-  options.runbooks.members_named = 2;
-  options.runbooks.batch_rows = 10;
-  options.runbooks.batch_bytes = 200;
-  options.timers_max = 4;
-  options.walks_max = 1;
-  options.ids_block = 5;
+void RunbookSide::set_options(EngineOptions& options) {
+  engine::RunbooksOptions& runbooks = options.kinds.runbooks;
+  runbooks.policy.scheduler = scheduler_;
+  runbooks.policy.deliveries_max = 5;
+  runbooks.policy.chunk_members = chunk_members_;
+  runbooks.policy.chunk_rows = 7;
+  runbooks.policy.chunk_bytes = 120;  // one member that is given a step, or two
+  runbooks.policy.members_named = 2;
+  runbooks.policy.batch_rows = 10;
+  runbooks.policy.batch_bytes = 200;
+  runbooks.walks_max = 1;
+  runbooks.ids_block = 5;
+  options.writer.timers_max = 4;
 }
 
 void RunbookSide::start() {

@@ -17,7 +17,7 @@ class RunbookSide final : public Workload {
   explicit RunbookSide(World& world);
   ~RunbookSide() override;
 
-  void set_options(engine::WriterOptions& options) override;
+  void set_options(EngineOptions& options) override;
   [[nodiscard]] Duration storm_lasts() const override { return std::chrono::hours{40}; }
   [[nodiscard]] Duration calm_lasts() const override { return std::chrono::hours{240}; }
   void start() override;

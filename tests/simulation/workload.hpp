@@ -2,18 +2,24 @@
 // or several (World::World draws which); the faults are around all.
 #pragma once
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/options.hpp"
 #include "ports/commands.hpp"
 #include "ports/store.hpp"
 
 namespace baton::simulation {
 
+struct EngineOptions {
+  engine::WriterOptions writer;
+  engine::KindsOptions kinds;
+};
+
 class Workload {
  public:
   virtual ~Workload() = default;
 
   // --- setup
-  virtual void set_options(engine::WriterOptions&) {}
+  virtual void set_options(EngineOptions&) {}
   [[nodiscard]] virtual Duration storm_lasts() const = 0;  // how long there are faults
   [[nodiscard]] virtual Duration calm_lasts() const = 0;   // how long it may take to come to its end without them
 

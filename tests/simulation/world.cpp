@@ -19,27 +19,28 @@ using namespace std::chrono_literals;
 namespace {
 
 // Small numbers, so that every limit is met.
-engine::WriterOptions small_options() {
-  engine::WriterOptions options;
-  options.policy.items_chunk = 3;
-  options.timers_max = 20;
-  options.handouts_max = 50;
-  options.chunks_max = 2;
-  options.queue_window = 3;
-  options.expansions_max = 1;
-  options.hot_bytes_max = 100'000;  // the smaller half of the jobs, a few at a time
-  options.events_max = 40;
-  options.steps_max = 20;
-  options.steps_share = 10;
+EngineOptions small_options() {
+  EngineOptions options;
+  options.writer.timers_max = 20;
+  options.writer.handouts_max = 50;
+  options.writer.queue_window = 3;
+  engine::WorkflowsOptions& workflows = options.kinds.workflows;
+  workflows.policy.items_chunk = 3;
+  workflows.chunks_max = 2;
+  workflows.expansions_max = 1;
+  workflows.hot_bytes_max = 100'000;  // the smaller half of the jobs, a few at a time
+  workflows.events_max = 40;
+  workflows.steps_max = 20;
+  workflows.steps_share = 10;
   return options;
 }
 
 }  // namespace
 
 struct World::Engine {
-  explicit Engine(World& world)
+  Engine(World& world, const EngineOptions& options)
       : store(std::make_unique<store::JournalStore>(std::make_unique<FaultyStore>(world))),
-        writer(store, world.clock_, world.engine_options()) {}
+        writer(store, world.clock_, engine::make_kinds(options.kinds), options.writer) {}
   PlantedStore store;
   engine::Writer writer;
   std::vector<engine::Item> inbox;
@@ -217,12 +218,12 @@ void World::set_clock(Duration by) {
   schedule_engine();
 }
 
-engine::WriterOptions World::engine_options() {
-  engine::WriterOptions options = small_options();
-  options.beside_min = random_.below(4);  // few come at a time
+EngineOptions World::engine_options() {
+  EngineOptions options = small_options();
+  options.writer.beside_min = random_.below(4);  // few come at a time
   for (const auto& load : loads_) load->set_options(options);
-  options.feed = &feed_->feed();
-  options.followed = followed_.get();
+  options.writer.feed = &feed_->feed();
+  options.writer.followed = followed_.get();
   return options;
 }
 
@@ -231,7 +232,7 @@ void World::start_engine() {
   taken_over_ = false;
   feed_ = std::make_unique<FeedWatch>();
   begin_following();
-  engine_ = std::make_unique<Engine>(*this);
+  engine_ = std::make_unique<Engine>(*this, engine_options());
   following_ended_ = false;
   engine_->store.on_ended([this] {
     following_ended_ = true;

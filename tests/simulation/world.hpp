@@ -51,6 +51,8 @@ struct Faults {
   bool refuses_rows = false;
 };
 
+struct EngineOptions;
+
 class World {
  public:
   explicit World(std::uint64_t seed);
@@ -92,7 +94,7 @@ class World {
   Duration poll_patience();
 
   // the engine
-  [[nodiscard]] engine::WriterOptions engine_options();
+  [[nodiscard]] EngineOptions engine_options();
   void start_engine();
   void kill_engine();
   void tidy_up();

@@ -16,6 +16,7 @@
 #include "cli/commands/input.hpp"
 #include "cli/terminal/output.hpp"
 #include "cli/terminal/progress.hpp"
+#include "engine/kinds/kinds.hpp"
 #include "engine/service.hpp"
 #include "ports/ask.hpp"
 #include "server/definition_files.hpp"
@@ -89,7 +90,8 @@ class Session {
 
 Result<> Session::open() {
   engine_ = std::make_unique<engine::Service>(std::make_unique<store::MemoryStore>(database_), clock_,
-                                              engine::Options{.partition = server::only_partition}, metrics_);
+                                              engine::make_kinds(), engine::Options{.partition = server::only_partition},
+                                              metrics_);
   TRY(engine_->start());
   builtin_ = std::make_unique<worker::Builtin>(*engine_, clock_);
   builtin_->start();

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<std::string> told(const WriteSet& writes) {
   Changes changes;
-  for (const auto& kind : make_kinds({}, {})) kind->tell(writes, changes);
+  for (const auto& kind : make_kinds()) kind->tell(writes, changes);
   Changes::Reader reader(changes);
   std::vector<std::string> lines;
   for (Change change; reader.next(change);) {

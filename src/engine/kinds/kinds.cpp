@@ -6,11 +6,11 @@
 
 namespace baton::engine {
 
-Kinds make_kinds(const WriterOptions& options, const WriterMetrics& metrics) {
+Kinds make_kinds(const KindsOptions& options, metrics::Registry* metrics) {
   Kinds kinds;
-  kinds.push_back(std::make_unique<Workflows>(options, metrics));
-  kinds.push_back(std::make_unique<Runbooks>(options, metrics));
-  kinds.push_back(std::make_unique<CallsKind>(options));
+  kinds.push_back(std::make_unique<Workflows>(options.workflows, metrics));
+  kinds.push_back(std::make_unique<Runbooks>(options.runbooks, metrics));
+  kinds.push_back(std::make_unique<CallsKind>(options.calls));
   return kinds;
 }
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "engine/kind.hpp"
-#include "engine/options.hpp"
+#include "engine/kinds/calls/options.hpp"
 
 namespace baton::engine {
 
 class CallsKind final : public Kind {
  public:
-  explicit CallsKind(const WriterOptions& options) : scheduled_(options.calls_scheduled) {}
+  explicit CallsKind(const CallsOptions& options) : scheduled_(options.scheduled) {}
 
   [[nodiscard]] bool owns(Subject::Type type) const override { return type == Subject::Type::call; }
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;

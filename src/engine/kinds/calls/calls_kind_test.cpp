@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 
@@ -63,7 +64,7 @@ class CallTurn : public testing::Test {
   store::MemoryDatabase database_;
   TestClock clock_;
   CountingStore store_{database_};
-  Writer writer_{store_, clock_, {}};
+  Writer writer_{store_, clock_, make_kinds()};
 };
 
 TEST_F(CallTurn, takes_64_repeats_and_leaves_the_rest_for_the_next_one) {

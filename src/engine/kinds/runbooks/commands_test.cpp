@@ -1,6 +1,7 @@
 // Commands about runbooks through the real writer, on a store in memory and a clock that the test moves.
 #include <gtest/gtest.h>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 #include "tests/support/clocks.hpp"
@@ -98,7 +99,7 @@ class RunbookCommands : public testing::Test {
   store::MemoryDatabase database_;
   support::ManualClock clock_;
   store::MemoryStore store_{database_};
-  Writer writer_{store_, clock_, {}};
+  Writer writer_{store_, clock_, make_kinds()};
 };
 
 // ---- tenants
@@ -239,7 +240,7 @@ class SpoiltRunbooks final : public store::MemoryStore {
 
 TEST_F(RunbookCommands, what_a_source_says_of_a_runbook_that_cannot_be_read_is_refused) {
   SpoiltRunbooks store(database_);
-  Writer writer(store, clock_, {});
+  Writer writer(store, clock_, make_kinds());
   ASSERT_TRUE(writer.open());
   const auto answer = std::make_shared<support::KeptReply>();
   std::vector<Item> items;
@@ -292,7 +293,7 @@ TEST_F(RunbookCommands, walks_that_wait_for_their_turn_do_not_hide_the_timers_of
                                 .due_at = begin + 1s,
                                 .delay = {},
                                 .rerun_of = {}});
-  Writer writer(store_, clock_, {.timers_max = 4});
+  Writer writer(store_, clock_, make_kinds(), {.timers_max = 4});
   ASSERT_TRUE(writer.open());
   clock_.time = begin;
   const auto is_walking = [](const auto& entry) { return entry.second.walk != runbook::Walk::none; };

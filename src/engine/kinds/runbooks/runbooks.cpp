@@ -6,17 +6,15 @@
 
 namespace baton::engine {
 
-Runbooks::Runbooks(const WriterOptions& options, const WriterMetrics& metrics)
-    : policy_(options.runbooks),
-      chunk_members_max_(options.runbooks.chunk_members),
-      walks_max_(static_cast<std::size_t>(options.walks_max)),
+Runbooks::Runbooks(const RunbooksOptions& options, metrics::Registry* metrics)
+    : policy_(options.policy),
+      chunk_members_max_(options.policy.chunk_members),
+      walks_max_(options.walks_max),
       ids_block_(options.ids_block),
       adopt_jobs_(options.adopt_jobs),
-      changed_(options.runbooks_changed),
-      steps_ended_(metrics.steps_ended),
-      batches_ended_(metrics.batches_ended) {
-  policy_.short_lease = options.short_lease;
-}
+      changed_(options.changed),
+      steps_ended_(counter_in(metrics, "baton_runbook_steps_ended_total", "Steps of runbooks that have ended.")),
+      batches_ended_(counter_in(metrics, "baton_runbook_batches_ended_total", "Batches of runbooks that have ended.")) {}
 
 bool Runbooks::owns(Subject::Type type) const {
   return type >= Subject::Type::runbook && type <= Subject::Type::cleanup;

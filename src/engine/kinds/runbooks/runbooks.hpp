@@ -5,7 +5,7 @@
 #include <map>
 
 #include "engine/kind.hpp"
-#include "engine/options.hpp"
+#include "engine/kinds/runbooks/options.hpp"
 
 namespace baton::engine {
 
@@ -16,7 +16,7 @@ struct RunbooksChanged {};
 
 class Runbooks final : public Kind {
  public:
-  Runbooks(const WriterOptions& options, const WriterMetrics& metrics);
+  Runbooks(const RunbooksOptions& options, metrics::Registry* metrics);
 
   [[nodiscard]] bool owns(Subject::Type type) const override;
   [[nodiscard]] bool owns_timer(const Timer& timer) const override {
@@ -27,7 +27,10 @@ class Runbooks final : public Kind {
   void perform(std::any) override {  // RunbooksChanged: there is no other
     if (changed_) changed_();
   }
-  void opened(Time now) override { policy_.opened_at = now; }
+  void opened(Time now, Duration short_lease) override {
+    policy_.opened_at = now;
+    policy_.short_lease = short_lease;
+  }
   // A scheduler of ours fires the phases that another has planned; jobs of another orchestrator are taken over.
   [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, Effects& effects) override;
 

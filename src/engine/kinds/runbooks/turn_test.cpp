@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/kinds/kinds.hpp"
 #include "engine/writer.hpp"
 #include "store/memory/store.hpp"
 
@@ -53,9 +54,7 @@ rollbacks: {undo: [{name: back, worker_id: pool, function: Back, params: {Key: "
 class RunbookTurn : public testing::Test {
  protected:
   void open(runbook::Policy policy) {
-    WriterOptions options;
-    options.runbooks = policy;
-    writer_ = std::make_unique<Writer>(store_, clock_, options);
+    writer_ = std::make_unique<Writer>(store_, clock_, make_kinds({.runbooks = {.policy = policy}}));
     ASSERT_TRUE(writer_->open());
     (void)run({PublishRunbook{runbook::parse(text).definition, std::string(text)}});
   }

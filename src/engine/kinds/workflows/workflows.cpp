@@ -28,18 +28,16 @@ Result<std::vector<workflow::NodeState>> load_readable(Store& store, const std::
 
 }  // namespace
 
-Workflows::Workflows(const WriterOptions& options, const WriterMetrics& metrics)
+Workflows::Workflows(const WorkflowsOptions& options, metrics::Registry* metrics)
     : policy_(options.policy),
       chunks_max_(options.chunks_max),
       events_max_(options.events_max),
       steps_max_(options.steps_max),
-      jobs_created_(metrics.jobs_created),
-      jobs_ended_(metrics.jobs_ended),
+      jobs_created_(counter_in(metrics, "baton_jobs_created_total", "Jobs created.")),
+      jobs_ended_(counter_in(metrics, "baton_jobs_ended_total", "Jobs that completed, failed or were cancelled.")),
       progressions_(options.expansions_max),
       hot_runs_(options.hot_bytes_max),
-      shares_(options.steps_share) {
-  policy_.short_lease = options.short_lease;
-}
+      shares_(options.steps_share) {}
 
 std::unique_ptr<Transaction> Workflows::begin(Turn turn) {
   return std::make_unique<WorkflowTransaction>(*this, turn);
@@ -51,8 +49,9 @@ void Workflows::turn_begins() {
 }
 
 // A publishing whose outcome was in doubt may have happened, so what is known of the latest versions is dropped.
-void Workflows::opened(Time now) {
+void Workflows::opened(Time now, Duration short_lease) {
   policy_.opened_at = now;
+  policy_.short_lease = short_lease;
   definitions_.clear();
 }
 

@@ -5,9 +5,9 @@
 #include "engine/kind.hpp"
 #include "engine/kinds/workflows/definitions.hpp"
 #include "engine/kinds/workflows/hot_runs.hpp"
+#include "engine/kinds/workflows/options.hpp"
 #include "engine/kinds/workflows/progressions.hpp"
 #include "engine/kinds/workflows/shares.hpp"
-#include "engine/options.hpp"
 
 namespace baton::engine {
 
@@ -15,7 +15,7 @@ namespace baton::engine {
 
 class Workflows final : public Kind {
  public:
-  Workflows(const WriterOptions& options, const WriterMetrics& metrics);
+  Workflows(const WorkflowsOptions& options, metrics::Registry* metrics);
 
   [[nodiscard]] bool owns(Subject::Type type) const override {
     return type == Subject::Type::job || type == Subject::Type::workflow;
@@ -26,7 +26,7 @@ class Workflows final : public Kind {
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
   void tell(const WriteSet& writes, Changes& out) const override;
   void turn_begins() override;
-  void opened(Time now) override;
+  void opened(Time now, Duration short_lease) override;
   // Takes back what the built-in worker of an earlier process was running.
   [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, Effects& effects) override;
   void forget() override {
