@@ -1,6 +1,7 @@
 // Errors as values. A port returns Result<T>; a code exists only if some caller reacts to it.
 #pragma once
 
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
 #include <expected>
@@ -36,6 +37,10 @@ template <class... Fs>
 struct overloaded : Fs... {
   using Fs::operator()...;
 };
+
+// For one of them that is for several types and, unlike `auto`, for no others.
+template <class T, class... Types>
+concept one_of = (std::same_as<T, Types> || ...);
 
 #ifdef BATON_MUTANTS
 // In the simulation a broken invariant is a finding, not the end of the process.

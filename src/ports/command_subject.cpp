@@ -1,12 +1,7 @@
-#include <concepts>
-
 #include "ports/commands.hpp"
 
 namespace baton {
 namespace {
-
-template <class T, class... Others>
-concept one_of = (std::same_as<T, Others> || ...);
 
 std::string id_of_task(std::string_view task_id) {
   if (const auto named = runbook::parse_job_id(task_id)) return std::to_string(named->ref.id);

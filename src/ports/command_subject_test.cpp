@@ -124,6 +124,15 @@ TEST(SubjectOf, ListsThatAreEmptyNameNothing) {
   EXPECT_EQ(subject_of(Command{ReturnTasks{}}), (Subject{job, ""}));
 }
 
+// What the inbox holds is bounded by this.
+TEST(SizeOf, GrowsWithWhatACommandCarries) {
+  for (const Sample& sample : samples()) EXPECT_LT(size_of(sample.command), 2'000u) << sample.command.index();
+  const std::vector<std::string> keys(1'000, "somebody@example.com");
+  EXPECT_GT(size_of(RemoveMembers{.batch_id = 5, .member_ids = {}, .member_keys = keys, .by = ""}), 100'000u);
+  EXPECT_GT(size_of(RetryMembers{.batch_id = 5, .member_ids = {}, .member_keys = keys, .by = ""}), 100'000u);
+  EXPECT_GT(size_of(NoteSync{.runbook_id = 3, .error = {}, .held_removals = Json{std::string(5'000, ' ')}, .approvals_seen = {}}), 5'000u);
+}
+
 TEST(SubjectOf, ARowOfARunbookIsReadBack) {
   using enum runbook::RowType;
   for (const runbook::RowType kind : {step, init, cleanup, phase, batch, runbook})
