@@ -3,23 +3,54 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
 
 namespace baton {
 namespace {
 
-constexpr std::array<std::string_view, 14> subject_types = {
-    "none",   "workflow", "job",  "runbook", "version", "batch", "phase",
-    "member", "step",     "init", "cleanup", "call",    "queue", "worker"};
+struct SubjectTraits {
+  std::string_view name;
+  IdForm id{};
+  bool has_topic = false;
+};
+
+// In the order of Subject::Type.
+constexpr std::array<SubjectTraits, 14> subject_types = {{{"none", IdForm::name},
+                                                          {"workflow", IdForm::name},
+                                                          {"job", IdForm::uuid, true},
+                                                          {"runbook", IdForm::name, true},
+                                                          {"version", IdForm::number},
+                                                          {"batch", IdForm::number, true},
+                                                          {"phase", IdForm::number},
+                                                          {"member", IdForm::number},
+                                                          {"step", IdForm::number},
+                                                          {"init", IdForm::number},
+                                                          {"cleanup", IdForm::number},
+                                                          {"call", IdForm::uuid, true},
+                                                          {"queue", IdForm::name, true},
+                                                          {"worker", IdForm::name}}};
 static_assert(subject_types.size() == static_cast<std::size_t>(Subject::Type::worker) + 1);
 
 }  // namespace
 
-std::string_view name(Subject::Type type) { return subject_types[static_cast<std::size_t>(type)]; }
+std::string_view name(Subject::Type type) { return subject_types[static_cast<std::size_t>(type)].name; }
 
 std::optional<Subject::Type> subject_type(std::string_view name) {
-  const auto found = std::ranges::find(subject_types, name);
+  const auto found = std::ranges::find(subject_types, name, &SubjectTraits::name);
   if (found == subject_types.end()) return std::nullopt;
   return static_cast<Subject::Type>(found - subject_types.begin());
+}
+
+IdForm id_form(Subject::Type type) { return subject_types[static_cast<std::size_t>(type)].id; }
+
+std::span<const Subject::Type> subjects_with_topics() {
+  static const std::vector<Subject::Type> all = [] {
+    std::vector<Subject::Type> types;
+    for (std::size_t i = 0; i < subject_types.size(); ++i)
+      if (subject_types[i].has_topic) types.push_back(static_cast<Subject::Type>(i));
+    return types;
+  }();
+  return all;
 }
 
 Subject::Type subject_type(runbook::RowType kind) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,13 @@ struct Subject {
   friend auto operator<=>(const Subject&, const Subject&) = default;
 };
 
+enum class IdForm { name, number, uuid };
+
 [[nodiscard]] std::string_view name(Subject::Type type);
 [[nodiscard]] std::optional<Subject::Type> subject_type(std::string_view name);
+[[nodiscard]] IdForm id_form(Subject::Type type);
+// Those whose changes are told one by one, so that a client can listen to one of them.
+[[nodiscard]] std::span<const Subject::Type> subjects_with_topics();
 
 // The subjects of rows, and back.
 [[nodiscard]] inline Subject subject_of(const workflow::JobId& id) { return {Subject::Type::job, id.value}; }

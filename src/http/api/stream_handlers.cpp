@@ -307,12 +307,23 @@ struct Topics {
 
 // What never can be is more likely a mistake than a wish to wait for it.
 bool is_id_of(Subject::Type subject, const std::string& id) {
-  switch (subject) {
-    case Subject::Type::job:
-    case Subject::Type::call: return is_uuid(id);
-    case Subject::Type::batch: return to_integer(id).value_or(0) > 0;
-    default: return is_printable(id, 300);
+  switch (id_form(subject)) {
+    case IdForm::uuid: return is_uuid(id);
+    case IdForm::number: return to_integer(id).value_or(0) > 0;
+    case IdForm::name: break;
   }
+  return is_printable(id, 300);
+}
+
+// all, queues, job:ID, …
+std::string known_topics() {
+  std::string list = "all, queues";
+  for (const Subject::Type subject : subjects_with_topics()) {
+    const IdForm form = id_form(subject);
+    list.append(", ").append(name(subject));
+    list += form == IdForm::uuid ? ":ID" : form == IdForm::number ? ":NUMBER" : ":NAME";
+  }
+  return list;
 }
 
 // What a client may name, and what it means.
@@ -328,8 +339,7 @@ std::optional<Response> add_topic(Topics& topics, const std::string& text, const
     topics.names.push_back(queues_topic(tenant));
     return std::nullopt;
   }
-  for (const Subject::Type subject : {Subject::Type::job, Subject::Type::batch, Subject::Type::runbook,
-                                      Subject::Type::call, Subject::Type::queue}) {
+  for (const Subject::Type subject : subjects_with_topics()) {
     if (name(subject) != kind) continue;
     if (!is_id_of(subject, id)) break;
     const bool of_runbooks = subject == Subject::Type::batch || subject == Subject::Type::runbook;
@@ -340,11 +350,8 @@ std::optional<Response> add_topic(Topics& topics, const std::string& text, const
     if (subject == Subject::Type::runbook) topics.runbooks.push_back(id);
     return std::nullopt;
   }
-  return problem(
-      "the query has invalid parameters",
-      {{"topic", "'" + clean_text(text, 100) +
-                     "' is none: it must be all, queues, job:ID, call:ID, batch:NUMBER, runbook:NAME or "
-                     "queue:NAME"}});
+  return problem("the query has invalid parameters",
+                 {{"topic", "'" + clean_text(text, 100) + "' is none; there are " + known_topics()}});
 }
 
 std::expected<Topics, Response> read_topics(const Request& request) {

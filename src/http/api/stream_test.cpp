@@ -141,8 +141,11 @@ TEST_F(StreamTest, nobody_hears_of_another_tenant) {
 TEST_F(StreamTest, wrong_topics_are_refused) {
   start();
   for (const std::string topic : {"nonsense", "job:", "node:1", "", "job:abc", "call:1", "batch:abc",
-                                  "batch:-1", "batch:0", "batch:1x", "runbook:", "queue:"})
+                                  "batch:-1", "batch:0", "batch:1x", "runbook:", "queue:", "step:7", "workflow:w"})
     EXPECT_EQ(ask("GET", "/api/v1/stream?topic=" + topic).status, 422) << topic;
+  const auto unknown = ask("GET", "/api/v1/stream?topic=step:7");
+  EXPECT_NE(unknown.body.find("all, queues, job:ID, runbook:NAME, batch:NUMBER, call:ID, queue:NAME"), std::string::npos)
+      << unknown.body;
 }
 
 TEST_F(StreamTest, unknown_parameters_are_refused) {
