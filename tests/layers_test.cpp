@@ -66,6 +66,20 @@ TEST(Layers, CoreHasNoClocksNoChanceNoThreadsAndNoFiles) {
   });
 }
 
+// `.jobs` is what the answer to a poll calls tasks of whatever kind.
+TEST(Layers, TheEngineHasNoWordOfAKindOutsideOfItsFolder) {
+  const std::regex forbidden(
+      "engine/kinds/|[Rr]unbook|[Ww]orkflow|[Ss]ervice [Cc]all|call::|Calls\\b|DueCall|[Dd]ata.?[Ss]ource|[Ss]cheduler"
+      "|[Aa]pproval|[Ff]an.?(out|in)\\b|\\b[Mm]ember|Members|\\b[Pp]hase|Phases|\\b[Ss]teps?\\b|[Jj]ob(?!s\\b)"
+      "|[^.]jobs\\b|Jobs\\b");
+  each_source("src/engine", [&](const fs::path& path, const std::string& text) {
+    const std::string name = path.stem();
+    if (path.string().contains("/engine/kinds/") || name.ends_with("_test") || name.ends_with("_fixture")) return;
+    std::smatch found;
+    EXPECT_FALSE(std::regex_search(text, found, forbidden)) << path << " says " << found.str();
+  });
+}
+
 TEST(Layers, WhatBecomesOfABatchIsATransitionAndNoAssignment) {
   const std::regex assignment("(\\.|->)(status|job_state|walk) *=[^=]");
   each_source("src/core/runbook/machine", [&](const fs::path& path, const std::string& text) {

@@ -1,4 +1,4 @@
-// A kind of work (workflows, runbooks, service calls), as the writer sees it: all of them have the same verbs.
+// A kind of work, as the writer sees it: all of them have the same verbs.
 // kinds/kinds.cpp lists them; the writer and its batch know no other word of any of them.
 //
 // Owned by the writer's thread.

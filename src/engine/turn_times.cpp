@@ -9,7 +9,7 @@ std::string in_ms(TurnTimes::Clock::duration span) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(span).count()) + " ms";
 }
 
-// Without its namespace, as the compiler says it: "… [with T = baton::SubmitJob; …".
+// Without its namespace, as the compiler says it: "… [with T = baton::Heartbeat; …".
 template <class T>
 constexpr std::string_view type_name() {
   std::string_view text = __PRETTY_FUNCTION__;

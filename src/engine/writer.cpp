@@ -202,7 +202,7 @@ void Writer::run_line(Line line) {
     std::unique_ptr<Batch> batch = make_batch(std::move(work));
     const Time before = clock_.now();
     const Result<> decided = batch->decide();
-    // What data sources said is written while a batch is decided.
+    // A kind may write while a batch is decided, in a transaction of its own.
     if (!decided && decided.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
     std::ranges::move(batch->take_deferred(), std::back_inserter(own_items_));
     if (auto instead = settle(); instead || away_) {
@@ -297,7 +297,7 @@ Result<> Writer::ended(const Commit& commit, Result<> done) {
     return {};
   }
   if (metrics_.commit_failures) metrics_.commit_failures->add();
-  // Other programs write the tables of runbooks too; what they changed meanwhile is looked at anew.
+  // Other programs write some of the tables too; what they changed meanwhile is looked at anew.
   if (done.error().code == Code::conflict) lost_to_others_ += clock_.now() - commit.at;
   return done;
 }
