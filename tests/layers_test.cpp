@@ -66,6 +66,24 @@ TEST(Layers, CoreHasNoClocksNoChanceNoThreadsAndNoFiles) {
   });
 }
 
+TEST(Layers, JsonIsWrittenInOnePlace) {
+  const std::set<std::string> may_write{"json_write.cpp", "data_columns.cpp"};  // the second makes cells of tables
+  each_source("src", [&](const fs::path& path, const std::string& text) {
+    if (path.stem().string().ends_with("_test") || may_write.contains(path.filename())) return;
+    EXPECT_FALSE(text.contains("json::serialize")) << path << " writes JSON where append_value() or json_text() is meant";
+  });
+}
+
+TEST(Layers, ProgramsAreStartedInOnePlace) {
+  const std::regex forbidden("std::system\\(|popen\\(|posix_spawn|\\bv?fork\\(");
+  for (const char* folder : {"src", "tests"})
+    each_source(folder, [&](const fs::path& path, const std::string& text) {
+      if (path.filename() == "process.cpp" || path.filename() == "layers_test.cpp") return;
+      std::smatch found;
+      EXPECT_FALSE(std::regex_search(text, found, forbidden)) << path << " says " << found.str() << " where Process is meant";
+    });
+}
+
 // `.jobs` is what the answer to a poll calls tasks of whatever kind.
 TEST(Layers, TheEngineHasNoWordOfAKindOutsideOfItsFolder) {
   const std::regex forbidden(

@@ -1,6 +1,7 @@
 // The one way to write JSON: straight as text, value after value.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <charconv>
 #include <concepts>
 #include <map>
@@ -15,8 +16,11 @@
 
 namespace baton {
 
-// A text in quotes, a number, true or false, a time in ISO 8601, Json as it is, a list of these, a map of
-// these by text; an optional that is empty is null.
+// A value of boost::json, as that library writes it: a real is 1.5E0. What is stored looks so.
+void append_parsed(std::string& out, const boost::json::value& value);
+
+// A text in quotes, a number, true or false, a time in ISO 8601, Json as it is, a value of boost::json, a
+// list of these, a map of these by text; an optional that is empty is null.
 template <class T>
 void append_value(std::string& out, const T& value) {
   if constexpr (std::same_as<T, bool>) {
@@ -24,6 +28,8 @@ void append_value(std::string& out, const T& value) {
   } else if constexpr (std::integral<T>) {
     char digits[24];
     out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  } else if constexpr (std::same_as<T, boost::json::value>) {
+    append_parsed(out, value);
   } else if constexpr (std::floating_point<T>) {
     append_real(out, value);
   } else if constexpr (std::convertible_to<const T&, std::string_view>) {
@@ -50,6 +56,13 @@ void append_value(std::string& out, const T& value) {
     }
     out += is_map ? '}' : ']';
   }
+}
+
+template <class T>
+[[nodiscard]] std::string json_text(const T& value) {
+  std::string out;
+  append_value(out, value);
+  return out;
 }
 
 // "key": with a comma before it unless it is the first.

@@ -29,7 +29,7 @@ std::string text_or(const json::object& params, std::string_view key, std::strin
   const json::value* value = params.if_contains(key);
   if (value == nullptr || value->is_null()) return fallback;
   if (value->is_string()) return std::string{value->get_string()};
-  return json::serialize(*value);
+  return json_text(*value);
 }
 
 HandlerResult echo(const Handout& task) { return completed(json_object("echoed_params", task.params)); }
@@ -39,11 +39,10 @@ HandlerResult sleep(const Handout& task) {
   const json::value* value = params.if_contains("seconds");
   if (value == nullptr) value = params.if_contains("duration_seconds");
   if (value == nullptr) return failed("sleep needs the parameter 'seconds'");
-  if (!value->is_number()) return failed("sleep: 'seconds' must be a number, got " + json::serialize(*value));
+  if (!value->is_number()) return failed("sleep: 'seconds' must be a number, got " + json_text(*value));
   const double seconds = value->to_number<double>();
   if (!(seconds >= 0 && seconds <= sleep_seconds_max))
-    return failed(fmt::format("sleep: 'seconds' must be from 0 to {:.0f}, got {}", sleep_seconds_max,
-                              json::serialize(*value)));
+    return failed(fmt::format("sleep: 'seconds' must be from 0 to {:.0f}, got {}", sleep_seconds_max, json_text(*value)));
   HandlerResult verdict = completed(json_object("slept_seconds", Json{fmt::format("{}", seconds)}));
   verdict.after = std::chrono::milliseconds{std::llround(std::ceil(seconds * 1000))};
   return verdict;
@@ -60,7 +59,7 @@ HandlerResult flaky(const Handout& task) {
     json::error_code error;
     fail_times = value->to_number<std::int64_t>(error);
     if (error || fail_times < 0 || fail_times > fail_times_max)
-      return failed("flaky: 'fail_times' must be a whole number from 0, got " + json::serialize(*value));
+      return failed("flaky: 'fail_times' must be a whole number from 0, got " + json_text(*value));
   }
   const std::int64_t attempt = std::int64_t{task.retry_count} + 1;
   if (attempt > fail_times) return completed(json_object("attempts", attempt));

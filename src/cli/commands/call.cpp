@@ -8,6 +8,7 @@
 
 #include "base/base64.hpp"
 #include "base/json_document.hpp"
+#include "base/json_write.hpp"
 #include "base/text.hpp"
 #include "cli/commands/input.hpp"
 #include "cli/commands/subcommand.hpp"
@@ -165,9 +166,9 @@ std::string keyed(std::string call) {
   if (!document || document->root().kind() != JsonKind::object) return call;
   if (const JsonView key = document->root().find("idempotencyKey"); key && !key.is_null()) return call;
   if (document->root().find("idempotencyKey")) {  // null is none, and a key is there once only
-    auto object = boost::json::parse(call).as_object();
-    object["idempotencyKey"] = new_key();
-    return boost::json::serialize(object);
+    auto with_key = boost::json::parse(call);
+    with_key.as_object()["idempotencyKey"] = new_key();
+    return json_text(with_key);
   }
   const std::size_t begin = call.find('{') + 1;
   const bool is_empty = call[call.find_first_not_of(" \t\r\n", begin)] == '}';

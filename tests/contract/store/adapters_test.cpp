@@ -1,5 +1,4 @@
 // What only one of the adapters can show: files, locks, full disks, lost connections, query plans.
-#include <cstdlib>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -14,6 +13,7 @@
 #include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 #include "tests/support/postgres_server.hpp"
+#include "tests/support/process.hpp"
 
 namespace baton::contract::adapters_test {
 namespace {
@@ -28,9 +28,10 @@ TEST(SqliteStore, KeepsTheLocksOfTheProcessWhenItIsOpenedAgain) {
   const auto reads = database.reads().value();
   ASSERT_TRUE(reads->timeline(job_id(1), 0, 1));
   ASSERT_TRUE(store->open(partition));
-  const std::string other = "/usr/bin/python3 -c 'import sqlite3; c = sqlite3.connect(\"" + database.path() +
-                            "\"); c.execute(\"SELECT * FROM writer_state\").fetchall(); c.close()'";
-  ASSERT_EQ(std::system(other.c_str()), 0);
+  const std::string script = "import sqlite3; c = sqlite3.connect('" + database.path() +
+                             "'); c.execute('SELECT * FROM writer_state').fetchall(); c.close()";
+  support::Process other({"/usr/bin/python3", "-c", script});
+  ASSERT_EQ(other.wait(std::chrono::minutes{1}), 0) << other.err();
   EXPECT_TRUE(std::filesystem::exists(database.path() + "-wal"));
 }
 

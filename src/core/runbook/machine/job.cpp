@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/json_write.hpp"
 #include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/runbook/definition/template.hpp"
@@ -45,7 +46,7 @@ PollAnswer read_poll_answer(const OptionalJson& result, bool is_poll_step) {
       return std::ranges::equal(entry.key(), key, is_same_letter);
     };
     if (is(word) && entry.value().is_bool()) answer.complete = entry.value().get_bool();
-    if (is("data")) answer.data = Json{boost::json::serialize(entry.value())};
+    if (is("data")) answer.data = Json{json_text(entry.value())};
   }
   return answer;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.hpp"
+#include "base/json_write.hpp"
 #include "base/text.hpp"
 
 namespace baton::runbook {
@@ -54,13 +55,13 @@ bool append_json_array(std::string& out, std::string_view text) {
 void append_stored(std::string& out, const boost::json::value& cell, const MultiFormat* format) {
   const std::string_view text = cell.is_string() ? trimmed(std::string_view(cell.get_string())) : std::string_view{};
   if (!format || !(cell.is_string() || cell.is_null()))
-    out += boost::json::serialize(cell);
+    append_value(out, cell);
   else if (text.empty())
     out += "[]";
   else if (append_json_array(out, text))
     return;
   else if (*format == MultiFormat::json_array)
-    out += boost::json::serialize(cell);
+    append_value(out, cell);
   else
     append_list(out, text, *format == MultiFormat::comma_delimited ? ',' : ';');
 }

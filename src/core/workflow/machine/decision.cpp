@@ -1,7 +1,6 @@
 #include "core/workflow/machine/decision.hpp"
 
 #include <algorithm>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cmath>
 
@@ -315,11 +314,11 @@ std::optional<Time> Decision::wait_ends(const Node& node, std::string& error) {
   if (node.until) {
     if (value->is_string()) ends = from_iso(std::string_view(value->get_string()));
     if (!ends)
-      error = what + " must be an instant as 2026-01-31T08:00:00Z, found " + boost::json::serialize(*value);
+      error = what + " must be an instant as 2026-01-31T08:00:00Z, found " + json_text(*value);
   } else if (const auto span = read_span(*value)) {
     ends = now_ + *span;
   } else {
-    error = what + " must be seconds or a text as '1h30m', found " + boost::json::serialize(*value);
+    error = what + " must be seconds or a text as '1h30m', found " + json_text(*value);
   }
   return ends;
 }
@@ -349,7 +348,7 @@ void Decision::ask_for_approval(NodeIndex i) {
     RunScope names = scope();
     const auto message = node.message->evaluate(names);
     if (!message) return fail(NodeRef{i}, "message of node '" + node.id + "': " + message.error().message);
-    slot.state.params = json_object("message", Json{boost::json::serialize(*message)});
+    slot.state.params = json_object("message", *message);
   }
   slot.state.queue = approval_queue;
   set_status(slot, NodeStatus::dispatched);

@@ -1,6 +1,5 @@
 // Fan-outs: their children in chunks, walks over them, and the fan_in that reads what they made.
 #include <algorithm>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cmath>
 
@@ -52,7 +51,7 @@ std::string take(Gathering& so_far, const Node& node, std::string text) {
     const json::value output = parsed(text);
     const json::value* field = find_field(output, node.field);
     if (!field) return "its output has no '" + node.field + "'";
-    text = json::serialize(*field);
+    text = json_text(*field);
   }
   switch (node.aggregation) {
     case Aggregation::collect: append_element(so_far.text, text); return {};
@@ -98,7 +97,7 @@ std::expected<Expansion, std::string> Decision::source_of(NodeIndex i) {
   auto items = node.source->evaluate(names);
   if (!items) return std::unexpected(what + ": " + items.error().message);
   if (!items->is_array())
-    return std::unexpected(what + " must be a list, found " + in_quotes(json::serialize(*items)));
+    return std::unexpected(what + " must be a list, found " + in_quotes(json_text(*items)));
   const std::size_t count = items->get_array().size();
   if (count > static_cast<std::size_t>(policy_.items_max))
     return std::unexpected(what + " has " + std::to_string(count) + " items; the limit is " +
