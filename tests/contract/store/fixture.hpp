@@ -42,7 +42,6 @@ class Database {
   void execute(const std::string& sql) const;  // beside all adapters, of which this one has SQL
   [[nodiscard]] store::MemoryDatabase& memory() { return memory_; }
   [[nodiscard]] StoreType kind() const { return kind_; }
-  [[nodiscard]] bool has_journal() const { return has_journal_; }
   void take_term();           // as another writer would
   void lose_rows_of_calls();  // their events stay
 
