@@ -113,6 +113,8 @@ enum class Mutant {
   feed_skips_batches,      // nothing is told of batches
   feed_tells_old_status,   // the status of a job before it ended is told
   feed_skips_calls,        // the start of a call is not told
+
+  count  // the last: how many there are, with `none`
 };
 
 #ifdef BATON_MUTANTS

@@ -5,6 +5,7 @@
 //   --minutes M  goes on with new seeds for that long
 //   --mutants    plants each known bug in turn and checks that some seed finds it
 //   --mutant M   plants this one only
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -157,6 +158,13 @@ constexpr std::array mutants{
     NamedMutant{Mutant::feed_tells_old_status, "feed_tells_old_status"},
     NamedMutant{Mutant::feed_skips_calls, "feed_skips_calls"},
 };
+
+// One that is not in the list would never be looked for.
+static_assert([] {
+  for (int i = 1; i < static_cast<int>(Mutant::count); ++i)
+    if (std::ranges::count(mutants, static_cast<Mutant>(i), &NamedMutant::mutant) != 1) return false;
+  return true;
+}());
 
 // Whether a world with these loads may come across the bug.
 bool may_meet(const Loads& loads, Mutant mutant) {
