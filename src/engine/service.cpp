@@ -29,8 +29,8 @@ WriterMetrics register_metrics(metrics::Registry& m) {
       .commit_failures =
           &m.counter("baton_store_commit_failures_total", "Commits that failed or whose outcome was lost."),
       .commit_seconds = &m.histogram("baton_store_commit_seconds", "Time of one commit."),
-      .follow_seconds = &m.histogram("baton_store_follow_seconds",
-                                     "Time in which the tables followed the commits once; nothing is committed meanwhile.")};
+      .follow_seconds =
+          &m.histogram("baton_store_follow_seconds", "Time in which the tables followed the commits once, beside the engine.")};
 }
 
 WriterOptions writer_options(const Options& o, const Hooks& hooks) {
