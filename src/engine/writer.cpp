@@ -239,7 +239,8 @@ Result<> Writer::commit(std::unique_ptr<Batch>& batch) {
       batch->add_effect(std::move(changed));
   }
   const Commit commit{number, clock_.now(), std::chrono::steady_clock::now()};
-  if (batch->items_count() >= options_.beside_min && !batch->is_part() && store_.may_commit_beside(writes))
+  const bool is_worth_it = batch->items_count() + batch->handouts_count() >= options_.beside_min;
+  if (is_worth_it && !batch->is_part() && store_.may_commit_beside(writes))
     return begin_commit(std::move(batch), writes, commit), Result<>{};
   Result<> done = store_.commit(writes, number);
   services_.times.commit += std::chrono::steady_clock::now() - commit.began;

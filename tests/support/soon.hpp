@@ -9,8 +9,11 @@ namespace baton::support {
 
 // Looks again and again whether it is true, for ten seconds at most.
 inline bool soon(const std::function<bool()>& is_true) {
-  for (int i = 0; i < 10'000 && !is_true(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  return is_true();
+  for (int i = 0; i < 10'000; ++i) {
+    if (is_true()) return true;  // it may not be when it is asked once more
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return false;
 }
 
 }  // namespace baton::support
