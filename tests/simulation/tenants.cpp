@@ -69,8 +69,6 @@ void WorkflowLoad::check_refused(const Command& command, const Reply& reply) {
   const auto* refused = std::get_if<Refused>(&reply);
   expect(refused, "a command about another tenant's job is refused", about);
   if (refused->refusal == Refusal::store_unavailable || refused->refusal == Refusal::store_full) return;
-  // A task that is handed out in the same commit may be what the store refuses, and the command is alone with it.
-  if (refused->refusal == Refusal::invalid_input && world_.faults_.refuses_rows) return;
   const Refusal refusal = task.empty() ? Refusal::job_not_found : Refusal::task_not_found;
   const std::string message = "there is no " + std::string(task.empty() ? "job" : "task") + " '" + about + "'";
   expect(refused->refusal == refusal && refused->message == message,

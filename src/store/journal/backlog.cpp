@@ -62,11 +62,10 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
     writes_.idempotency_keys_new.push_back(std::move(row));
   }
   // Whether the tables have a timer is not known here: one may be set again, and one that is not there may go. So the
-  // last word counts, and tables take out before they put in. One of a job is set once, so that the tables do not have
-  // one that is set here.
+  // last word counts, and tables take out before they put in.
   for (Timer& timer : w.timers_gone) {
-    const bool was_here = !MUTANT(backlog_keeps_timer) && timers_new_.erase(timer) > 0;
-    if (!was_here || timer.subject.type != Subject::Type::job) timers_gone_.insert(std::move(timer));
+    if (!MUTANT(backlog_keeps_timer)) timers_new_.erase(timer);
+    timers_gone_.insert(std::move(timer));
   }
   timers_new_.insert(std::make_move_iterator(w.timers_new.begin()), std::make_move_iterator(w.timers_new.end()));
 }

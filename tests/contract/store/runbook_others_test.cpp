@@ -398,14 +398,14 @@ TEST(SqliteRunbooks, ASequenceThatSomebodyHasClearedStartsBehindTheLastRow) {
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).value(), (Ids{71, 72}));
 }
 
-TEST(SqliteRunbooks, WhileAnotherProgramWritesIdsAndDataAreUnavailableAndNothingIsLost) {
+TEST(SqliteRunbooks, WhileAnotherProgramWritesTheStoreIsBusyAndNothingIsLost) {
   Database database(StoreType::sqlite);
   auto store = database.store();
   ASSERT_TRUE(store->open(partition));
   auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
   ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
-  EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).error().code, Code::unavailable);
-  EXPECT_EQ(store->write_data({.table = "runbook_a_v1"}).error().code, Code::unavailable);
+  EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).error().code, Code::busy);
+  EXPECT_EQ(store->write_data({.table = "runbook_a_v1"}).error().code, Code::busy);
   EXPECT_TRUE(store->load(std::vector<Need>{need::Batch{1}}));  // who reads does not wait
   ASSERT_TRUE(other->script("COMMIT"));
   EXPECT_EQ(store->reserve_ids(runbook::Table::batches, 2).value(), (Ids{1, 2}));

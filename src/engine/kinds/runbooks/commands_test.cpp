@@ -26,6 +26,20 @@ phases:
 )" + more;
 }
 
+// Another program may spoil every row of the table.
+class SpoiltRunbooks final : public store::MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  using MemoryStore::load;
+  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
+    auto loaded = MemoryStore::load(needs);
+    if (loaded && is_spoilt)
+      for (const auto& book : loaded->runbooks) loaded->unreadable.insert({runbook::Table::runbooks, book.id});
+    return loaded;
+  }
+  bool is_spoilt = false;
+};
+
 class RunbookCommands : public testing::Test {
  protected:
   RunbookCommands() {
@@ -98,7 +112,7 @@ class RunbookCommands : public testing::Test {
 
   store::MemoryDatabase database_;
   support::ManualClock clock_;
-  store::MemoryStore store_{database_};
+  SpoiltRunbooks store_{database_};
   Writer writer_{store_, clock_, make_kinds()};
 };
 
@@ -225,31 +239,10 @@ TEST_F(RunbookCommands, what_was_computed_from_a_version_that_was_replaced_is_re
   EXPECT_EQ(all(second), done);
 }
 
-// Another program has spoilt every row of the table.
-class SpoiltRunbooks final : public store::MemoryStore {
- public:
-  using MemoryStore::MemoryStore;
-  using MemoryStore::load;
-  Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
-    auto loaded = MemoryStore::load(needs);
-    if (loaded)
-      for (const auto& book : loaded->runbooks) loaded->unreadable.insert({runbook::Table::runbooks, book.id});
-    return loaded;
-  }
-};
-
 TEST_F(RunbookCommands, what_a_source_says_of_a_runbook_that_cannot_be_read_is_refused) {
-  SpoiltRunbooks store(database_);
-  Writer writer(store, clock_, make_kinds());
-  ASSERT_TRUE(writer.open());
-  const auto answer = std::make_shared<support::KeptReply>();
-  std::vector<Item> items;
-  items.push_back({SyncData{.runbook_id = database_.runbooks.runbooks.begin()->first, .rows = {row("ada")}}, answer});
-  writer.run(std::move(items));
-  ASSERT_TRUE(answer->reply);
-  const auto* refused = std::get_if<Refused>(&*answer->reply);
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->refusal, Refusal::row_unreadable);
+  store_.is_spoilt = true;
+  EXPECT_EQ(said(SyncData{.runbook_id = database_.runbooks.runbooks.begin()->first, .rows = {row("ada")}}),
+            name(Refusal::row_unreadable));
   EXPECT_TRUE(database_.runbooks.data.empty());
 }
 
