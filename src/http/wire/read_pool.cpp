@@ -93,10 +93,12 @@ void ReadPool::work() {
   while (true) {
     std::unique_lock lock(mutex_);
     while (waiting_.empty() && !stopping_) {
-      if (parked_.empty())
+      if (parked_.empty()) {
         wake_.wait(lock);
-      else if (wake_.wait_until(lock, parked_.front().until) == std::cv_status::timeout)
-        unpark();
+        continue;
+      }
+      const auto until = parked_.front().until;  // it may be gone when the wait looks at it again
+      if (wake_.wait_until(lock, until) == std::cv_status::timeout) unpark();
     }
     if (waiting_.empty()) return;
     Item item = std::move(waiting_.front());
