@@ -19,6 +19,7 @@ class PatientTables final : public store::MemoryStore {
   }
   Result<> append(const store::JournalRow& row, const WriteSet& beside) override {
     ++appends;
+    if (std::exchange(is_next_in_the_way, false)) return fail(Code::conflict, "another program was faster");
     if (std::exchange(is_next_lost, false)) return fail(Code::unavailable, "the connection is gone");
     if (std::exchange(is_next_unknown, false)) {
       TRY(MemoryStore::append(row, beside));
@@ -30,7 +31,7 @@ class PatientTables final : public store::MemoryStore {
     Work work = std::exchange(work_, nullptr);
     outcome_ = work();
   }
-  bool is_next_lost = false, is_next_unknown = false;
+  bool is_next_lost = false, is_next_unknown = false, is_next_in_the_way = false;
   int appends = 0;
 
  private:
@@ -162,6 +163,15 @@ TEST_F(CommitBeside, WhoeverAwaitsAJobHearsOfAnEndThatWasDecidedMeanwhile) {
   commit_ends();
   ASSERT_TRUE(waiter->reply);
   EXPECT_EQ(std::get<JobReply>(*waiter->reply).job.status, workflow::JobStatus::cancelled);
+}
+
+// What collided is tried again, and is under way again.
+TEST_F(CommitBeside, AStopWaitsForItsEndAlsoAfterACollision) {
+  const auto answer = run(job(1));
+  tables_->is_next_in_the_way = true;
+  writer_->finish();
+  ASSERT_TRUE(answer->reply);
+  EXPECT_TRUE(std::get<JobReply>(*answer->reply).created);
 }
 
 TEST_F(CommitBeside, AStopWaitsForItsEnd) {

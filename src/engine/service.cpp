@@ -128,17 +128,21 @@ struct Service::State {
     if (options.followed) options.followed->close();
   }
 
-  // The next batch is as large as this one says that the time allows.
+  // The next batch is as large as this one says that the time allows. A commit that goes on beside is of the turn that
+  // began it, until its end.
   void run(std::vector<Item> batch) {
     const bool full = batch.size() >= batch_size;
-    const auto began = std::chrono::steady_clock::now();
+    const auto now = std::chrono::steady_clock::now();
+    const auto began = std::exchange(committing_since, std::nullopt).value_or(now);
     turn_began = began.time_since_epoch().count();
     writer.run(std::move(batch));
-    const auto took = std::chrono::steady_clock::now() - began;
-    turn_seconds.observe(took);
-    if (took > options.slow_after) tell_slow(took);
-    turn_began = 0;  // whoever sees that it is over sees that it was counted
-    if (took > options.batch_time)
+    const auto end = std::chrono::steady_clock::now();
+    turn_seconds.observe(end - now);
+    if (end - began > options.slow_after) tell_slow(end - began);
+    if (writer.commands_under_way() > 0) committing_since = now;
+    // Whoever sees that it is over sees that it was counted.
+    turn_began = committing_since ? committing_since->time_since_epoch().count() : 0;
+    if (end - now > options.batch_time)
       batch_size = std::max(options.batch_min, batch_size * 3 / 4);
     else if (full)
       batch_size = std::min(options.batch_max, batch_size * 5 / 4);
@@ -236,7 +240,8 @@ struct Service::State {
   bool away = false;  // the store is: everybody is refused but those who give tasks back
   std::atomic<bool> stops_soon = false;
   std::atomic<bool> ready = false;
-  std::size_t batch_size = 512;  // of the next one; the thread's own
+  std::size_t batch_size = 512;  // of the next one; the thread's own, as is committing_since
+  std::optional<std::chrono::steady_clock::time_point> committing_since;  // the turn whose commit is under way
   std::thread thread;
 };
 

@@ -60,7 +60,12 @@ Result<> Writer::open() {
   retry_at_.reset();
   matching_.match_all();
   for (const auto& kind : kinds_) kind->opened(clock_.now(), options_.short_lease);
-  if (!std::exchange(opened_before_, true)) return start();
+  if (!opened_before_) {
+    const Result<> started = start();
+    opened_before_ = started.has_value();
+    away_ = away_ || !started;
+    return started;
+  }
   if (!held_) return {};
 
   Held held = *std::exchange(held_, std::nullopt);
@@ -138,10 +143,17 @@ std::unique_ptr<Batch> Writer::make_batch(Work work) {
 
 void Writer::run(std::vector<Item> items) {
   ENSURE(!away_);
-  if (!store_.is_committing()) finish_commit();
+  services_.times = {};
+  bool has_failed = false;
+  if (under_way_ && !store_.is_committing()) {
+    auto instead = settle();
+    has_failed = instead.has_value();
+    if (instead) run_line(std::move(*instead));
+  }
   if (!away_) end_following();
   if (!away_ && options_.followed && options_.followed->is_doubted()) tables_are_doubted();
   if (away_) return refuse(std::move(items), Refusal::store_unavailable, trouble_.message);
+  if (has_failed && retry_at_ && items.empty()) return;  // a pause comes first
   const Time now = clock_.now();
   retry_at_.reset();
   if (match_all_at_ && *match_all_at_ <= now) {
@@ -154,7 +166,6 @@ void Writer::run(std::vector<Item> items) {
     std::ranges::move(std::exchange(given_back_, {}), std::back_inserter(rest));
   }
   services_.as_of = MUTANT(timer_overtakes_message) ? now : oldest(rest, oldest(items, now));
-  services_.times = {};
   for (const auto& kind : kinds_) kind->turn_begins();
   rest.reserve(rest.size() + items.size());
   for (Item& item : items) {
@@ -204,13 +215,13 @@ void Writer::run_line(Line line) {
     const Result<> decided = batch->decide();
     // A kind may write while a batch is decided, in a transaction of its own.
     if (!decided && decided.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
-    std::ranges::move(batch->take_deferred(), std::back_inserter(own_items_));
-    if (auto instead = settle(); instead || away_) {
-      // It was decided upon what is not stored. While the store is away its messages wait, as those of the commit do.
-      if (away_)
-        std::ranges::move(batch->take_items(), std::back_inserter(own_items_));
-      else
-        line.push_front({batch->take_items(), batch->timers_wanted(), nullptr});
+    std::vector<Item> deferred = batch->take_deferred();
+    auto instead = settle();
+    // It was decided upon what is not stored. While the store is away its messages wait, as those of the commit do.
+    if (away_) std::ranges::move(batch->take_items(), std::back_inserter(own_items_));
+    std::ranges::move(deferred, std::back_inserter(own_items_));
+    if (instead || away_) {
+      if (!away_) line.push_front({batch->take_items(), batch->timers_wanted(), nullptr});
       if (instead) first(std::move(*instead));
       continue;
     }
@@ -249,7 +260,10 @@ Result<> Writer::commit(std::unique_ptr<Batch>& batch) {
 
 void Writer::begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit commit) {
   batch->committed();
-  set_timers(*batch);
+  if (batch->took_timers() && !batch->more_timers())
+    next_timer_ = batch->earliest_timer();  // of the others the store is asked at its end
+  else
+    set_timers(*batch);
   store_.begin_commit(std::move(writes), commit.number);
   Effects effects = batch->take_effects();
   count(*batch, effects);
@@ -268,6 +282,7 @@ std::optional<Writer::Line> Writer::settle() {
   services_.times.commit += std::chrono::steady_clock::now() - began;
   const Result<> done = ended(one.commit, std::move(outcome));
   if (!done) {
+    if (one.batch->took_timers()) next_timer_ = Time{};  // they are due still
     if (!MUTANT(failed_commit_serves_polls)) matching_.withdraw(one.effects);
     return not_stored(std::move(one.batch), std::move(one.effects), done.error(), true);
   }
@@ -277,9 +292,10 @@ std::optional<Writer::Line> Writer::settle() {
   return std::nullopt;
 }
 
+// What is done instead of one that failed may be under way again.
 void Writer::finish_commit() {
-  if (auto instead = settle()) run_line(std::move(*instead));
-  ENSURE(!under_way_ || !away_);
+  while (under_way_)
+    if (auto instead = settle()) run_line(std::move(*instead));
 }
 
 // What is known once a commit has come to its end.
@@ -534,8 +550,7 @@ void Writer::cannot_follow(const Error& error) {
 
 // The database has crashed, and come back, while nobody used it. open() reads how far the tables are, and follows.
 void Writer::tables_are_doubted() {
-  while (under_way_)
-    if (auto instead = settle()) run_line(std::move(*instead));
+  finish_commit();
   if (away_) return;
   trouble_ = {Code::unavailable, "the database has lost what the tables showed last; the journal has it"};
   forget();

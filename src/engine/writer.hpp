@@ -53,7 +53,7 @@ class Writer {
   }
   // The end of a commit, or of the tables' following, has something to do for run().
   [[nodiscard]] bool is_waiting_for_store() const {
-    return following_since_ || (under_way_ && !store_.is_committing());
+    return under_way_ ? !store_.is_committing() : following_since_.has_value();
   }
   // Commands of the writer itself wait for the next run().
   [[nodiscard]] bool has_own_items() const { return !own_items_.empty() && !retry_at_; }

@@ -182,8 +182,8 @@ class Store {
   [[nodiscard]] virtual Result<> commit(const WriteSet& writes, std::int64_t commit_number) = 0;
 
   // The same beside what else the writer does, where the store can do it with these rows: begin_commit() returns at
-  // once, end_commit() waits for the end and answers. One at a time. Other calls wait for its end, and fail if it
-  // failed, until end_commit() was asked; behind() answers as of its beginning.
+  // once, end_commit() waits for the end and answers. One at a time. Calls that its rows may matter to wait for its end,
+  // and fail if it failed, until end_commit() was asked; behind() answers as of its beginning.
   [[nodiscard]] virtual bool may_commit_beside(const WriteSet&) const { return false; }
   virtual void begin_commit(WriteSet, std::int64_t /*commit_number*/) { ENSURE(false); }
   [[nodiscard]] virtual bool is_committing() const { return false; }  // begun, and not at its end

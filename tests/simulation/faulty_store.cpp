@@ -99,7 +99,8 @@ void World::FaultyStore::begin_work(Work work) {
 
 void World::FaultyStore::do_work() {
   Work work = std::exchange(work_, nullptr);
-  work_ended_ = work();
+  // It was begun before anybody knew; a real store writes nothing of it.
+  work_ended_ = world_.taken_over_ ? Result<>(fail(Code::fenced, "another writer has taken over")) : work();
 }
 
 // With the engine goes what it had not stored.
@@ -112,6 +113,10 @@ Result<> World::FaultyStore::end_work() {
 void World::FaultyStore::wait() {
   if (!following_) return;
   const store::Following following = *std::exchange(following_, std::nullopt);
+  if (world_.taken_over_) {  // it was begun before anybody knew
+    ended_ = fail(Code::fenced, "another writer has taken over");
+    return;
+  }
   ended_ = attempt(nullptr, [&]() -> Result<> {
     inner().begin(following);
     tables_take(*inner().end());
@@ -130,6 +135,8 @@ Result<> World::FaultyStore::with_faults(const WriteSet* writes, const Act& act)
     return fail(Code::fenced, "another writer has taken over");
   }
   if (faults && random.chance(world_.faults_.commit_fails)) return fail(Code::unavailable, "the store is away");
+  if (faults && writes && random.chance(world_.faults_.row_held))
+    return fail(random.chance(0.5) ? Code::busy : Code::conflict, "another program holds the file, or a row");
   if (faults && !writes && is_row_held()) return fail(Code::busy, "another program holds a row");
   if (faults && writes && refuses(*writes)) return fail(Code::invalid, "a row that the store refuses");
   if (faults && random.chance(world_.faults_.store_full)) return fail(Code::full, "the disk is full");

@@ -72,7 +72,6 @@ class Matching {
   void expect(HandOut& handout);
   void expect(Await& wait);
   void enqueue(Enqueue& work);
-  void match_again(std::set<QueueKey> queues) { to_match_ = std::move(queues); }
 
   Queues queues_;
   Workers workers_;

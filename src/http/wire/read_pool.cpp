@@ -65,6 +65,7 @@ bool ReadPool::park_in_doubt(Item& item) {
 
 void ReadPool::go_on() {
   const std::lock_guard lock(mutex_);
+  if (parked_.empty()) return;
   unpark();
   wake_.notify_all();
 }
@@ -103,6 +104,7 @@ void ReadPool::work() {
     if (waiting_.empty()) return;
     Item item = std::move(waiting_.front());
     waiting_.pop_front();
+    if (!parked_.empty()) wake_.notify_one();  // somebody else looks after their time meanwhile
     lock.unlock();
     if (item.read) {
       perform(item, connection);

@@ -137,10 +137,11 @@ Result<> JournalStore::leave_room() {
 
 Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number) {
   TRY(wait_for_commit());
-  return commit_rows(writes, commit_number);
+  return commit_rows(writes, commit_number, nullptr);
 }
 
-Result<> JournalStore::commit_rows(WriteSet writes, std::int64_t commit_number) {
+// `own`: the same rows, if they may be taken.
+Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_number, WriteSet* own) {
   const bool is_behind = followed_ < last_commit_;
   if ((!is_behind && !has_workflows(writes)) || !writes.workflows_new.empty())
     return commit_directly(writes, commit_number);
@@ -150,7 +151,7 @@ Result<> JournalStore::commit_rows(WriteSet writes, std::int64_t commit_number) 
   const JournalRow row{commit_number, journal_format, std::move(data)};
   TRY(tables_->append(row, writes));
   last_commit_ = commit_number;
-  since_.add(std::move(writes), row.data.size());
+  since_.add(own ? std::move(*own) : writes, row.data.size());
   return {};
 }
 
@@ -169,7 +170,7 @@ void JournalStore::begin_commit(WriteSet writes, std::int64_t commit_number) {
   ENSURE(!beside_);
   beside_.emplace(behind_now(), std::nullopt);
   tables_->begin_work([this, commit_number, writes = std::move(writes)]() mutable {
-    return commit_rows(std::move(writes), commit_number);
+    return commit_rows(writes, commit_number, &writes);
   });
 }
 

@@ -65,7 +65,7 @@ class JournalStore final : public Store {
     std::optional<Result<>> outcome;  // once it was waited for
   };
   [[nodiscard]] Result<> wait_for_commit();
-  [[nodiscard]] Result<> commit_rows(WriteSet writes, std::int64_t commit_number);
+  [[nodiscard]] Result<> commit_rows(const WriteSet& writes, std::int64_t commit_number, WriteSet* own);
   [[nodiscard]] Result<> follow_now();
   [[nodiscard]] Behind behind_now() const;
   [[nodiscard]] Result<> leave_room();

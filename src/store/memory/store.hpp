@@ -32,7 +32,10 @@ class MemoryStore : public Tables {
   void begin(const Following& following) override;  // and ends at once
   std::optional<Result<>> end() override { return std::exchange(ended_, std::nullopt); }
   void wait() override {}
-  void begin_work(Work work) override { work_ended_ = work(); }  // and ends at once
+  void begin_work(Work work) override {  // and ends at once
+    work_ended_ = work();
+    if (on_end_) on_end_();
+  }
   bool is_working() const override { return false; }
   Result<> end_work() override { return std::exchange(work_ended_, std::nullopt).value(); }
   void on_ended(std::function<void()> tell) override { on_end_ = std::move(tell); }
