@@ -40,7 +40,7 @@ void check_step(const runbook::Step& step, bool stored) {
   ENSURE(params && scope.text(step.function));
   check_json(*params);
   const runbook::Scope empty(std::nullopt, std::nullopt, 1, std::nullopt);
-  if (const auto refused = empty.json(step.params); !refused) ENSURE(!refused.error().empty());
+  if (const auto refused = empty.json(step.params); !refused) ENSURE(!refused.error().variable.empty() || refused.error().is_too_long);
   if (const auto merged = runbook::merge_outputs(std::nullopt, step.params, step.output_params))
     check_json(*merged);
   ENSURE(stored || (!step.name.empty() && !step.worker_id.empty()));
