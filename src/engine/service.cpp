@@ -70,7 +70,7 @@ struct Service::State {
       const bool is_busy = !opened && opened.error().code == Code::busy && writer.away();
       if (!is_busy || std::chrono::steady_clock::now() - began >= options.busy_max) return opened;
       if (!was_told && hooks.store_busy) hooks.store_busy(opened.error());
-      std::this_thread::sleep_for(std::chrono::milliseconds{100});
+      std::this_thread::sleep_for(std::chrono::milliseconds{100});  // nobody tells when the other program lets go
     }
   }
 
