@@ -24,6 +24,12 @@ class AgentTalk : public testing::Test {
     }
     return {200, R"({"jobs":[)" + jobs_ + "]}"};
   }
+  void answer_with(std::function<Reply(const FakeServer::Request&)> answer) {
+    server_.between_requests([&] { answer_ = std::move(answer); });
+  }
+  void give(const std::string& jobs) {
+    server_.between_requests([&] { jobs_ = jobs; });
+  }
   [[nodiscard]] bool has_result() {
     return eventually([&] { return !server_.asked("task-results").empty(); });
   }
@@ -111,10 +117,10 @@ echo rubbish >&3)");
 }
 
 TEST_F(AgentTalk, IsQuietToAServerThatKnowsNoLogs) {
-  answer_ = [](const auto& request) {
+  answer_with([](const auto& request) {
     return request.target.ends_with("task-results") ? Reply{200, accepted}
                                                     : Reply{404, R"({"code":"not_found"})"};
-  };
+  });
   functions_.add("work", "for i in 1 2 3 4; do echo $i >&2; sleep 0.3; done");
   Agent agent(server_.url(), functions_);
   ASSERT_TRUE(has_result()) << agent.said();
@@ -123,10 +129,10 @@ TEST_F(AgentTalk, IsQuietToAServerThatKnowsNoLogs) {
 }
 
 TEST_F(AgentTalk, EndsTheProgramWhenALogIsRefused) {
-  answer_ = [](const auto& request) {
+  answer_with([](const auto& request) {
     return request.target.ends_with("task-log") ? Reply{409, R"({"code":"stale_result"})"}
                                                 : Reply{200, accepted};
-  };
+  });
   functions_.add("work", "echo $$ > $0.id; echo hello >&2; exec sleep 100");
   Agent agent(server_.url(), functions_);
   ASSERT_TRUE(eventually([&] { return read_text(functions_.path() / "work.id").ends_with('\n'); }));
@@ -149,7 +155,7 @@ const std::string not_possible =
     R"({"code":"not_possible","detail":"jobs of runbooks have neither progress nor checkpoints"})";
 
 TEST_F(AgentTalk, RunsAJobOfARunbookAndReportsItAsATask) {
-  jobs_ = runbook_job("step-12-retry-1");
+  give(runbook_job("step-12-retry-1"));
   functions_.add("New-User", R"sh(echo "creating" >&2
 printf '{"complete": false, "params": %s, "ids": ["%s", "%s", "%s"], "batch": %s, "retry": %s, "correlation": %s}' \
   "$(cat)" "$BATON_TASK_ID" "$BATON_JOB_ID" "$BATON_RUNBOOK" "$BATON_BATCH_ID" "$BATON_RETRY_COUNT" "$BATON_CORRELATION")sh");
@@ -171,7 +177,7 @@ printf '{"complete": false, "params": %s, "ids": ["%s", "%s", "%s"], "batch": %s
 }
 
 TEST_F(AgentTalk, ReportsTheFailureOfAJobOfARunbook) {
-  jobs_ = runbook_job("init-3");
+  give(runbook_job("init-3"));
   functions_.add("New-User", "echo 'the directory is full' >&2; exit 2");
   Agent agent(server_.url(), functions_);
   ASSERT_TRUE(has_result()) << agent.said();
@@ -181,12 +187,12 @@ TEST_F(AgentTalk, ReportsTheFailureOfAJobOfARunbook) {
 }
 
 TEST_F(AgentTalk, GoesOnWithAJobThatCanHaveNoProgressAndSaysSoOnce) {
-  jobs_ = runbook_job("step-12") + "," + runbook_job("step-13");
-  answer_ = [](const auto& request) -> Reply {
+  give(runbook_job("step-12") + "," + runbook_job("step-13"));
+  answer_with([](const auto& request) -> Reply {
     if (request.target.ends_with("task-progress") || request.target.ends_with("task-checkpoint"))
       return {409, not_possible};
     return request.target.ends_with("task-results") ? Reply{200, accepted} : Reply{};
-  };
+  });
   functions_.add("New-User", R"(for i in 1 2 3; do
   echo "{\"checkpoint\": $i}" >&3; echo "{\"progress\": $i}" >&3; echo "line $i" >&2; sleep 0.3
 done; echo 1)");
@@ -215,12 +221,12 @@ done; echo 1)");
 }
 
 TEST_F(AgentTalk, HeartbeatsAJobOfARunbookAndEndsItWhenItIsCancelled) {
-  jobs_ = runbook_job("step-1") + "," + runbook_job("step-12");  // one's id begins like the other's
-  answer_ = [](const auto& request) -> Reply {
+  give(runbook_job("step-1") + "," + runbook_job("step-12"));  // one's id begins like the other's
+  answer_with([](const auto& request) -> Reply {
     if (request.target.ends_with("heartbeat"))
       return {200, R"({"lease_until":"2026-01-01T00:00:00Z","cancelled":["step-1"]})"};
     return request.target.ends_with("task-results") ? Reply{200, accepted} : Reply{};
-  };
+  });
   functions_.add("New-User",
                  "echo $$ > $0.$BATON_TASK_ID; while [ ! -e $0.go ]; do sleep 0.02; done; echo 1");
   Agent agent(server_.url(), functions_, {"--concurrency", "2", "--heartbeat-seconds", "0.2"});
@@ -242,7 +248,7 @@ TEST_F(AgentTalk, HeartbeatsAJobOfARunbookAndEndsItWhenItIsCancelled) {
 
 TEST_F(AgentTalk, RepeatsAResultUntilItIsTakenOrRefused) {
   int times = 0;
-  answer_ = [&times](const auto& request) -> Reply {
+  answer_with([&times](const auto& request) -> Reply {
     if (!request.target.ends_with("task-results")) return {};
     switch (++times) {
       case 1: return {503, R"({"code":"overloaded"})"};
@@ -251,7 +257,7 @@ TEST_F(AgentTalk, RepeatsAResultUntilItIsTakenOrRefused) {
       case 3: return {401, "{}"};
       default: return {200, R"({"results":[{"task_id":"j_n_0","accepted":false,"code":"stale_result"}]})"};
     }
-  };
+  });
   functions_.add("work", "echo 1");
   Agent agent(server_.url(), functions_, {"--idle-exit-seconds", "1"});
   EXPECT_EQ(agent.process().wait(20s), 0);

@@ -30,6 +30,9 @@ class BatchCommands : public testing::Test {
            R"("offset_minutes":0,"due_at":null,"status":"dispatched","counts":{"succeeded":)" +
            std::to_string(done) + R"(,"pending":)" + std::to_string(100 - done) + "}}]}";
   }
+  void answer_with(std::function<Reply(const Request&)> answer) {
+    server_.between_requests([&] { answer_ = std::move(answer); });
+  }
   // Without a stream the batch is looked at twice a second.
   static bool is_stream(const Request& request) {
     return request.target.find("/stream?") != std::string::npos;
@@ -44,12 +47,12 @@ class BatchCommands : public testing::Test {
 };
 
 TEST_F(BatchCommands, WatchPrintsALineForEachChangeAndEndsWithTheBatch) {
-  answer_ = [this](const Request& request) -> Reply {
+  answer_with([this](const Request& request) -> Reply {
     if (is_stream(request)) return {404, "{}"};
     if (is_failures(request)) return {200, R"({"failures":[]})"};
     const int look = looks_++;
     return {200, look < 3 ? batch("active", 10) : batch("completed", 100)};
-  };
+  });
   const Ran ran = baton({"batch", "watch", "42"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("batch 42 active | prepare dispatched 10 %"), std::string::npos) << ran.out;
@@ -58,7 +61,7 @@ TEST_F(BatchCommands, WatchPrintsALineForEachChangeAndEndsWithTheBatch) {
 }
 
 TEST_F(BatchCommands, WatchOutlivesARestartOfTheServerAndTellsFailures) {
-  answer_ = [this](const Request& request) -> Reply {
+  answer_with([this](const Request& request) -> Reply {
     if (is_stream(request)) return {404, "{}"};
     if (is_failures(request))
       return {
@@ -67,7 +70,7 @@ TEST_F(BatchCommands, WatchOutlivesARestartOfTheServerAndTellsFailures) {
     const int look = looks_++;
     if (look == 1) return {503, R"({"status":503,"code":"stopping","detail":"the server is stopping"})"};
     return {200, look < 2 ? batch("active", 10) : batch("failed", 20)};
-  };
+  });
   const Ran ran = baton({"batch", "watch", "42"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_EQ(ran.err, "baton: the server is stopping; waiting for the server\nbaton: the server is back\n");
@@ -75,16 +78,16 @@ TEST_F(BatchCommands, WatchOutlivesARestartOfTheServerAndTellsFailures) {
 }
 
 TEST_F(BatchCommands, WatchOfABatchThatIsNotThereEndsAtOnce) {
-  answer_ = [](const Request&) -> Reply {
+  answer_with([](const Request&) -> Reply {
     return {404, R"({"code":"batch_not_found","detail":"no batch '42'"})"};
-  };
+  });
   const Ran ran = baton({"batch", "watch", "42"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_EQ(ran.err, "baton: no batch '42'\n");
 }
 
 TEST_F(BatchCommands, AMemberIsFoundByItsKey) {
-  answer_ = [](const Request& request) -> Reply {
+  answer_with([](const Request& request) -> Reply {
     if (request.target.ends_with("/phases")) return {200, R"({"phases":[{"id":5,"phase_name":"prepare"}]})"};
     if (request.target.ends_with("/members/8"))
       return {
@@ -94,7 +97,7 @@ TEST_F(BatchCommands, AMemberIsFoundByItsKey) {
     if (request.target.ends_with("/members?key=bob"))
       return {200, R"({"members":[{"id":8,"member_key":"bob","status":"failed"}],"next_cursor":null})"};
     return {200, R"({"members":[],"next_cursor":null})"};
-  };
+  });
   const Ran ran = baton({"member", "show", "42", "bob"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("prepare  step-12  move  failed"), std::string::npos) << ran.out;
@@ -103,14 +106,14 @@ TEST_F(BatchCommands, AMemberIsFoundByItsKey) {
 }
 
 TEST_F(BatchCommands, StepLogsPrintsEveryPage) {
-  answer_ = [](const Request& request) -> Reply {
+  answer_with([](const Request& request) -> Reply {
     const bool is_first = request.target.find("after=0") != std::string::npos;
     if (!request.target.starts_with("/api/v1/cleanups/5/logs")) return {404, "{}"};
     return {200, is_first
                      ? R"({"lines":[{"log_id":3,"at":"2026-11-16T19:00:00.000Z","retry_count":1,"stream":"stderr",)"
                        R"("text":"opening"}],"next_after":3})"
                      : R"({"lines":[],"next_after":3})"};
-  };
+  });
   const Ran ran = baton({"step", "logs", "rollback-5"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "2026-11-16T19:00:00.000Z #2 stderr opening\n");
@@ -118,14 +121,14 @@ TEST_F(BatchCommands, StepLogsPrintsEveryPage) {
 
 TEST_F(BatchCommands, PublishTellsWhatBecomesOfOpenBatches) {
   int status = 201;
-  answer_ = [&](const Request& request) -> Reply {
+  answer_with([&](const Request& request) -> Reply {
     if (request.target.starts_with("/api/v1/runbooks"))
       return {status, R"({"name":"contoso","version":2,"in_transition":true,"warnings":[]})"};
     if (request.target.find("status=active") == std::string::npos) return {200, R"({"batches":[]})"};
     return {200, R"({"batches":[{"id":1,"batch_start_time":"2026-11-20T22:00:00.000Z"},)"
                  R"({"id":2,"batch_start_time":"2026-11-21T22:00:00.000Z"},{"id":3,"batch_start_time":null}],)"
                  R"("next_cursor":null})"};
-  };
+  });
   const support::TemporaryDirectory directory;
   const std::string file = directory.path() / "r.yaml";
   std::ofstream(file) << "name: contoso\n";
@@ -145,9 +148,9 @@ TEST_F(BatchCommands, PublishTellsWhatBecomesOfOpenBatches) {
 }
 
 TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {
-  answer_ = [](const Request&) -> Reply {
+  answer_with([](const Request&) -> Reply {
     return {200, R"({"id":42,"status":"active","changed":true,"note":"","count":1,"left_out":0})"};
-  };
+  });
   EXPECT_EQ(baton({"batch", "pause", "42", "--by", "ada", "--reason", "lunch"}).out,
             "Paused batch 42; it is active.\n");
   EXPECT_EQ(server_.asked("/batches/42/pause"), std::vector<std::string>{R"({"by":"ada","reason":"lunch"})"});
@@ -164,10 +167,10 @@ TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {
 }
 
 TEST_F(BatchCommands, APlanWithUnknownVariablesFails) {
-  answer_ = [](const Request&) -> Reply {
+  answer_with([](const Request&) -> Reply {
     return {200, R"({"name":"contoso","version":3,"member_count":0,"batches":[],"warnings":[],)"
                  R"("unresolved":[{"phase_name":"prepare","step_name":"move","variable":"Id","count":2}]})"};
-  };
+  });
   const Ran ran = baton({"runbook", "plan", "contoso"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.out.find("prepare/move: {{Id}}, 2 times"), std::string::npos) << ran.out;

@@ -48,6 +48,11 @@ class FakeServer {
   FakeServer& operator=(const FakeServer&) = delete;
 
   [[nodiscard]] const std::string& url() const { return url_; }
+  // Changes what the handler looks at, while it looks at nothing (one at a time).
+  void between_requests(const std::function<void()>& change) {
+    const std::scoped_lock lock(mutex_);
+    change();
+  }
   // What was asked at a path that ends so, in order.
   [[nodiscard]] std::vector<std::string> asked(std::string_view ending) {
     const std::scoped_lock lock(mutex_);
