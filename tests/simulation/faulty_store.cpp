@@ -99,37 +99,53 @@ void World::FaultyStore::begin_work(Work work) {
 
 void World::FaultyStore::do_work() {
   Work work = std::exchange(work_, nullptr);
-  // It was begun before anybody knew; a real store writes nothing of it.
-  work_ended_ = world_.taken_over_ ? Result<>(fail(Code::fenced, "another writer has taken over")) : work();
+  is_beside_ = true;
+  work_ended_ = work();
+  is_beside_ = false;
 }
 
 // With the engine goes what it had not stored.
 Result<> World::FaultyStore::end_work() {
   if (generation_ != world_.generation_) return fail(Code::unavailable, "the engine died");
   if (work_) do_work();
-  return std::exchange(work_ended_, std::nullopt).value();
+  return told(std::exchange(work_ended_, std::nullopt).value());
+}
+
+std::optional<Result<>> World::FaultyStore::end() {
+  auto ended = std::exchange(ended_, std::nullopt);
+  if (ended) (void)told(*ended);
+  return ended;
+}
+
+Result<> World::FaultyStore::told(Result<> outcome) {
+  if (!outcome && outcome.error().code == Code::fenced) told_replaced_ = true;
+  return outcome;
 }
 
 void World::FaultyStore::wait() {
   if (!following_) return;
   const store::Following following = *std::exchange(following_, std::nullopt);
-  if (world_.taken_over_) {  // it was begun before anybody knew
-    ended_ = fail(Code::fenced, "another writer has taken over");
-    return;
-  }
+  const bool was_beside = std::exchange(is_beside_, true);
   ended_ = attempt(nullptr, [&]() -> Result<> {
     inner().begin(following);
     tables_take(*inner().end());
     world_.tables_show(following.to, began_);
     return {};
   });
+  is_beside_ = was_beside;
+}
+
+Result<> World::FaultyStore::attempt(const WriteSet* writes, const Act& act) {
+  const Result<> outcome = noted(with_faults(writes, act));
+  return is_beside_ ? outcome : told(outcome);
 }
 
 Result<> World::FaultyStore::with_faults(const WriteSet* writes, const Act& act) {
   const bool faults = !world_.calm_;
   Random& random = world_.random_;
   world_.maybe_die();
-  world_.expect(!world_.taken_over_, "a writer that was replaced writes nothing", "");
+  world_.expect(!told_replaced_, "a writer that was told that it is replaced writes nothing", "");
+  if (world_.taken_over_) return fail(Code::fenced, "another writer has taken over");
   if (faults && random.chance(world_.faults_.taken_over)) {
     world_.taken_over_ = true;
     return fail(Code::fenced, "another writer has taken over");

@@ -32,7 +32,7 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   // It takes a moment, in which others are served.
   void begin(const store::Following& following) override;
   void wait() override;
-  std::optional<Result<>> end() override { return std::exchange(ended_, std::nullopt); }
+  std::optional<Result<>> end() override;
   void begin_work(Work work) override;
   bool is_working() const override { return work_ != nullptr; }
   Result<> end_work() override;
@@ -41,7 +41,7 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
  private:
   using Act = std::function<Result<>()>;
   // `act` is a commit, with what it writes, or the tables that follow.
-  Result<> attempt(const WriteSet* writes, const Act& act) { return noted(with_faults(writes, act)); }
+  Result<> attempt(const WriteSet* writes, const Act& act);
   Result<> with_faults(const WriteSet* writes, const Act& act);
   // Loads fail now and then.
   [[nodiscard]] Result<> reach();
@@ -58,6 +58,8 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   Result<> commit_all(const WriteSet& writes, std::int64_t number);
   void tables_take(const Result<>& done);
   void do_work();
+  // What the engine hears of, now and not when it happens beside what else it does.
+  Result<> told(Result<> outcome);
 
   World& world_;
   const std::uint64_t generation_;  // of the engine that it belongs to
@@ -67,6 +69,8 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   std::optional<Result<>> ended_;
   Work work_;  // under way
   std::optional<Result<>> work_ended_;
+  bool is_beside_ = false;      // what is done now was begun before
+  bool told_replaced_ = false;  // by another writer: from then on it writes nothing
   std::function<void()> on_end_;
 };
 
