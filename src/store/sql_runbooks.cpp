@@ -106,7 +106,8 @@ struct RunbookStatements {
         steps_ahead(select_by<StepExecution>(d, Columns::deciding,
                                              {{"batch_member_id", integer_type}, {"phase_execution_id", integer_type}},
                                              status_word(d, "t.status") + "<>'succeeded'",
-                                             "t.phase_execution_id,t.batch_member_id,t.step_index,t.id")),
+                                             "t.phase_execution_id,t.batch_member_id,t.step_index,t.id",
+                                             need::StepsAhead::limit)),
         steps_of_member{"SELECT " + names<StepExecution>(Columns::deciding, "t.") + from_steps_of_members(d) +
                             " ORDER BY p.id,t.step_index",
                         {integer_type},
@@ -354,7 +355,7 @@ void RunbookLoad::add_steps(std::vector<Query>& calls) {
   const auto& asked = std::get<Asked<need::Step>>(asked_);
   if (asked.empty()) return;
   const auto take = [this, collect = collect_into<StepExecution>(steps_)](const RowView& view) -> Result<> {
-    const int behind = static_cast<int>(types<StepExecution>(Columns::deciding).size());
+    static const int behind = static_cast<int>(types<StepExecution>(Columns::deciding).size());
     if (!view.is_null(behind + 1))
       places_.push_back({view.integer(0), view.integer(behind), view.integer(behind + 1)});
     return collect(view);

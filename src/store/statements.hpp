@@ -359,14 +359,16 @@ Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(),
 // by key.
 template <class Row>
 Statement select_by(Dialect dialect, Columns columns, const std::vector<Match>& keys,
-                    std::string_view condition = "", std::string_view order = "") {
+                    std::string_view condition = "", std::string_view order = "", int limit = 0) {
   std::string rows = table_name<Row>() + " AS t WHERE " + matches(dialect, keys);
   if (!condition.empty()) rows.append(" AND ").append(condition);
+  const std::string ordered = order.empty() ? "" : " ORDER BY " + std::string(order);
+  const std::string first = limit == 0 ? "" : ordered + " LIMIT " + std::to_string(limit);  // of each set
   if (dialect == Dialect::postgres)
-    rows = key_sets(keys) + " CROSS JOIN LATERAL (SELECT * FROM " + rows + " OFFSET 0) AS t";
+    rows = key_sets(keys) + " CROSS JOIN LATERAL (SELECT * FROM " + rows + first + " OFFSET 0) AS t";
   Statement s{"SELECT " + names<Row>(columns, "t.") + " FROM " + rows, {}, true};
   for (const Match& match : keys) s.parameters.push_back(match.type);
-  if (!order.empty()) s.sql.append(" ORDER BY ").append(order);
+  s.sql += dialect == Dialect::postgres || limit == 0 ? ordered : first;
   return s;
 }
 

@@ -122,8 +122,12 @@ void Load::list(const need::OpenBatches& need) {
 }
 
 void Load::list(const need::StepsAhead& need) {
-  for (const StepExecution* step : db_.steps.with<StepsByPhase>(need.phase, need.member))
-    if (step->status != StepStatus::succeeded) steps_.add(step);
+  std::int32_t left = need::StepsAhead::limit;
+  for (const StepExecution* step : db_.steps.with<StepsByPhase>(need.phase, need.member)) {
+    if (step->status == StepStatus::succeeded) continue;
+    if (left-- == 0) return;
+    steps_.add(step);
+  }
 }
 
 void Load::list(const need::ParkedSteps& need) {

@@ -88,8 +88,8 @@ class Ledger {
   [[nodiscard]] std::vector<Slot<Member>*> members_named(std::int64_t batch_id, const std::string& key);
   // By step_index.
   [[nodiscard]] std::vector<Slot<StepExecution>*> steps_of(std::int64_t member_id, std::int64_t phase_id);
-  // Those of them that have not succeeded.
-  [[nodiscard]] std::vector<Slot<StepExecution>*> steps_ahead(std::int64_t member_id, std::int64_t phase_id);
+  // The first of them that has not succeeded; null: all have.
+  [[nodiscard]] Slot<StepExecution>* step_ahead(std::int64_t member_id, std::int64_t phase_id);
   [[nodiscard]] std::vector<Slot<StepExecution>*> steps_of_member(std::int64_t member_id);
   [[nodiscard]] std::vector<Slot<StepExecution>*> parked_steps(std::int64_t batch_id, std::int32_t limit);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> cleanups_of(const Job& cause);

@@ -94,12 +94,13 @@ struct Step {
   Id id;
   auto operator<=>(const Step&) const = default;
 };
-// By step_index; or only those that have not succeeded.
+// By step_index; or only the first of those that have not succeeded.
 struct StepsOf {
   Id member, phase;
   auto operator<=>(const StepsOf&) const = default;
 };
 struct StepsAhead {
+  static constexpr std::int32_t limit = 2;  // one that is over now, and the next
   Id member, phase;
   auto operator<=>(const StepsAhead&) const = default;
 };

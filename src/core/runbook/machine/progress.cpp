@@ -61,12 +61,10 @@ void Decision::adopt(Slot<Member>& member) {
 // Per member: the first of its steps in the phase that has not succeeded runs, if it waits.
 void Decision::advance_member(Slot<Member>& member, PhaseExecution& phase) {
   if (member.row.status != MemberStatus::active) return;
-  for (Slot<StepExecution>* step : ledger.steps_ahead(member.row.id, phase.id)) {
-    if (step->row.is_catch_up) return;
-    if (step->row.status == StepStatus::pending && !step->row.retry_after) dispatch(job_of(*step));
-    if (MUTANT(member_runs_ahead) && step->row.status == StepStatus::dispatched) continue;
-    return;
-  }
+  Slot<StepExecution>* step = ledger.step_ahead(member.row.id, phase.id);
+  if (!step || step->row.is_catch_up || step->row.status != StepStatus::pending || step->row.retry_after) return;
+  dispatch(job_of(*step));
+  if (MUTANT(member_runs_ahead)) advance_member(member, phase);
 }
 
 // Catching up goes through all phases that have begun, in their order, one step after the other.
