@@ -11,6 +11,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "store/background.hpp"
+
 namespace baton::store::sqlite {
 namespace {
 
@@ -85,9 +87,54 @@ class TimeText {
   std::string text_ = to_iso(Time{});
 };
 
+// Copies the WAL into the database beside the commits, on a connection of its own. A WAL begins anew only if all of it
+// was copied while nobody wrote: of one that has grown the writer copies the rest itself, and that is little then.
+class Checkpoints {
+ public:
+  explicit Checkpoints(Database db) : db_(std::move(db)) {}
+
+  // After a commit of `writer`, whose WAL has so many pages. Fails if the database cannot be written.
+  Result<> committed(sqlite3* writer, int pages) {
+    if (const auto ended = beside_.end()) TRY(*ended);
+    if (pages < copied_) copied_ = put_off_ = 0;  // it has begun anew
+    if (pages >= finish_pages + put_off_) {
+      beside_.wait();
+      if (const auto ended = beside_.end()) TRY(*ended);
+      copied_ = pages;
+      put_off_ = pages - finish_pages + begin_pages;  // a reader may keep it from beginning anew
+      return copy(writer);
+    }
+    if (pages < copied_ + begin_pages || beside_.is_busy()) return {};
+    copied_ = pages;
+    beside_.begin([this] { return copy(db_.get()); });
+    return {};
+  }
+
+ private:
+  // A longer WAL saves writing pages that change again soon, but readers search it and a start replays it.
+  static constexpr int begin_pages = 2'000, finish_pages = 8'000;
+
+  static Result<> copy(sqlite3* db) {
+    const int result = sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    const Code code = code_of(result);
+    // Who else copies lets go of it; on a full disk nothing is lost, and commits tell that it is full.
+    if (result == SQLITE_OK || code == Code::busy || code == Code::full) return {};
+    return fail(code, std::string("SQLite cannot copy the WAL into the database: ") + sqlite3_errmsg(db));
+  }
+
+  Database db_;
+  int copied_ = 0, put_off_ = 0;  // pages
+  Background beside_;             // ends before what it uses
+};
+
 class SqliteConnection final : public Connection {
  public:
   explicit SqliteConnection(Database db) : db_(std::move(db)) {}
+
+  void checkpoint_with(Database db) {
+    checkpoints_ = std::make_unique<Checkpoints>(std::move(db));
+    sqlite3_wal_hook(db_.get(), count_pages, &wal_pages_);
+  }
 
   Result<> run(std::span<const Query> calls, Mode mode) override {
     if (mode != Mode::write_lazily) return run_synced(calls, mode);
@@ -139,13 +186,22 @@ class SqliteConnection final : public Connection {
   // Only here can an I/O error leave it open whether the transaction is in the file.
   Result<> commit(Mode mode) {
     const int result = sqlite3_exec(db_.get(), "COMMIT", nullptr, nullptr, nullptr);
-    if (result == SQLITE_OK) return {};
+    if (result == SQLITE_OK) {
+      // The transaction is durable; who comes next finds out why the connection cannot be used any more.
+      if (mode != Mode::read && checkpoints_ && !checkpoints_->committed(db_.get(), wal_pages_)) broken_ = true;
+      return {};
+    }
     Error failure = error(result).error();
     if (mode != Mode::read && (result & 0xff) != SQLITE_FULL && (result & 0xff) != SQLITE_BUSY) {
       failure.code = Code::unknown;
       broken_ = true;
     }
     return roll_back(std::move(failure));
+  }
+
+  static int count_pages(void* wal_pages, sqlite3*, const char*, int pages) {
+    *static_cast<int*>(wal_pages) = pages;
+    return SQLITE_OK;
   }
 
   Result<> run_call(const Query& call) {
@@ -211,6 +267,8 @@ class SqliteConnection final : public Connection {
   std::unordered_map<std::string, Prepared> prepared_;  // destroyed before db_
   std::vector<Value> values_;
   std::vector<TimeText> times_;  // by parameter
+  int wal_pages_ = 0;            // after the last commit
+  std::unique_ptr<Checkpoints> checkpoints_;
   bool broken_ = false;
 };
 
@@ -230,14 +288,11 @@ Result<> create_file(const std::string& path) {
   return {};
 }
 
-// The writer checkpoints by itself when the WAL has wal_autocheckpoint pages. A longer WAL saves writing
-// pages that change again soon, but readers search it and a start replays it: 4000 pages were faster than
-// 1000 in transactions of thousands of rows, 16000 were not clearly faster than 4000.
 std::string settings(Access access) {
   // Debian's library overwrites with zeros what is deleted, and writes that to the WAL: half of what a commit of the
   // journal costs. What a file holds is protected by its mode.
   std::string sql =
-      "PRAGMA secure_delete=OFF;PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA wal_autocheckpoint=4000;PRAGMA mmap_size=0;"
+      "PRAGMA secure_delete=OFF;PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=0;"
       "PRAGMA journal_size_limit=67108864;";  // a WAL that a long reader made grow is cut after a checkpoint
   sql += access == Access::writer ? "PRAGMA cache_size=-65536;" : "PRAGMA cache_size=-8192;";
   if (access == Access::reader) sql = "PRAGMA cache_size=-8192;PRAGMA mmap_size=0;PRAGMA query_only=1;";
@@ -250,21 +305,30 @@ void configure_library() {
   std::ignore = once;  // refused if somebody else has used the library before us: slower, not wrong
 }
 
-Result<std::unique_ptr<Connection>> open_database(const std::string& path, Access access) {
-  configure_library();
-  if (access != Access::reader) TRY(create_file(path));
+Result<Database> open_file(const std::string& path) {
   sqlite3* raw = nullptr;
   const int result = sqlite3_open_v2(
       path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database db(raw);
   if (result != SQLITE_OK) return fail(Code::unavailable, sqlite3_errmsg(raw));
+  return db;
+}
+
+Result<std::unique_ptr<Connection>> open_database(const std::string& path, Access access) {
+  configure_library();
+  if (access != Access::reader) TRY(create_file(path));
+  TRY_ASSIGN(Database db, open_file(path));
+  sqlite3* const raw = db.get();
   // A writer that waits for another program holds up everybody; it waits as long as with PostgreSQL for a lock.
   sqlite3_busy_timeout(raw, access == Access::writer ? 2'000 : 5'000);
   auto connection = std::make_unique<SqliteConnection>(std::move(db));
   TRY(connection->script(settings(access)));
   // After a failed sync the system may hold pages in memory that are not on disk and will not be written
   // again. Copying the WAL into the database writes what the next commits will build on anew.
-  if (access == Access::writer) TRY(connection->script("PRAGMA wal_checkpoint(TRUNCATE)"));
+  if (access != Access::writer) return connection;
+  TRY(connection->script("PRAGMA wal_checkpoint(TRUNCATE)"));
+  TRY_ASSIGN(Database beside, open_file(path));
+  connection->checkpoint_with(std::move(beside));
   return connection;
 }
 
