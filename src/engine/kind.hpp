@@ -111,8 +111,10 @@ class Kind {
   virtual void opened(Time /*now*/, Duration /*short_lease*/) {}
   // What must be done once, when the server starts: commands for one turn, then those for the next, until there are
   // none. Each is about one row, so that a row that cannot be had keeps no other from its turn. The effects are performed
-  // before the commands.
-  [[nodiscard]] virtual Result<std::vector<Command>> at_start(Store&, Effects&) { return std::vector<Command>{}; }
+  // before the commands. `given_back`: tasks whose return could not be stored; the writer returns them later.
+  [[nodiscard]] virtual Result<std::vector<Command>> at_start(Store&, std::span<const TaskLease> /*given_back*/, Effects&) {
+    return std::vector<Command>{};
+  }
   // A commit did not surely succeed: what is remembered may not be true.
   virtual void forget() {}
 };

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using support::ManualClock;
 using Ids = std::vector<std::int64_t>;
 
-// Another program holds steps and phases, some rows of workflows cannot be read.
+// Another program holds steps, phases and jobs, some rows of workflows cannot be read.
 class TroubledStore final : public store::MemoryStore {
  public:
   TroubledStore(store::MemoryDatabase& database, ManualClock& clock) : MemoryStore(database), clock_(clock) {}
@@ -24,7 +24,8 @@ class TroubledStore final : public store::MemoryStore {
       return [&held](const auto& change) { return held.contains(change.row.id); };
     };
     if (std::ranges::none_of(writes.runbooks.steps_changed, is_held(held_steps)) &&
-        std::ranges::none_of(writes.runbooks.phases_changed, is_held(held_phases)))
+        std::ranges::none_of(writes.runbooks.phases_changed, is_held(held_phases)) &&
+        std::ranges::none_of(writes.nodes_changed, [&](const auto& node) { return held_jobs.contains(node.job_id); }))
       return MemoryStore::commit(writes, number);
     clock_.time += 2s;
     return fail(Code::conflict, "PostgreSQL: canceling statement due to lock timeout");
@@ -40,7 +41,7 @@ class TroubledStore final : public store::MemoryStore {
     return MemoryStore::load(request);
   }
   std::set<std::int64_t> held_steps, held_phases;
-  std::set<workflow::JobId> unreadable_jobs, unreadable_nodes;
+  std::set<workflow::JobId> held_jobs, unreadable_jobs, unreadable_nodes;
 
  private:
   ManualClock& clock_;
@@ -66,7 +67,8 @@ class StartTest : public testing::Test {
   void start() {
     WriterOptions options;
     options.unreadable = [this](const std::string& what) { told_.push_back(what); };
-    writer_ = std::make_unique<Writer>(store_, clock_, make_kinds({.runbooks = {.adopt_jobs = true}}), options);
+    kinds_.runbooks.adopt_jobs = true;
+    writer_ = std::make_unique<Writer>(store_, clock_, make_kinds(kinds_), options);
     ASSERT_TRUE(writer_->open());
   }
   void batch_of_another() {
@@ -108,6 +110,7 @@ class StartTest : public testing::Test {
   store::MemoryDatabase database_;
   TroubledStore store_{database_, clock_};
   std::vector<std::string> told_;
+  KindsOptions kinds_;
   std::unique_ptr<Writer> writer_;
 };
 
@@ -133,6 +136,18 @@ TEST_F(StartTest, StepsOfManyPagesAreTakenOver) {
   store_.held_steps = {7};
   start();
   EXPECT_EQ(taken_over().size(), 1'200u);
+}
+
+// Somebody who is served first would find them not taken over.
+TEST_F(StartTest, WhatAFullBatchPutsOffIsDoneBeforeAnybodyIsServed) {
+  steps_of_another(6);
+  store_.held_steps = {3};
+  kinds_.runbooks.policy.batch_rows = 0;  // a batch is full after its first command
+  start();
+  EXPECT_EQ(taken_over(), (Ids{1, 2, 4, 5, 6}));
+  EXPECT_FALSE(writer_->has_own_items());
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_TRUE(told_.front().starts_with("step 3 was passed over at start: ")) << told_.front();
 }
 
 TEST_F(StartTest, APhaseThatAnotherProgramHoldsKeepsNoOtherFromItsTimer) {
@@ -181,6 +196,18 @@ TEST_F(BuiltinStartTest, AJobThatCannotBeReadKeepsNoOtherTaskFromBeingTakenBack)
   EXPECT_EQ(running(), std::vector{job_id(2)});
   ASSERT_FALSE(told_.empty());
   EXPECT_NE(told_.front().find(job_id(2).value), std::string::npos) << told_.front();
+}
+
+TEST_F(BuiltinStartTest, ATaskWhoseRowAnotherProgramHoldsIsTakenBackLaterAndNobodyIsTold) {
+  given_running(4);
+  store_.held_jobs = {job_id(2)};
+  start();
+  EXPECT_EQ(running(), std::vector{job_id(2)});
+  EXPECT_TRUE(told_.empty()) << told_.front();
+  store_.held_jobs.clear();
+  clock_.time += 3s;
+  writer_->run({});
+  EXPECT_TRUE(running().empty());
 }
 
 TEST_F(BuiltinStartTest, ATaskThatCannotBeReadKeepsNoOtherFromBeingTakenBack) {

@@ -121,6 +121,8 @@ class Writer {
   void tables_show(std::int64_t commit_number, Time as_of);
   [[nodiscard]] Result<> start();
   [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);
+  void run_own_items();
+  [[nodiscard]] std::vector<TaskLease> tasks_given_back() const;
   [[nodiscard]] std::unique_ptr<Batch> make_batch(Work work);
   void count(const Batch& batch, Effects& effects) const;
 

@@ -24,7 +24,7 @@ std::unique_ptr<Transaction> Runbooks::begin(Turn turn) {
   return std::make_unique<RunbookTransaction>(*this, turn);
 }
 
-Result<std::vector<Command>> Runbooks::at_start(Store& store, Effects&) {
+Result<std::vector<Command>> Runbooks::at_start(Store& store, std::span<const TaskLease>, Effects&) {
   constexpr std::size_t at_once = 500;
   std::vector<Command> commands;
   if (policy_.scheduler) {

@@ -32,7 +32,8 @@ class Runbooks final : public Kind {
     policy_.short_lease = short_lease;
   }
   // A scheduler of ours fires the phases that another has planned; jobs of another orchestrator are taken over.
-  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, Effects& effects) override;
+  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, std::span<const TaskLease> given_back,
+                                                      Effects& effects) override;
 
  private:
   friend class RunbookTransaction;

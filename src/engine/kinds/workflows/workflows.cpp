@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string_view>
 
 #include "engine/kinds/workflows/transaction.hpp"
 
@@ -56,16 +58,19 @@ void Workflows::opened(Time now, Duration short_lease) {
 }
 
 // That worker is gone for sure, so nobody waits for its leases to run out.
-Result<std::vector<Command>> Workflows::at_start(Store& store, Effects& effects) {
+Result<std::vector<Command>> Workflows::at_start(Store& store, std::span<const TaskLease> given_back, Effects& effects) {
   constexpr std::size_t chunk = 1'000;
-  std::vector<Command> commands;
   TRY_ASSIGN(auto keys, store.running_builtin(chunk));
+  TRY_ASSIGN(auto nodes, load_readable(store, keys, effects));
+  std::set<std::string_view> waiting;
+  for (const TaskLease& lease : given_back) waiting.insert(lease.task_id);
+  std::erase_if(nodes, [&](const workflow::NodeState& node) { return node.task_id && waiting.contains(*node.task_id); });
+  std::vector<Command> commands;
   if (keys == taken_back_) {  // their leases run out some time
-    for (const NodeKey& key : keys)
-      effects.emplace_back(cannot_go_on(key.job_id, "its task cannot be taken back from the built-in worker"));
+    for (const workflow::NodeState& node : nodes)
+      effects.emplace_back(cannot_go_on(node.job_id, "its task cannot be taken back from the built-in worker"));
     return commands;
   }
-  TRY_ASSIGN(const auto nodes, load_readable(store, keys, effects));
   for (const workflow::NodeState& node : nodes)
     if (node.task_id)
       commands.emplace_back(

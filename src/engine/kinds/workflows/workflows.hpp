@@ -28,7 +28,8 @@ class Workflows final : public Kind {
   void turn_begins() override;
   void opened(Time now, Duration short_lease) override;
   // Takes back what the built-in worker of an earlier process was running.
-  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, Effects& effects) override;
+  [[nodiscard]] Result<std::vector<Command>> at_start(Store& store, std::span<const TaskLease> given_back,
+                                                      Effects& effects) override;
   void forget() override {
     progressions_.forget();
     hot_runs_.forget();
