@@ -211,8 +211,7 @@ void Writer::run(std::vector<Item> items) {
 // another program may hold a row that it needs. The others must not suffer for it: the batch is divided, and
 // its parts again, until that message is alone. Many that all wait for the same row must not stop everybody: after a while the rest
 // is told to come again.
-void Writer::run_line(Line line) {
-  constexpr Duration patience{10'000};
+void Writer::run_line(Line line, Duration patience) {
   std::optional<Duration> lost_before;  // when the batch was divided
   const auto first = [&](Line works) {
     if (works.size() > 1 && !lost_before) lost_before = lost_to_others_;
@@ -643,17 +642,39 @@ void Writer::finish() {
   matching_.end_all_polls();
   abandon_held();
   held_.reset();
-  retry_at_.reset();
   std::vector<Item> waits = matching_.take_all_waits();
-  if (away_) {
-    refuse(std::move(waits), Refusal::stopping, "the server is stopping");
-  } else if (!waits.empty()) {
-    Line line;
-    line.push_back({std::move(waits), {.which = TimerChoice::Which::these}, nullptr});
-    run_line(std::move(line));
+  std::vector<Item> returns = take_returns();
+  if (!away_) {  // apart: nobody who waits is refused because another program holds the row of a task
+    run_last(std::exchange(waits, {}));
+    run_last(std::exchange(returns, {}));
   }
-  refuse(std::exchange(own_items_, {}), Refusal::stopping, "the server is stopping");
+  for (auto* left : {&waits, &returns, &own_items_, &given_back_})
+    for (Item& item : std::exchange(*left, {}))
+      item.waiter->deliver(Refused{Refusal::stopping, "the server is stopping", {}});
   if (!away_) (void)follow();  // if it cannot, the next start does
+}
+
+// The commands that give tasks back. Nobody else remembers those tasks: each would be leased until its timeout.
+std::vector<Item> Writer::take_returns() {
+  std::vector<Item> returns = std::exchange(given_back_, {});
+  give_back_at_.reset();
+  const auto own = std::ranges::stable_partition(
+      own_items_, [](const Item& item) { return !std::holds_alternative<ReturnTasks>(item.command); });
+  std::ranges::move(own, std::back_inserter(returns));
+  own_items_.erase(own.begin(), own.end());
+  return returns;
+}
+
+// What cannot be stored is left in given_back_.
+void Writer::run_last(std::vector<Item> items) {
+  constexpr Duration patience{2'000};  // the stop is waited for
+  if (items.empty()) return;
+  retry_at_.reset();
+  Line line;
+  line.push_back({std::move(items), {.which = TimerChoice::Which::these}, nullptr});
+  run_line(std::move(line), patience);
+  abandon_held();
+  held_.reset();
 }
 
 }  // namespace baton::engine

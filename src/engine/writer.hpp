@@ -63,7 +63,8 @@ class Writer {
   void abandon_held();
   // While away: answers polls and waits whose time is up.
   void expire_while_away();
-  // Answers everybody who waits: polls with nothing, waits with how things are now.
+  // Answers everybody who waits: polls with nothing, waits with how things are now. Tries once more to give back what
+  // is to be given back.
   void finish();
 
  private:
@@ -89,7 +90,7 @@ class Writer {
   };
   using Line = std::deque<Work>;
 
-  void run_line(Line line);
+  void run_line(Line line, Duration patience = std::chrono::seconds{10});
   [[nodiscard]] Result<> commit(std::unique_ptr<Batch>& batch);
   void begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit commit);
   [[nodiscard]] std::optional<Line> settle();
@@ -109,6 +110,8 @@ class Writer {
   void refuse(std::vector<Item> items, Refusal refusal, const std::string& message);
   void forget();
   void give_back(const PollReply& reply);
+  [[nodiscard]] std::vector<Item> take_returns();
+  void run_last(std::vector<Item> items);
   void timers_were_taken(bool more);
   [[nodiscard]] Time after_pause(Time end) const;
   [[nodiscard]] bool is_far_behind(std::size_t times) const;

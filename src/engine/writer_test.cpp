@@ -267,6 +267,55 @@ TEST_F(WriterTest, ATaskThatIsGivenBackWhileItsRowIsHeldHoldsUpNobody) {
   EXPECT_TRUE(back->reply);
 }
 
+// A task that another program kept from being given back when it was returned.
+class StopTest : public WriterTest {
+ protected:
+  void SetUp() override {
+    WriterTest::SetUp();
+    run({job(1)});
+    const Handout task = std::get<PollReply>(run({poll()}).front()->reply.value()).jobs.at(0);
+    store_.held = {job_id(1)};
+    writer_.run({{ReturnTasks{.tasks = {{task.task_id, task.lease}}}, back_, clock_.time}});
+    ASSERT_FALSE(back_->reply);
+    ASSERT_EQ(status(), workflow::NodeStatus::running);
+  }
+  [[nodiscard]] workflow::NodeStatus status() const {
+    return database_.nodes.at({job_id(1), workflow::no_item, "a"}).status;
+  }
+  const std::shared_ptr<KeptReply> back_ = std::make_shared<KeptReply>();
+};
+
+TEST_F(StopTest, ATaskIsGivenBackBeforeTheServerStops) {
+  store_.held.clear();
+  writer_.finish();
+  ASSERT_TRUE(back_->reply);
+  EXPECT_TRUE(std::holds_alternative<ReturnReply>(*back_->reply));
+  EXPECT_EQ(status(), workflow::NodeStatus::dispatched);
+}
+
+TEST_F(StopTest, WhoeverGivesBackATaskInVainIsToldThatTheServerStops) {
+  const Time before = clock_.time;
+  writer_.finish();
+  EXPECT_EQ(back_->refusal(), Refusal::stopping);
+  EXPECT_EQ(clock_.time - before, store_.lock_time) << "it is tried once";
+}
+
+TEST_F(StopTest, ATaskWhoseReturnIsInDoubtIsAnsweredOnce) {
+  store_.is_answer_lost = true;
+  writer_.finish();
+  EXPECT_EQ(back_->refusal(), Refusal::stopping);
+}
+
+TEST_F(StopTest, WhileTheStoreIsAwayNothingIsTried) {
+  store_.is_answer_lost = true;
+  run({job(2)});
+  ASSERT_TRUE(writer_.away());
+  store_.commits = 0;
+  writer_.finish();
+  EXPECT_EQ(store_.commits, 0);
+  EXPECT_EQ(back_->refusal(), Refusal::stopping);
+}
+
 // More work and more workers than one batch hands out.
 TEST_F(WriterTest, AQueueWithABacklogDoesNotStarveTheOthers) {
   WriterOptions options;
