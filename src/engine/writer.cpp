@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/mutant.hpp"
+#include "engine/pause.hpp"
 
 namespace baton::engine {
 
@@ -16,11 +17,11 @@ Writer::Writer(Store& store, const Clock& clock, Kinds kinds, WriterOptions opti
       kinds_(std::move(kinds)),
       matching_(options_.queue_window),
       services_{store_, kinds_, matching_,
-                {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided} {}
+                {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided},
+      tables_(store_, clock_, options_, metrics_.follow_seconds, [this] { hand_out_again(); }) {}
 
 namespace {
 
-constexpr Duration pause_max{2'000};  // after a failure
 constexpr const char* busy_message = "another program holds the database, or rows of it; try again";
 
 // Since when somebody waits for a decision. What the engine tells itself came from nowhere.
@@ -55,9 +56,7 @@ Result<> Writer::open() {
   }
   TRY_ASSIGN(next_timer_, store_.next_timer());
   last_commit_ = state->last_commit;
-  if (options_.followed) options_.followed->opened(last_commit_);
-  following_since_.reset();
-  tables_show(last_commit_, clock_.now());
+  tables_.opened(last_commit_);
   away_ = false;
   retry_at_.reset();
   matching_.match_all();
@@ -173,7 +172,7 @@ void Writer::run(std::vector<Item> items) {
     if (instead) run_line(std::move(*instead));
   }
   if (!away_) end_following();
-  if (!away_ && options_.followed && options_.followed->is_doubted()) tables_are_doubted();
+  if (!away_ && tables_.is_doubted()) tables_are_doubted();
   if (away_) return refuse(std::move(items), Refusal::store_unavailable, trouble_.message);
   if (has_failed && retry_at_ && items.empty()) return;  // a pause comes first
   const Time now = clock_.now();
@@ -262,7 +261,7 @@ Result<> Writer::commit(std::unique_ptr<Batch>& batch) {
   WriteSet& writes = batch->write(number);
   if (writes.empty()) return {};
   // Whatever keeps the tables from following keeps everybody from going far ahead of them.
-  if (is_far_behind(2)) TRY(follow());
+  if (tables_.is_far_behind(2)) TRY(tables_.follow());
   if (options_.feed) {
     Changed changed{number, changes_of(writes)};
     if (MUTANT(feed_before_commit))
@@ -325,12 +324,7 @@ Result<> Writer::ended(const Commit& commit, Result<> done) {
   if (metrics_.commit_seconds) metrics_.commit_seconds->observe(took);
   if (done) {
     last_commit_ = commit.number;
-    last_commit_at_ = clock_.now();
-    if (options_.followed) options_.followed->committed(commit.number);
-    if (store_.behind().commits == 0)
-      tables_show(commit.number, last_commit_at_);  // it was written to them
-    else if (!behind_since_)
-      behind_since_ = last_commit_at_;
+    tables_.committed(commit.number);
     pause_ = Duration::zero();
     return {};
   }
@@ -370,7 +364,7 @@ Writer::Line Writer::not_stored(std::unique_ptr<Batch> batch, Effects effects, c
   if (!was_decided && error.code == Code::busy && services_.hands_out && store_.behind().commits > 0) {
     // A look at a queue had to wait for the tables, which cannot follow. Until they can, nothing is handed out, and
     // everything else goes on.
-    cannot_follow(error);
+    tables_.cannot(error);
     services_.hands_out = false;
     instead.push_back({batch->take_items(), batch->timers_wanted(), nullptr});
     return instead;
@@ -508,65 +502,24 @@ void Writer::give_back(const PollReply& reply) {
 
 // ---- tables
 
-// The end of a pause; at once if the clock was set back since it began, so that it seems to be longer than any is.
-Time Writer::after_pause(Time end) const { return end - clock_.now() > pause_max ? Time{} : end; }
-
-bool Writer::is_far_behind(std::size_t times) const {
-  const Behind behind = store_.behind();
-  return behind.rows >= times * options_.follow_rows || behind.bytes >= times * options_.follow_bytes;
-}
-
-// When the tables are to follow; a clock that was set back must not make them wait for that time to come again.
 std::optional<Time> Writer::follow_at() const {
-  if (!behind_since_ || following_since_ || under_way_) return std::nullopt;  // of a commit, its end comes first
-  if (follow_retry_at_) return after_pause(*follow_retry_at_);
-  const bool is_wanted = options_.followed && options_.followed->is_wanted();
-  if (is_wanted || is_far_behind(1) || clock_.now() < last_commit_at_) return Time{};
-  return std::min(last_commit_at_ + options_.follow_when_quiet, *behind_since_ + options_.follow_after);
+  return under_way_ ? std::nullopt : tables_.due();  // of a commit, its end comes first
 }
 
 // After everybody has been answered.
 void Writer::follow_when_due() {
   end_following();  // the store may have waited for it, to answer a question
-  const auto due = follow_at();
-  if (away_ || !due || clock_.now() < *due) return;
-  store_.begin_following();
-  if (store_.behind().is_following)
-    following_since_ = Began{clock_.now(), std::chrono::steady_clock::now()};
-  else  // it has followed by itself, to answer a question
-    tables_show(last_commit_ - store_.behind().commits, clock_.now());
+  if (!away_ && !under_way_) tables_.begin_when_due();
 }
 
-// The tables have come to where they were when they began to follow, or could not.
 void Writer::end_following() {
-  const auto ended = store_.end_following();
-  if (!following_since_ || store_.behind().is_following) return;
-  const Began began = *std::exchange(following_since_, std::nullopt);
-  if (!ended || *ended) {
-    if (ended && metrics_.follow_seconds)
-      metrics_.follow_seconds->observe(std::chrono::steady_clock::now() - began.steady);
-    return tables_show(last_commit_ - store_.behind().commits, began.at);
-  }
-  const Error& error = ended->error();
-  if (error.code == Code::fenced) fatal_ = error;
-  cannot_follow(error);
-  if (away_) return;  // for a reason of its own
-  // Another program lets go of a row or of the file, and on a full disk others go on, as far as there is room.
-  if (error.code == Code::busy || error.code == Code::full) return;
-  trouble_ = error;
+  const std::optional<Error> error = tables_.end();
+  if (!error) return;
+  if (error->code == Code::fenced) fatal_ = *error;
+  if (away_ || is_passing(*error)) return;
+  trouble_ = *error;
   forget();
   away_ = true;
-}
-
-// They are to try it again a little later, beside what else is done.
-void Writer::cannot_follow(const Error& error) {
-  const bool passes = error.code == Code::busy || error.code == Code::full;
-  if (passes && !follow_retry_at_ && options_.unreadable)
-    options_.unreadable("the tables are behind, and reads are refused until they can follow: " + error.message);
-  if (options_.followed) options_.followed->set_away(true);  // nobody waits for that
-  follow_trouble_ = error;
-  follow_retry_at_ = clock_.now() + pause_max / 2;
-  if (!store_.behind().is_following) following_since_.reset();
 }
 
 // The database has crashed, and come back, while nobody used it. open() reads how far the tables are, and follows.
@@ -578,26 +531,9 @@ void Writer::tables_are_doubted() {
   away_ = true;
 }
 
-// What could not follow a moment ago is not waited for again: it may take long, and everybody would wait.
-Result<> Writer::follow() {
-  if (follow_retry_at_) return std::unexpected(follow_trouble_);
-  if (Result<> done = store_.follow(); !done) {
-    cannot_follow(done.error());
-    return done;
-  }
-  following_since_.reset();
-  tables_show(last_commit_, clock_.now());
-  return {};
-}
-
-void Writer::tables_show(std::int64_t commit_number, Time as_of) {
-  behind_since_.reset();
-  if (commit_number < last_commit_) behind_since_ = as_of;
-  follow_retry_at_.reset();
+// The tables can follow, and so tell what waits in a queue.
+void Writer::hand_out_again() {
   if (!std::exchange(services_.hands_out, true)) matching_.match_all();
-  if (!options_.followed) return;
-  options_.followed->followed(commit_number);
-  options_.followed->set_away(false);
 }
 
 // ---- time
@@ -615,13 +551,13 @@ void Writer::timers_were_taken(bool more) {
 }
 
 std::optional<Time> Writer::next_wake() const {
-  if (options_.followed && options_.followed->is_doubted()) return Time{};
+  if (tables_.is_doubted()) return Time{};
   std::optional<Time> wake = follow_at();
   const auto also_at = [&](const std::optional<Time>& one) {
     if (one && (!wake || *one < *wake)) wake = one;
   };
   if (retry_at_) {
-    also_at(after_pause(*retry_at_));
+    also_at(after_pause(*retry_at_, clock_.now()));
     return wake;
   }
   if ((services_.hands_out && !matching_.to_match().empty()) || !own_items_.empty()) return Time{};
@@ -651,7 +587,7 @@ void Writer::finish() {
   for (auto* left : {&waits, &returns, &own_items_, &given_back_})
     for (Item& item : std::exchange(*left, {}))
       item.waiter->deliver(Refused{Refusal::stopping, "the server is stopping", {}});
-  if (!away_) (void)follow();  // if it cannot, the next start does
+  if (!away_) (void)tables_.follow();  // if it cannot, the next start does
 }
 
 // The commands that give tasks back. Nobody else remembers those tasks: each would be leased until its timeout.

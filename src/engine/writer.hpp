@@ -21,6 +21,7 @@
 
 #include "engine/batch.hpp"
 #include "engine/options.hpp"
+#include "engine/table_follower.hpp"
 #include "ports/clock.hpp"
 
 namespace baton::engine {
@@ -53,7 +54,7 @@ class Writer {
   }
   // The end of a commit, or of the tables' following, has something to do for run().
   [[nodiscard]] bool is_waiting_for_store() const {
-    return under_way_ ? !store_.is_committing() : following_since_.has_value();
+    return under_way_ ? !store_.is_committing() : tables_.is_under_way();
   }
   // Commands of the writer itself wait for the next run().
   [[nodiscard]] bool has_own_items() const { return !own_items_.empty() && !retry_at_; }
@@ -113,15 +114,11 @@ class Writer {
   [[nodiscard]] std::vector<Item> take_returns();
   void run_last(std::vector<Item> items);
   void timers_were_taken(bool more);
-  [[nodiscard]] Time after_pause(Time end) const;
-  [[nodiscard]] bool is_far_behind(std::size_t times) const;
   [[nodiscard]] std::optional<Time> follow_at() const;
   void follow_when_due();
-  [[nodiscard]] Result<> follow();
   void end_following();
-  void cannot_follow(const Error& error);
   void tables_are_doubted();
-  void tables_show(std::int64_t commit_number, Time as_of);
+  void hand_out_again();
   [[nodiscard]] Result<> start();
   [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);
   void run_own_items();
@@ -136,6 +133,7 @@ class Writer {
   const Kinds kinds_;
   Matching matching_;
   BatchServices services_;
+  TableFollower tables_;
 
   std::int64_t last_commit_ = 0;
   bool away_ = true;
@@ -151,15 +149,6 @@ class Writer {
   std::optional<Time> give_back_at_;
   std::optional<Time> next_timer_;     // may be early, never late
   std::optional<Time> match_all_at_;   // for work that could not be given: somebody may repair its rows
-  std::optional<Time> behind_since_;   // the tables do not show what was committed then
-  std::optional<Time> follow_retry_at_;  // they could not: not before this time
-  Error follow_trouble_;                 // why
-  struct Began {
-    Time at;
-    std::chrono::steady_clock::time_point steady;
-  };
-  std::optional<Began> following_since_;  // they are at it
-  Time last_commit_at_{};
   Duration pause_{};                   // after a failure
   std::optional<Time> retry_at_;       // after a failure: not before this time without a command
   Duration lost_to_others_{};          // all the time that went into what collided with other programs

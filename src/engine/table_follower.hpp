@@ -1,0 +1,74 @@
+// Lets the tables that people and other programs read follow the commits: decides when, tells readers how far the tables
+// are (Followed), and tries again after a pause when they cannot. Owned by the writer, on its thread.
+//
+// Invariants:
+//  * Followed is told no more than the tables show;
+//  * after the tables could not follow, nobody waits for them before the pause is over.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "engine/options.hpp"
+#include "ports/clock.hpp"
+#include "ports/store.hpp"
+
+namespace baton::engine {
+
+class TableFollower {
+ public:
+  // `can_follow` is called whenever the tables have followed, or had nothing to follow. The options must outlive this.
+  TableFollower(Store& store, const Clock& clock, const WriterOptions& options, metrics::Histogram* seconds,
+                std::function<void()> can_follow);
+
+  // The store was opened, which made the tables show everything.
+  void opened(std::int64_t last_commit);
+  // This commit is durable.
+  void committed(std::int64_t number);
+
+  // When the tables are to follow, unless they are at it. None: they show everything.
+  [[nodiscard]] std::optional<Time> due() const;
+  void begin_when_due();
+  // They are at it, beside what else the writer does.
+  [[nodiscard]] bool is_under_way() const { return since_.has_value(); }
+  // If they were at it and have come to the end: why they could not. None: they could, or are not at the end.
+  [[nodiscard]] std::optional<Error> end();
+  // Waits until they show everything.
+  [[nodiscard]] Result<> follow();
+  // Somebody else has found that they cannot.
+  void cannot(const Error& error);
+
+  // By so many times of what they are to follow at once for.
+  [[nodiscard]] bool is_far_behind(std::size_t times) const;
+  // A reader has found that the database lost what the tables showed: the store must be opened again.
+  [[nodiscard]] bool is_doubted() const { return options_.followed && options_.followed->is_doubted(); }
+
+ private:
+  struct Began {
+    Time at;
+    std::chrono::steady_clock::time_point steady;
+  };
+  void show(std::int64_t commit_number, Time as_of);
+  void show_what_store_has(Time as_of);
+
+  Store& store_;
+  const Clock& clock_;
+  const WriterOptions& options_;
+  metrics::Histogram* const seconds_;
+  const std::function<void()> can_follow_;
+
+  std::int64_t last_commit_ = 0;
+  Time last_commit_at_{};
+  std::optional<Time> behind_since_;  // the tables do not show what was committed then
+  std::optional<Began> since_;        // they are at it
+  std::optional<Time> retry_at_;      // they could not: not before this time
+  Error trouble_;                     // why
+};
+
+// Another program lets go of a row or of the file, and on a full disk others go on, as far as there is room.
+[[nodiscard]] inline bool is_passing(const Error& error) {
+  return error.code == Code::busy || error.code == Code::full;
+}
+
+}  // namespace baton::engine
