@@ -215,6 +215,23 @@ TEST_P(Results, WithAnOldLeaseAreRefused) {
   expect_steps(p1, members_[0], "succeeded,dispatched");
 }
 
+TEST_P(Results, WithALeaseThatAnotherWorkerHasNowAreRefused) {
+  restart({"--lease-seconds", "1"});
+  const Id p1 = given_due(two_steps);
+  const json::object asks{{"max", 1}, {"wait_ms", 5'000}, {"worker", "silent"}, {"heartbeat", true}};
+  const Answer given = e2e::ask(client(), "POST", "/workers/" + pool_ + "/jobs:poll", json::serialize(asks));
+  const Job lost{given.body.at("jobs").as_array().at(0).as_object()};
+  const Job job = one();
+  EXPECT_EQ(job.id(), lost.id());
+  json::object result = result_of(lost, "Success", json::object{});
+  result["lease"] = lost.text("lease");
+  changes_nothing([&] { EXPECT_EQ(report(result).status, 409); });
+  succeed(job);
+  EXPECT_TRUE(is_ignored(report(result))) << "the step is over";
+  expect_steps(p1, members_[0], "succeeded,dispatched");
+  restart();
+}
+
 TEST_P(Results, CanComeManyAtOnce) {
   const Id p1 = given_due(two_steps, 3);
   auto jobs = by_member(take(3));

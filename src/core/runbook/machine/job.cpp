@@ -60,6 +60,10 @@ std::string why_unresolved(const NotRendered& why, bool has_member) {
 
 }  // namespace
 
+bool says_incomplete(const OptionalJson& result, bool is_poll_step) {
+  return read_poll_answer(result, is_poll_step).complete == false;
+}
+
 // --- counting and status
 
 void Decision::count(const Job& job, StepStatus status, std::int64_t by) {

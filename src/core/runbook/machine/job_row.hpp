@@ -35,6 +35,9 @@ namespace baton::runbook {
   return job.cleanup ? job.cleanup->batch_member_id : std::nullopt;
 }
 
+// A worker's answer that a poll step is not done yet.
+[[nodiscard]] bool says_incomplete(const OptionalJson& result, bool is_poll_step);
+
 [[nodiscard]] inline std::string timed_out_polling(const Execution& row) {
   return "polling timed out after " + std::to_string(row.poll_timeout_sec.value_or(0)) + " s";
 }

@@ -58,14 +58,8 @@ bool is_repeated_failure(const JobReport& said, const JobName& named, const Exec
          row.error_message == clean_text(said.error.value_or(no_reason), error_bytes_max);
 }
 
-struct Objection {
-  Verdict verdict{};
-  std::string why;
-};
-
-// To a result that is of another attempt, or another job, than the step is at.
-std::optional<Objection> other_attempt(const JobReport& said, const std::optional<JobName>& named, const Job& job,
-                                       bool is_awaited) {
+// Why a result is of another attempt, or another job, than the step is at.
+std::optional<std::string> other_attempt(const JobReport& said, const std::optional<JobName>& named, const Job& job) {
   if (MUTANT(runbook_old_attempt_accepted)) return std::nullopt;
   const Execution& row = *job.row;
   if (is_from_another(row)) {
@@ -73,14 +67,20 @@ std::optional<Objection> other_attempt(const JobReport& said, const std::optiona
     const bool is_other = !said.correlated && row.status == StepStatus::dispatched && row.job_id &&
                           *row.job_id != said.job_id;  // of polls it may not note the last
     if (!is_older && !is_other) return std::nullopt;
-    return Objection{Verdict::stale, "it is not of the attempt that the step is at"};
+    return "it is not of the attempt that the step is at";
   }
   if (!named || named->retry != std::max(row.retry_count, 0))
-    return Objection{Verdict::stale,
-                     "the attempt is over: the step is at retry " + std::to_string(row.retry_count)};
-  if (row.job_id != said.job_id || !is_awaited)
-    return Objection{Verdict::ignored, "it is not the job that the step waits for"};
+    return "the attempt is over: the step is at retry " + std::to_string(row.retry_count);
   return std::nullopt;
+}
+
+// A lease that ran out is still the last one given until somebody else is handed the job. Leases are counted anew for each
+// poll, so that of an earlier one is over whatever its number. Who repeats that a poll was not complete was heard, though:
+// nothing else makes a step poll again.
+bool has_old_lease(const JobReport& said, const Execution& row) {
+  if (!said.lease || MUTANT(runbook_stale_lease_accepted)) return false;
+  if (said.job_id == row.job_id || MUTANT(runbook_old_attempt_accepted)) return *said.lease != lease_token(row);
+  return !said.success || !says_incomplete(said.result, row.is_poll_step);
 }
 
 }  // namespace
@@ -107,14 +107,14 @@ Judged report(const JobReport& said, Context context) {
     if (named && is_repeated_failure(said, *named, row))
       return not_taken(Verdict::ignored, "it was taken in before", said, *job, decision);
   }
-  if (const auto objection = other_attempt(said, named, *job, is_awaited))
-    return not_taken(objection->verdict, objection->why, said, *job, decision);
-  if (is_anothers) {
-    decision.adopt(*job);
-  } else if (said.lease && *said.lease != lease_token(row) && !MUTANT(runbook_stale_lease_accepted)) {
-    // A lease that ran out is still the last one given until somebody else is handed the job.
-    return {Verdict::stale, "the lease is over: the job was given to another worker", *ref};
-  }
+  if (const auto why = other_attempt(said, named, *job))
+    return not_taken(Verdict::stale, *why, said, *job, decision);
+  if (!is_anothers && has_old_lease(said, row))
+    return {Verdict::stale, "the lease is over: another worker has the job now, or its poll was answered", *ref};
+  const bool is_other_poll = !is_anothers && (row.job_id != said.job_id || !is_awaited);
+  if (is_other_poll && !MUTANT(runbook_old_attempt_accepted))
+    return not_taken(Verdict::ignored, "it is not the job that the step waits for", said, *job, decision);
+  if (is_anothers) decision.adopt(*job);
   if (said.worker) row.leased_by = said.worker;
   if (said.success)
     decision.succeed(*job, said.result);

@@ -53,6 +53,9 @@ class Jobs : public testing::Test {
     }
     ASSERT_TRUE(machine_.row(step).dead_at.has_value());
   }
+  Judged report(const std::string& job_id, std::optional<std::string> lease, const std::string& result = "{}") {
+    return machine_.tell({.job_id = job_id, .success = true, .result = Json{result}, .lease = std::move(lease)});
+  }
   Outcome replay(const std::string& job_id) {
     return machine_.decide([&](Context c) { return runbook::replay(job_id, "ada", c); });
   }
@@ -263,6 +266,49 @@ TEST_F(Jobs, of_ours_are_not_taken_over) {
   adopt();
   EXPECT_EQ(row().delivery_count, 1);
   EXPECT_EQ(machine_.tell({.job_id = "guid", .correlated = step_, .success = true}).verdict, Verdict::stale);
+}
+
+TEST_F(Jobs, that_another_worker_was_given_meanwhile_are_not_reported_by_the_first) {
+  ASSERT_TRUE(machine_.take(step_));
+  const std::string old = lease_token(row());
+  machine_.wait(31s);
+  ASSERT_EQ(row().job_state, JobState::queued);
+  ASSERT_TRUE(machine_.take(step_));
+  EXPECT_EQ(report(*row().job_id, old).verdict, Verdict::stale);
+  EXPECT_EQ(row().status, StepStatus::dispatched);
+  EXPECT_EQ(report(*row().job_id, lease_token(row())).verdict, Verdict::accepted);
+  EXPECT_EQ(report(*row().job_id, old).verdict, Verdict::ignored) << "the step is over";
+}
+
+TEST_F(Jobs, whose_lease_ran_out_are_reported_by_the_same_worker_until_another_has_them) {
+  ASSERT_TRUE(machine_.take(step_));
+  const std::string lease = lease_token(row());
+  machine_.wait(31s);
+  EXPECT_EQ(report(*row().job_id, lease).verdict, Verdict::accepted);
+}
+
+// Leases are counted anew for each poll: the old one has the number of the new one.
+TEST_F(Jobs, of_an_earlier_poll_have_an_old_lease) {
+  ASSERT_TRUE(machine_.take(step_));
+  ASSERT_EQ(machine_.succeed(step_).verdict, Verdict::accepted);
+  machine_.settle();
+  step_ = machine_.queued().at(0);
+  const std::string incomplete = R"({"complete":false})";
+  ASSERT_TRUE(machine_.take(step_));
+  const std::string first = *row().job_id;
+  const std::string lease = lease_token(row());
+  ASSERT_EQ(report(first, lease, incomplete).verdict, Verdict::accepted);
+  EXPECT_EQ(report(first, lease, incomplete).verdict, Verdict::ignored) << "it is a repetition";
+  EXPECT_EQ(report(first, "9", incomplete).verdict, Verdict::stale);
+  machine_.wait(5min);
+  ASSERT_TRUE(machine_.take(step_));
+  ASSERT_NE(row().job_id, first);
+  ASSERT_EQ(lease_token(row()), lease);
+  EXPECT_EQ(report(first, lease).verdict, Verdict::stale);
+  EXPECT_EQ(report(first, std::nullopt).verdict, Verdict::ignored) << "of a worker that knows no leases";
+  EXPECT_EQ(report(first, lease, incomplete).verdict, Verdict::ignored) << "it is a repetition";
+  EXPECT_EQ(row().status, StepStatus::polling);
+  EXPECT_EQ(report(*row().job_id, lease).verdict, Verdict::accepted);
 }
 
 TEST_F(Jobs, whose_id_contradicts_the_correlation_are_refused) {
