@@ -41,6 +41,21 @@ TEST_F(Configuration, CommandLineBeatsEnvironmentBeatsFile) {
   EXPECT_FALSE(config->builtin);
 }
 
+TEST_F(Configuration, WhereCallsMayGoIsTakenFromTheEnvironment) {
+  environment = {{"BATON_EGRESS_ALLOW", "127.0.0.1,*.example"}, {"BATON_EGRESS_DENY", "all"}};
+  const auto config = load();
+  ASSERT_TRUE(config) << config.error().front();
+  EXPECT_EQ(config->egress_allow, std::vector<std::string>{"127.0.0.1,*.example"});
+  EXPECT_EQ(config->egress_deny, std::vector<std::string>{"all"});
+}
+
+TEST_F(Configuration, TheSchedulerIsSwitchedOffByTheEnvironment) {
+  EXPECT_TRUE(load()->scheduler);
+  environment = {{"BATON_SCHEDULER", "off"}};
+  EXPECT_FALSE(load()->scheduler);
+  EXPECT_TRUE(load({{"scheduler", "on"}})->scheduler);
+}
+
 TEST_F(Configuration, TheFileMayBeNamedByTheEnvironment) {
   write("connections_max: 7\n");
   environment = {{"BATON_CONFIG", file}, {"BATON_INBOX_MAX", ""}};
