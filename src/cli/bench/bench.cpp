@@ -49,12 +49,14 @@ struct Options {
   bool as_json = false;
 };
 
-// The value of a metric without labels in Prometheus' text.
-double metric(std::string_view text, const std::string& name) {
+// The value of a metric without labels in Prometheus' text. One that is not there is an error: as zero it would be
+// reported as a figure.
+Result<double> metric(std::string_view text, const std::string& name) {
   const auto at = text.find('\n' + name + ' ');
+  if (at == std::string_view::npos) return fail(Code::not_found, fmt::format("the server has no metric {}", name));
   double value = 0;
-  if (at != std::string_view::npos)
-    std::from_chars(text.data() + at + name.size() + 2, text.data() + text.size(), value);
+  const auto read = std::from_chars(text.data() + at + name.size() + 2, text.data() + text.size(), value);
+  if (read.ec != std::errc{}) return fail(Code::invalid, fmt::format("the metric {} is no number", name));
   return value;
 }
 
@@ -109,9 +111,9 @@ Result<> Echo::start() {
 
 Result<Usage> Echo::usage() {
   TRY_ASSIGN(const auto answer, client_->request("GET", "/metrics"));
-  Usage now{.commits = metric(answer.body, "baton_store_commit_seconds_count"),
-            .commit_seconds = metric(answer.body, "baton_store_commit_seconds_sum"),
-            .server_cpu = server_.cpu_seconds()};
+  Usage now{.server_cpu = server_.cpu_seconds()};
+  TRY_ASSIGN(now.commits, metric(answer.body, "baton_store_commit_seconds_count"));
+  TRY_ASSIGN(now.commit_seconds, metric(answer.body, "baton_store_commit_seconds_sum"));
   for (const Instance& worker : workers_) now.worker_cpu += worker.cpu_seconds();
   rusage own{};
   getrusage(RUSAGE_SELF, &own);
