@@ -49,7 +49,7 @@ struct Ended {
 };
 
 // A poll is answered with what it was given.
-struct HandOut {
+struct ServePoll {
   QueueKey queue;
   std::uint64_t poll = 0;
   PollReply reply;
@@ -108,7 +108,7 @@ struct Count {
   std::size_t n = 0;
 };
 
-using Effect = std::variant<Answer, Await, Ended, HandOut, Enqueue, MatchAgain, WorkerBeat, WorkerReported,
+using Effect = std::variant<Answer, Await, Ended, ServePoll, Enqueue, MatchAgain, WorkerBeat, WorkerReported,
                             MatchAllAt, Warn, Changed, OfKind, Count>;
 static_assert(std::is_nothrow_move_constructible_v<Effect>);  // or a list of them that grows copies every reply
 using Effects = std::vector<Effect>;

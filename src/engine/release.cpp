@@ -13,7 +13,7 @@ void Writer::perform(Effects effects) {
                    [](Answer& e) { e.waiter->deliver(std::move(e.reply)); },
                    [&](Await& e) { matching_.begin_wait(e); },
                    [&](Ended& e) { matching_.tell_end(e); },
-                   [&](HandOut& e) { give_back(matching_.answer_poll(std::move(e))); },
+                   [&](ServePoll& e) { give_back(matching_.answer_poll(std::move(e))); },
                    [](Enqueue&) {},  // matching has expected it, and the next one
                    [](MatchAgain&) {},
                    [&](MatchAllAt& e) { match_all_at_ = match_all_at_.value_or(e.at); },

@@ -139,7 +139,7 @@ void Handouts::take_effects(Effects& out) {
   out.emplace_back(MatchAgain{std::move(match_again_)});
   for (Service& service : services_) {
     if (!service.fresh.empty()) out.emplace_back(Enqueue{service.key, std::move(service.fresh)});
-    for (HandOut& handout : service.served) out.emplace_back(std::move(handout));
+    for (ServePoll& serving : service.served) out.emplace_back(std::move(serving));
   }
   services_.clear();
 }

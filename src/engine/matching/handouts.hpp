@@ -33,7 +33,7 @@ class Handouts {
   struct Service {  // what one queue's polls get
     QueueKey key;
     std::set<WaitingTask> fresh;  // made ready in this batch and not handed out by it
-    std::vector<HandOut> served;
+    std::vector<ServePoll> served;
   };
   struct Polls;
 

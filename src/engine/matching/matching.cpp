@@ -16,7 +16,7 @@ void Matching::add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now) {
 void Matching::expect(Effects& effects) {
   for (Effect& effect : effects)
     std::visit(overloaded{
-                   [&](HandOut& e) { expect(e); },
+                   [&](ServePoll& e) { expect(e); },
                    [&](Await& e) { expect(e); },
                    [&](Enqueue& e) { enqueue(e); },
                    [&](MatchAgain& e) { to_match_ = std::move(e.queues); },
@@ -27,30 +27,30 @@ void Matching::expect(Effects& effects) {
 
 void Matching::withdraw(Effects& effects) {
   for (Effect& effect : effects) {
-    if (auto* handout = std::get_if<HandOut>(&effect); handout && handout->served) {
-      WaitingPoll poll = *std::exchange(handout->served, std::nullopt);
-      deadlines_.insert({poll.poll.wait_until, poll.id, handout->queue});
-      queues_.add_poll(handout->queue, std::move(poll));
+    if (auto* serving = std::get_if<ServePoll>(&effect); serving && serving->served) {
+      WaitingPoll poll = *std::exchange(serving->served, std::nullopt);
+      deadlines_.insert({poll.poll.wait_until, poll.id, serving->queue});
+      queues_.add_poll(serving->queue, std::move(poll));
     } else if (auto* wait = std::get_if<Await>(&effect); wait && wait->expected != 0) {
       *wait = take_wait(wait->expected);
     }
   }
 }
 
-void Matching::expect(HandOut& handout) {
-  handout.served = queues_.remove_poll(handout.queue, handout.poll);
-  if (handout.served) deadlines_.erase({handout.served->poll.wait_until, handout.poll, std::nullopt});
+void Matching::expect(ServePoll& serving) {
+  serving.served = queues_.remove_poll(serving.queue, serving.poll);
+  if (serving.served) deadlines_.erase({serving.served->poll.wait_until, serving.poll, std::nullopt});
 }
 
-PollReply Matching::answer_poll(HandOut handout) {
-  if (handout.served) {
-    const Poll& poll = handout.served->poll;
-    for (const Handout& task : handout.reply.jobs)
+PollReply Matching::answer_poll(ServePoll serving) {
+  if (serving.served) {
+    const Poll& poll = serving.served->poll;
+    for (const Handout& task : serving.reply.jobs)
       workers_.took(poll.tenant, poll.worker, task.task_id, task.lease_until);
-    handout.served->waiter->deliver(std::exchange(handout.reply, {}));
+    serving.served->waiter->deliver(std::exchange(serving.reply, {}));
   }
-  queues_.drop_if_idle(handout.queue);
-  return std::move(handout.reply);
+  queues_.drop_if_idle(serving.queue);
+  return std::move(serving.reply);
 }
 
 void Matching::enqueue(Enqueue& work) {

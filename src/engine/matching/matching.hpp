@@ -24,7 +24,7 @@ class Matching {
   void add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now);
   // Answers a poll that was expected to be served. What it was given comes back when it was not there any more: its time
   // ran out while the outcome of a commit was unknown.
-  [[nodiscard]] PollReply answer_poll(HandOut handout);
+  [[nodiscard]] PollReply answer_poll(ServePoll serving);
   // What is known to wait may not be true any more: the store is asked again.
   void forget_waiting();
   [[nodiscard]] const std::set<QueueKey>& to_match() const { return to_match_; }
@@ -69,7 +69,7 @@ class Matching {
     }
   };
   [[nodiscard]] Await take_wait(std::uint64_t id);
-  void expect(HandOut& handout);
+  void expect(ServePoll& serving);
   void expect(Await& wait);
   void enqueue(Enqueue& work);
 
