@@ -67,7 +67,7 @@ WaitingTask waiting_task(runbook::Ref job, Time queued_at) {
   return {.dispatched_at = queued_at, .type = subject_type(job.kind), .number = job.id};
 }
 
-runbook::Ref ref_of(const WaitingTask& task) { return {runbook_kind(task.type), task.number}; }
+runbook::Ref ref_of(const WaitingTask& task) { return {row_type(task.type), task.number}; }
 
 bool WriteSet::empty() const {
   return jobs_new.empty() && jobs_changed.empty() && nodes_new.empty() && nodes_changed.empty() &&

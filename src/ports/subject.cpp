@@ -66,7 +66,7 @@ Subject::Type subject_type(runbook::RowType kind) {
   return Subject::Type::none;
 }
 
-runbook::RowType runbook_kind(Subject::Type type) {
+runbook::RowType row_type(Subject::Type type) {
   using enum runbook::RowType;
   for (const runbook::RowType kind : {step, init, cleanup, phase, batch, runbook})
     if (subject_type(kind) == type) return kind;
@@ -74,7 +74,7 @@ runbook::RowType runbook_kind(Subject::Type type) {
 }
 
 runbook::Ref ref_of(const Subject& subject) {
-  runbook::Ref ref{.kind = runbook_kind(subject.type)};
+  runbook::Ref ref{.kind = row_type(subject.type)};
   if (ref.kind != runbook::RowType::none)
     std::from_chars(subject.id.data(), subject.id.data() + subject.id.size(), ref.id);
   return ref;
