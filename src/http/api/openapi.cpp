@@ -1,8 +1,9 @@
 // Writes the OpenAPI 3.1 document from the table of routes, so that neither can be right alone.
 #include <array>
 #include <map>
+#include <vector>
 
-#include "base/json.hpp"
+#include "base/json_write.hpp"
 #include "http/api/routes.hpp"
 
 namespace baton::http {
@@ -216,32 +217,30 @@ constexpr std::array<Named, 53> schemas{{
 }};
 // clang-format on
 
-// "id" -> "id":{"type":"integer"}
-void append_type(std::string& out, std::string_view type, bool is_nullable) {
-  if (type.ends_with("[]")) {
-    out += R"({"type":"array","items":)";
-    append_type(out, type.substr(0, type.size() - 2), false);
-    out += '}';
-    return;
-  }
-  if (type == "any") {
-    out += "{}";
-    return;
+Json reference_to(std::string_view schema) { return json_object("$ref", "#/components/schemas/" + std::string(schema)); }
+
+// "int" -> {"type":"integer"}
+Json schema_of(std::string_view type, bool is_nullable) {
+  if (type.ends_with("[]"))
+    return json_object("type", "array", "items", schema_of(type.substr(0, type.size() - 2), false));
+  if (type == "any") return {"{}"};
+  if (type != "int" && type != "bool" && type != "text" && type != "time") {
+    if (!is_nullable) return reference_to(type);
+    return json_object("anyOf", std::array{json_object("type", "null"), reference_to(type)});
   }
   const std::string_view word = type == "int" ? "integer" : type == "bool" ? "boolean" : "string";
-  if (type != "int" && type != "bool" && type != "text" && type != "time") {
-    out += is_nullable ? R"({"anyOf":[{"type":"null"},{"$ref":"#/components/schemas/)"
-                       : R"({"$ref":"#/components/schemas/)";
-    out.append(type).append(is_nullable ? "\"}]}" : "\"}");
-    return;
-  }
-  out.append("{\"type\":").append(is_nullable ? "[" : "").append("\"").append(word).append("\"");
-  if (is_nullable) out += ",\"null\"]";
-  if (type == "time") out += R"(,"format":"date-time")";
-  out += '}';
+  Json schema{"{"};
+  if (is_nullable)
+    append_member(schema.text, "type", std::array<std::string_view, 2>{word, "null"});
+  else
+    append_member(schema.text, "type", word);
+  if (type == "time") append_member(schema.text, "format", "date-time");
+  schema.text += '}';
+  return schema;
 }
 
-void append_properties(std::string& out, std::string_view members, std::string& required) {
+// "id:int" -> "id":{"type":"integer"}
+void append_properties(std::string& out, std::string_view members, std::vector<std::string_view>& required) {
   while (!members.empty()) {
     auto member = members.substr(0, members.find(' '));
     members.remove_prefix(std::min(member.size() + 1, members.size()));
@@ -250,26 +249,19 @@ void append_properties(std::string& out, std::string_view members, std::string& 
     const bool is_nullable = member.ends_with('?');
     member = member.substr(is_optional ? 1 : 0, member.size() - (is_optional ? 1 : 0) - (is_nullable ? 1 : 0));
     const auto colon = member.find(':');
-    if (out.back() != '{') out += ',';
-    append_quoted(out, member.substr(0, colon));
-    out += ':';
-    append_type(out, member.substr(colon + 1), is_nullable);
-    if (is_optional) continue;
-    if (!required.empty()) required += ',';
-    append_quoted(required, member.substr(0, colon));
+    append_member(out, member.substr(0, colon), schema_of(member.substr(colon + 1), is_nullable));
+    if (!is_optional) required.push_back(member.substr(0, colon));
   }
 }
 
 void append_short_schemas(std::string& out) {
   for (const auto& [name, base, members] : short_schemas) {
-    std::string properties = "{";
-    std::string required;
-    append_properties(properties, base, required);
-    append_properties(properties, members, required);
-    out += ',';
-    append_quoted(out, name);
-    out.append(R"(:{"type":"object","required":[)").append(required);
-    out.append(R"(],"properties":)").append(properties).append("}}");
+    Json properties{"{"};
+    std::vector<std::string_view> required;
+    append_properties(properties.text, base, required);
+    append_properties(properties.text, members, required);
+    properties.text += '}';
+    append_member(out, name, json_object("type", "object", "required", required, "properties", properties));
   }
 }
 
@@ -281,84 +273,68 @@ std::string_view parameter(std::string_view name) {
   return {};
 }
 
-void append_reference(std::string& out, std::string_view media_type, std::string_view schema) {
-  out += "{\"";
-  out += media_type;
-  out += "\":{\"schema\":{\"$ref\":\"#/components/schemas/";
-  out += schema;
-  out += "\"}}}";
+Json content_of(std::string_view media_type, const Json& schema) {
+  return json_object(media_type, json_object("schema", schema));
 }
 
 void append_parameters(std::string& out, const Route& route) {
-  out += R"(,"parameters":[{"name":"Baton-Tenant","in":"header","schema":{"type":"string"}})";
-  for (auto at = route.pattern.find('{'); at != std::string_view::npos;
-       at = route.pattern.find('{', at + 1)) {
-    out += ",{\"name\":";
-    append_quoted(out, route.pattern.substr(at + 1, route.pattern.find('}', at) - at - 1));
-    out += R"(,"in":"path","required":true,"schema":{"type":"string"}})";
+  std::vector<Json> all{{R"({"name":"Baton-Tenant","in":"header","schema":{"type":"string"}})"}};
+  for (auto at = route.pattern.find('{'); at != std::string_view::npos; at = route.pattern.find('{', at + 1)) {
+    const auto name = route.pattern.substr(at + 1, route.pattern.find('}', at) - at - 1);
+    all.push_back(json_object("name", name, "in", "path", "required", true, "schema", schema_of("text", false)));
   }
   auto names = route.query;
   while (!names.empty()) {
     const auto end = std::min(names.find(' '), names.size());
-    out += ',';
-    out += parameter(names.substr(0, end));
+    all.push_back({std::string(parameter(names.substr(0, end)))});
     names.remove_prefix(std::min(end + 1, names.size()));
   }
-  out += ']';
+  append_member(out, "parameters", all);
 }
 
-void append_operation(std::string& out, const Route& route) {
-  out += "{\"operationId\":";
-  append_quoted(out, route.operation);
-  out += ",\"summary\":";
-  append_quoted(out, route.summary);
+Json request_body(std::string_view body) {
+  if (body != "yaml" && body != "csv") return json_object("content", content_of("application/json", reference_to(body)));
+  const std::string_view media_type = body == "yaml" ? "application/yaml" : "text/csv";
+  return json_object("required", true, "content", content_of(media_type, schema_of("text", false)));
+}
+
+Json answer_content(std::string_view answer) {
+  if (answer == "text") return content_of("text/plain", schema_of("text", false));
+  if (answer == "events")
+    return {R"({"text/event-stream":{"schema":{"type":"string","description":"blocks of event, id and data, where data is JSON as x-data says"},)"
+            R"("x-data":{"anyOf":[{"$ref":"#/components/schemas/StreamChange"},{"$ref":"#/components/schemas/StreamNotice"}]}}})"};
+  return content_of("application/json", reference_to(answer));
+}
+
+Json operation_of(const Route& route) {
+  Json made{"{"};
+  std::string& out = made.text;
+  append_members(out, "operationId", route.operation, "summary", route.summary);
   append_parameters(out, route);
-  if (route.permission == Permission::none) out += ",\"security\":[]";
-  if (route.body == "yaml") {
-    out += R"(,"requestBody":{"required":true,"content":{"application/yaml":{"schema":{"type":"string"}}}})";
-  } else if (route.body == "csv") {
-    out += R"(,"requestBody":{"required":true,"content":{"text/csv":{"schema":{"type":"string"}}}})";
-  } else if (!route.body.empty()) {
-    out += ",\"requestBody\":{\"content\":";
-    append_reference(out, "application/json", route.body);
-    out += '}';
-  }
-  out += ",\"responses\":{\"2XX\":{\"description\":\"done\",\"content\":";
-  if (route.answer == "text") {
-    out += R"({"text/plain":{"schema":{"type":"string"}}})";
-  } else if (route.answer == "events") {
-    out += R"({"text/event-stream":{"schema":{"type":"string","description":"blocks of event, id and data, where data is JSON as x-data says"},)"
-           R"("x-data":{"anyOf":[{"$ref":"#/components/schemas/StreamChange"},{"$ref":"#/components/schemas/StreamNotice"}]}}})";
-  } else {
-    append_reference(out, "application/json", route.answer);
-  }
-  out += "},\"default\":{\"description\":\"refused\",\"content\":";
-  append_reference(out, "application/problem+json", "Problem");
-  out += "}}}";
+  if (route.permission == Permission::none) append_member(out, "security", std::vector<Json>{});
+  if (!route.body.empty()) append_member(out, "requestBody", request_body(route.body));
+  const Json done = json_object("description", "done", "content", answer_content(route.answer));
+  const Json refused = json_object("description", "refused", "content",
+                                   content_of("application/problem+json", reference_to("Problem")));
+  append_member(out, "responses", json_object("2XX", done, "default", refused));
+  out += '}';
+  return made;
 }
 
 void append_paths(std::string& out) {
   std::map<std::string_view, std::vector<const Route*>> by_path;
   for (const auto& route : routes()) by_path[route.pattern].push_back(&route);
-  bool first_path = true;
   for (const auto& [path, operations] : by_path) {
-    if (!std::exchange(first_path, false)) out += ',';
-    append_quoted(out, path);
-    out += ":{";
-    for (const auto* route : operations) {
-      if (route != operations.front()) out += ',';
-      out += route->method == "GET" ? "\"get\":" : "\"post\":";
-      append_operation(out, *route);
-    }
+    append_key(out, path);
+    out += '{';
+    for (const auto* route : operations) append_member(out, route->method == "GET" ? "get" : "post", operation_of(*route));
     out += '}';
   }
 }
 
 void append_schemas(std::string& out) {
   for (const auto& [name, json] : schemas) {
-    if (name != schemas.front().name) out += ',';
-    append_quoted(out, name);
-    out += ':';
+    append_key(out, name);
     if (name == "JobSummary") {
       out +=
           R"({"type":"object","required":["job_id","workflow_id","workflow_version","status","created_at"],"properties":{)";

@@ -67,7 +67,7 @@ Task<Response> poll_tasks(Context& context) {
   context.request.body = {};  // ten thousand of these may wait
   const bool waits = poll.wait_until != Time{};
   auto reply = co_await context.ask(std::move(poll), waits ? Interruptible::watching : Interruptible::no);
-  if (!reply) co_return json_response(200, "{\"jobs\":[]}");
+  if (!reply) reply = PollReply{};  // the wait was interrupted
   if (const auto* refused = std::get_if<Refused>(&*reply)) co_return problem(*refused);
   auto& jobs = std::get<PollReply>(*reply).jobs;
   auto response = json_response(200, "{");
