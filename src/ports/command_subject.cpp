@@ -19,7 +19,7 @@ std::string id_of_key(const call::CallKey& key) { return key.id.value; }
 
 Subject::Type type_of_task(std::string_view task_id) {
   const auto named = runbook::parse_job_id(task_id);
-  return named ? subject_type(named->ref.kind) : Subject::Type::job;
+  return named ? subject_type(named->ref.type) : Subject::Type::job;
 }
 
 Subject::Type subject_type(const Command& command) {
@@ -29,7 +29,7 @@ Subject::Type subject_type(const Command& command) {
           [](const one_of<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ExplainJob> auto&) { return job; },
           [](const one_of<ReplayTask, TaskNote> auto& c) { return type_of_task(c.task_id); },
           [](const ReportResult& c) {
-            return c.correlated ? subject_type(c.correlated->kind) : type_of_task(c.task_id);
+            return c.correlated ? subject_type(c.correlated->type) : type_of_task(c.task_id);
           },
           [](const ReturnTasks& c) { return c.tasks.empty() ? job : type_of_task(c.tasks.front().task_id); },
           [](const PublishWorkflow&) { return workflow; },
@@ -41,8 +41,8 @@ Subject::Type subject_type(const Command& command) {
                           RunbookEvent> auto&) { return batch; },
           [](const RefreshMembers&) { return member; },
           [](const AdoptPhases&) { return phase; },
-          [](const ChangeStep& c) { return subject_type(c.ref.kind); },
-          [](const AdoptJobs& c) { return c.jobs.empty() ? step : subject_type(c.jobs.front().kind); },
+          [](const ChangeStep& c) { return subject_type(c.ref.type); },
+          [](const AdoptJobs& c) { return c.jobs.empty() ? step : subject_type(c.jobs.front().type); },
           [](const one_of<SubmitCalls, RepeatCall, ChangeCall, StartCalls, EndCalls, RebuildCalls> auto&) {
             return call;
           },

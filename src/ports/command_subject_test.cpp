@@ -144,7 +144,7 @@ TEST(WaitingTask, IsReadBackAsTheNodeOrTheJobThatItIs) {
   const NodeKey node{job_id, 12, "split_12"};
   const WaitingTask of_job = waiting_task(node, 5, from_millis(1));
   EXPECT_EQ(node_of(of_job), node);
-  EXPECT_EQ(ref_of(of_job).kind, runbook::RowType::none);
+  EXPECT_EQ(ref_of(of_job).type, runbook::RowType::none);
   using enum runbook::RowType;
   for (const runbook::RowType kind : {step, init, cleanup})
     EXPECT_EQ(ref_of(waiting_task(runbook::Ref{kind, 12}, from_millis(1))), (runbook::Ref{kind, 12}));

@@ -64,7 +64,7 @@ NodeKey node_of(const WaitingTask& task) {
 }
 
 WaitingTask waiting_task(runbook::Ref job, Time queued_at) {
-  return {.dispatched_at = queued_at, .type = subject_type(job.kind), .number = job.id};
+  return {.dispatched_at = queued_at, .type = subject_type(job.type), .number = job.id};
 }
 
 runbook::Ref ref_of(const WaitingTask& task) { return {row_type(task.type), task.number}; }

@@ -163,7 +163,7 @@ class Store {
 
   // What other orchestrators leave under way: steps and init steps that are dispatched or polling, that wait in no
   // queue and that no timer waits for, and dispatched phases whose members we have not been through. At most `limit`,
-  // by kind (step, init, phase) and id, after the given one. Looks through the tables.
+  // by type (step, init, phase) and id, after the given one. Looks through the tables.
   [[nodiscard]] virtual Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) = 0;
 
   // What waits in a queue, in the order of WaitingTask. Jobs of runbooks are in the queues of the tenant "default".

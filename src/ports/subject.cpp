@@ -74,8 +74,8 @@ runbook::RowType row_type(Subject::Type type) {
 }
 
 runbook::Ref ref_of(const Subject& subject) {
-  runbook::Ref ref{.kind = row_type(subject.type)};
-  if (ref.kind != runbook::RowType::none)
+  runbook::Ref ref{.type = row_type(subject.type)};
+  if (ref.type != runbook::RowType::none)
     std::from_chars(subject.id.data(), subject.id.data() + subject.id.size(), ref.id);
   return ref;
 }

@@ -435,7 +435,7 @@ Result<std::vector<Failure>> SqlRunbookReads::cleanup_failures(std::int64_t batc
 Result<std::vector<ExecutionView>> SqlRunbookReads::dead_jobs(const DeadJobCursor& after, std::size_t limit) {
   std::vector<ExecutionView> found;
   const auto add = [&](runbook::RowType kind, const Statement& statement, auto read_one) -> Result<> {
-    const std::int64_t id = kind < after.ref.kind ? last_id : kind == after.ref.kind ? after.ref.id : 0;
+    const std::int64_t id = kind < after.ref.type ? last_id : kind == after.ref.type ? after.ref.id : 0;
     TRY_ASSIGN(auto more, reader_.rows<ExecutionView>(statement, {after.at, id, number(limit)}, read_one));
     std::ranges::move(more, std::back_inserter(found));
     return {};
@@ -464,11 +464,11 @@ Result<std::vector<ExecutionView>> SqlRunbookReads::steps_of_phase(std::int64_t 
 
 Result<std::optional<ExecutionView>> SqlRunbookReads::execution(Ref ref) {
   std::vector<ExecutionView> found;
-  if (ref.kind == runbook::RowType::step) {
+  if (ref.type == runbook::RowType::step) {
     TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->step, {ref.id}, read_step));
-  } else if (ref.kind == runbook::RowType::init) {
+  } else if (ref.type == runbook::RowType::init) {
     TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->init, {ref.id}, read_init));
-  } else if (ref.kind == runbook::RowType::cleanup) {
+  } else if (ref.type == runbook::RowType::cleanup) {
     TRY_ASSIGN(found, reader_.rows<ExecutionView>(sql_->cleanup, {ref.id}, read_cleanup));
   }
   if (found.empty()) return std::nullopt;

@@ -312,13 +312,13 @@ class SqlStore final : public Tables {
   Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
     std::vector<runbook::Ref> found;
     for (const runbook::RowType kind : {runbook::RowType::step, runbook::RowType::init, runbook::RowType::phase}) {
-      if (kind < after.kind || found.size() >= limit) continue;
+      if (kind < after.type || found.size() >= limit) continue;
       const auto take = [&](const RowView& row) -> Result<> {
         return found.push_back({kind, row.integer(0)}), Result<>{};
       };
       const Query call{&runbooks_.left_by_others(kind),
                       1,
-                      constant({kind == after.kind ? after.id : std::int64_t{0},
+                      constant({kind == after.type ? after.id : std::int64_t{0},
                                 static_cast<std::int64_t>(limit - found.size())}),
                       take,
                       {}};

@@ -362,7 +362,7 @@ void RunbookWatch::check_all() {
       const auto it = table.find(ref.id);
       return it == table.end() ? std::nullopt : it->second.timer_due;
     };
-    switch (ref.kind) {
+    switch (ref.type) {
       case RowType::step: return in(rows_.steps);
       case RowType::init: return in(rows_.inits);
       case RowType::cleanup: return in(rows_.cleanups);

@@ -35,7 +35,7 @@ const Execution* RunbookWatch::find(Ref ref) const {
     const auto it = table.find(ref.id);
     return it == table.end() ? nullptr : &it->second;
   };
-  switch (ref.kind) {
+  switch (ref.type) {
     case RowType::step: return in(rows_.steps);
     case RowType::init: return in(rows_.inits);
     case RowType::cleanup: return in(rows_.cleanups);
@@ -45,8 +45,8 @@ const Execution* RunbookWatch::find(Ref ref) const {
 
 std::int64_t RunbookWatch::batch_of(Ref ref) const {
   if (!find(ref)) return 0;
-  if (ref.kind == RowType::step) return rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id).batch_id;
-  return ref.kind == RowType::init ? rows_.inits.at(ref.id).batch_id : rows_.cleanups.at(ref.id).batch_id;
+  if (ref.type == RowType::step) return rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id).batch_id;
+  return ref.type == RowType::init ? rows_.inits.at(ref.id).batch_id : rows_.cleanups.at(ref.id).batch_id;
 }
 
 std::string RunbookWatch::about(const Execution& row, RowType kind) const {
@@ -70,9 +70,9 @@ const Definition& RunbookWatch::definition(const Batch& batch, std::int32_t vers
 const Step* RunbookWatch::step_of(Ref ref) const {
   const Batch& batch = rows_.batches.at(batch_of(ref));
   const std::vector<Step>* steps = nullptr;
-  if (ref.kind == RowType::init) {
+  if (ref.type == RowType::init) {
     steps = &definition(batch, rows_.inits.at(ref.id).runbook_version).init;
-  } else if (ref.kind == RowType::step) {
+  } else if (ref.type == RowType::step) {
     const PhaseExecution& phase = rows_.phases.at(rows_.steps.at(ref.id).phase_execution_id);
     const Phase* of = definition(batch, phase.runbook_version).phase(phase.phase_name);
     if (of) steps = &of->steps;
@@ -146,7 +146,7 @@ void RunbookWatch::on_handed_out(const Handout& job) {
          "a delivery is counted before it leaves", what);
   expect(job.runbook->batch_id == batch_of(named->ref), "a job knows its batch", what);
   lease_promised_[{job.task_id, job.lease}] = job.lease_until;
-  if (named->ref.kind == RowType::step) check_target(rows_.steps.at(named->ref.id), job.params, what);
+  if (named->ref.type == RowType::step) check_target(rows_.steps.at(named->ref.id), job.params, what);
 }
 
 // Later parameters show what an earlier step has put out, and the member is the right one.
@@ -333,7 +333,7 @@ void RunbookWatch::check_move(const Execution& from, const Execution& to, Ref re
   if (to.status == StepStatus::rolled_back && from.status != to.status) {
     int before = 0;
     for (const auto& [id, cleanup] : rows_.cleanups) {
-      if ((ref.kind == RowType::step ? cleanup.caused_by_step_id : cleanup.caused_by_init_id) != to.id) continue;
+      if ((ref.type == RowType::step ? cleanup.caused_by_step_id : cleanup.caused_by_init_id) != to.id) continue;
       ++before;
       expect(is_terminal(cleanup.status) || handled_.contains(batch_id), "a step is rolled back after its rollback",
              moved);
@@ -353,7 +353,7 @@ void RunbookWatch::check_failure(const Execution& from, const Execution& to, Ref
     expect(std::ranges::any_of(rows_.cleanups,
                                [&](const auto& entry) {
                                  const CleanupExecution& row = entry.second;
-                                 return (ref.kind == RowType::step ? row.caused_by_step_id : row.caused_by_init_id) == ref.id;
+                                 return (ref.type == RowType::step ? row.caused_by_step_id : row.caused_by_init_id) == ref.id;
                                }),
            "what fails is rolled back", what);
   const bool by_worker = to.error_message && (to.error_message == "bad luck" || to.error_message->starts_with("timed out"));

@@ -89,7 +89,7 @@ class RunbookWatch {
   [[nodiscard]] std::int64_t batch_of(runbook::Ref ref) const;
   // Those run in a batch that has ended, too: members may leave it.
   [[nodiscard]] bool is_removal(runbook::Ref ref) const {
-    return ref.kind == runbook::RowType::cleanup && rows_.cleanups.at(ref.id).kind == runbook::CleanupKind::removal;
+    return ref.type == runbook::RowType::cleanup && rows_.cleanups.at(ref.id).kind == runbook::CleanupKind::removal;
   }
   [[nodiscard]] const runbook::Definition& definition(const runbook::Batch& batch, std::int32_t version) const;
   [[nodiscard]] const runbook::Step* step_of(runbook::Ref ref) const;

@@ -85,7 +85,7 @@ std::string describe(const Command& command) {
             return "change batch " + number(c.batch_id) + " what " + number(static_cast<int>(c.what));
           },
           [](const ChangeStep& c) {
-            return "change " + std::string(name(c.ref.kind)) + " " + number(c.ref.id) + " what " +
+            return "change " + std::string(name(c.ref.type)) + " " + number(c.ref.id) + " what " +
                    number(static_cast<int>(c.what));
           },
           [](const RunbookEvent& c) { return "event" + describe(c.message); },

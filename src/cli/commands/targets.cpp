@@ -32,8 +32,8 @@ namespace {
 bool find_job(std::string_view job_id, std::string& target) {
   const auto name = runbook::parse_job_id(job_id);
   if (!name) return false;
-  const std::string_view list = name->ref.kind == runbook::RowType::step   ? "steps"
-                                : name->ref.kind == runbook::RowType::init ? "inits"
+  const std::string_view list = name->ref.type == runbook::RowType::step   ? "steps"
+                                : name->ref.type == runbook::RowType::init ? "inits"
                                                                         : "cleanups";
   target = fmt::format("/api/v1/{}/{}", list, name->ref.id);
   return true;

@@ -44,7 +44,7 @@ Result<std::vector<runbook::Member>> members_of_key(Reads& reads, std::int64_t b
 // What failed, in the order of the list: the last to fail first.
 using FailureKey = std::tuple<Time, int, std::int64_t>;
 FailureKey key_of(const ExecutionView& row) {
-  return {row.execution.completed_at.value_or(Time{}), static_cast<int>(row.ref.kind), row.ref.id};
+  return {row.execution.completed_at.value_or(Time{}), static_cast<int>(row.ref.type), row.ref.id};
 }
 
 // A cursor is the key of the last one shown: MILLISECONDS-KIND-ID.

@@ -159,7 +159,7 @@ std::string cursor_of(const workflow::NodeState& node) {
 }
 
 std::string cursor_of(const ExecutionView& job) {
-  return base64url(std::to_string(to_millis(*job.execution.dead_at)) + " " + std::string(name(job.ref.kind)) + " " +
+  return base64url(std::to_string(to_millis(*job.execution.dead_at)) + " " + std::string(name(job.ref.type)) + " " +
                    std::to_string(job.ref.id));
 }
 
@@ -201,7 +201,7 @@ void append_dead(std::string& out, const ExecutionView& job) {
   out += '{';
   append_member(out, "task_id", job.execution.job_id);
   append_member(out, "batch_id", job.batch_id);
-  append_member(out, "type", name(job.ref.kind));
+  append_member(out, "type", name(job.ref.type));
   append_member(out, "id", job.ref.id);
   append_member(out, "step_name", job.execution.step_name);
   if (job.batch_member_id) append_member(out, "batch_member_id", *job.batch_member_id);

@@ -151,7 +151,7 @@ namespace {
 
 // A job of a runbook is what the contract with its workers says; the rest is ours.
 void append_runbook_job(std::string& out, const Handout& task, const RunbookJob& job) {
-  const bool is_init = job.ref.kind == runbook::RowType::init;
+  const bool is_init = job.ref.type == runbook::RowType::init;
   out += '{';
   append_member(out, "jobId", task.task_id);
   append_member(out, "batchId", job.batch_id);
@@ -162,7 +162,7 @@ void append_runbook_job(std::string& out, const Handout& task, const RunbookJob&
   out += '{';
   append_member(out,
                 is_init                                  ? "initExecutionId"
-                : job.ref.kind == runbook::RowType::cleanup ? "cleanupExecutionId"
+                : job.ref.type == runbook::RowType::cleanup ? "cleanupExecutionId"
                                                          : "stepExecutionId",
                 job.ref.id);
   append_member(out, "isInitStep", is_init);

@@ -116,14 +116,14 @@ void append_batch_member(std::string& out, const runbook::Member& member, Docume
 namespace {
 
 void append_place(std::string& out, const ExecutionView& view) {
-  append_member(out, "type", name(view.ref.kind));
+  append_member(out, "type", name(view.ref.type));
   append_member(out, "batch_id", view.batch_id);
   append_member(out, "runbook_version", view.runbook_version);
-  if (view.ref.kind != runbook::RowType::init) {
+  if (view.ref.type != runbook::RowType::init) {
     append_member(out, "phase_execution_id", view.phase_execution_id);
     append_member(out, "batch_member_id", view.batch_member_id);
   }
-  if (view.ref.kind == runbook::RowType::step) append_member(out, "is_catch_up", view.is_catch_up);
+  if (view.ref.type == runbook::RowType::step) append_member(out, "is_catch_up", view.is_catch_up);
   if (!view.cleanup_kind) return;
   append_member(out, "kind", name(*view.cleanup_kind));
   append_member(out, "sequence", view.sequence);
@@ -182,7 +182,7 @@ void append_execution(std::string& out, const ExecutionView& view, Documents doc
 void append_step_reply(std::string& out, const StepReply& reply) {
   out += '{';
   append_member(out, "id", reply.ref.id);
-  append_member(out, "type", name(reply.ref.kind));
+  append_member(out, "type", name(reply.ref.type));
   append_member(out, "status", name(reply.status));
   out += '}';
 }

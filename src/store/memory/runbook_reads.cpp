@@ -309,7 +309,7 @@ Result<std::vector<ExecutionView>> MemoryReads::dead_jobs(const DeadJobCursor& a
   std::vector<ExecutionView> found;
   const auto add = [&]<class Row>(const auto& table, runbook::RowType kind, std::type_identity<Row>) {
     constexpr auto last_id = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t id = kind < after.ref.kind ? last_id : kind == after.ref.kind ? after.ref.id : 0;
+    const std::int64_t id = kind < after.ref.type ? last_id : kind == after.ref.type ? after.ref.id : 0;
     const auto rows = table.template after<memory::JobsDead<Row>>(std::tuple<>{}, after.at, id);
     for (const Row* row : rows | at_most(limit)) {
       if constexpr (std::is_same_v<Row, StepExecution>)
@@ -346,11 +346,11 @@ Result<std::vector<ExecutionView>> MemoryReads::steps_of_phase(std::int64_t phas
 Result<std::optional<ExecutionView>> MemoryReads::execution(Ref ref) {
   const auto reading = lock();
   const memory::RunbookTables& db = database_.runbooks;
-  if (ref.kind == runbook::RowType::step) {
+  if (ref.type == runbook::RowType::step) {
     if (const auto* row = db.steps.get(ref.id)) return step_view(*row);
-  } else if (ref.kind == runbook::RowType::init) {
+  } else if (ref.type == runbook::RowType::init) {
     if (const auto* row = db.inits.get(ref.id)) return view_of(*row);
-  } else if (ref.kind == runbook::RowType::cleanup) {
+  } else if (ref.type == runbook::RowType::cleanup) {
     if (const auto* row = db.cleanups.get(ref.id)) return view_of(*row);
   }
   return std::nullopt;

@@ -116,7 +116,7 @@ TEST_P(RunbookReadsContract, WhatABatchConsistsOf) {
   EXPECT_TRUE(same(w.phases_new[0], reads->phases(1)->at(1)));
   const auto inits = reads->inits(1).value();
   EXPECT_EQ(ids(inits), Ids{1});
-  EXPECT_EQ(inits[0].ref.kind, runbook::RowType::init);
+  EXPECT_EQ(inits[0].ref.type, runbook::RowType::init);
   EXPECT_EQ(inits[0].batch_id, 1);
   EXPECT_EQ(inits[0].runbook_version, 3);
   EXPECT_EQ(inits[0].execution.result_json, Json{"[1]"});
@@ -224,7 +224,7 @@ TEST_P(RunbookStepsRead, CellsAreThoseOfTheMembersByPhaseAndStep) {
 TEST_P(RunbookStepsRead, StepsOfAMemberComeByPhaseAndIndexWithTheirResults) {
   const auto steps = reads->steps_of_member(1).value();
   EXPECT_EQ(ids(steps), (Ids{107, 111, 103, 106, 110, 102}));
-  EXPECT_EQ(steps[0].ref.kind, runbook::RowType::step);
+  EXPECT_EQ(steps[0].ref.type, runbook::RowType::step);
   EXPECT_EQ(steps[0].batch_id, 1);
   EXPECT_EQ(steps[0].phase_execution_id, 10);
   EXPECT_EQ(steps[0].batch_member_id, 1);

@@ -91,7 +91,7 @@ class Foresight {
 
 void foresee(Ref ref, Ledger& ledger, Needs& needs) {
   Foresight see(ledger, needs);
-  switch (ref.kind) {
+  switch (ref.type) {
     case RowType::step: return see.step(ref.id);
     case RowType::init: return see.init(ref.id);
     case RowType::cleanup: return see.cleanup(ref.id);
@@ -105,9 +105,9 @@ void foresee(Ref ref, Ledger& ledger, Needs& needs) {
 // A chunk of a walk: its members, and their steps.
 void foresee_chunk(Ref ref, const Policy& policy, Ledger& ledger, Needs& needs) {
   Foresight see(ledger, needs);
-  if (ref.kind != RowType::phase && ref.kind != RowType::batch) return;
+  if (ref.type != RowType::phase && ref.type != RowType::batch) return;
   try {
-    if (ref.kind == RowType::phase) {
+    if (ref.type == RowType::phase) {
       const auto* phase = ledger.phase(ref.id);
       const auto* batch = phase ? ledger.batch(phase->row.batch_id) : nullptr;
       if (!batch) return;
@@ -162,15 +162,15 @@ void foresee(const SchedulerMessage& message, Ledger& ledger, Needs& needs) {
 
 void foresee_handout(Ref ref, Ledger& ledger, Needs& needs) {
   Foresight see(ledger, needs);
-  if (ref.kind == RowType::step && see.want(need::Step{ref.id})) {
+  if (ref.type == RowType::step && see.want(need::Step{ref.id})) {
     const auto job = ledger.job(ref);
     if (!job) return;
     see.around(ref.id);
     if (!see.want(need::Phase{job->step->phase_execution_id})) return;
     if (const auto* phase = ledger.phase(job->step->phase_execution_id)) see.batch(phase->row.batch_id);
-  } else if (ref.kind == RowType::init && see.want(need::Init{ref.id})) {
+  } else if (ref.type == RowType::init && see.want(need::Init{ref.id})) {
     if (const auto job = ledger.job(ref)) see.batch(job->init->batch_id);
-  } else if (ref.kind == RowType::cleanup && see.want(need::Cleanup{ref.id})) {
+  } else if (ref.type == RowType::cleanup && see.want(need::Cleanup{ref.id})) {
     if (const auto job = ledger.job(ref)) see.batch(job->cleanup->batch_id);
   }
 }

@@ -153,8 +153,8 @@ Outcome handle(const SchedulerMessage& message, Context context) {
 // --- timers
 
 bool is_chunk(Ref ref, Ledger& ledger) {
-  if (ref.kind == RowType::batch || ref.kind == RowType::runbook) return true;
-  if (ref.kind != RowType::phase) return false;
+  if (ref.type == RowType::batch || ref.type == RowType::runbook) return true;
+  if (ref.type != RowType::phase) return false;
   const auto* phase = ledger.phase(ref.id);
   return phase && phase->row.walk != Walk::none && phase->row.walk != Walk::held;
 }
@@ -185,7 +185,7 @@ void phase_timer_fired(Slot<PhaseExecution>& phase, Decision& decision) {
 void timer_fired(Ref ref, Context context) {
   Decision decision(context);
   Ledger& ledger = context.ledger;
-  switch (ref.kind) {
+  switch (ref.type) {
     case RowType::phase:
       if (auto* phase = ledger.phase(ref.id)) phase_timer_fired(*phase, decision);
       break;
@@ -209,7 +209,7 @@ bool put_behind(const RowTimer& chunk, Time at, Ledger& ledger) {
     slot->changed = true;
     return true;
   };
-  switch (chunk.kind) {
+  switch (chunk.type) {
     case RowType::phase: return move(ledger.phase(chunk.id));
     case RowType::batch: return move(ledger.batch(chunk.id));
     case RowType::runbook: return move(ledger.runbook(chunk.id));

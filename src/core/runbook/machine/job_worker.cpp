@@ -98,7 +98,7 @@ Judged report(const JobReport& said, Context context) {
   if (!is_anothers) {
     if (named && named->ref != *ref)
       return {Verdict::contradicts,
-              "jobId '" + said.job_id + "' and correlationData, which names " + std::string(name(ref->kind)) +
+              "jobId '" + said.job_id + "' and correlationData, which names " + std::string(name(ref->type)) +
                   " " + std::to_string(ref->id) + ", do not mean the same step",
               *ref};
     if (has_ended && !is_awaited)
@@ -141,7 +141,7 @@ void adopt_jobs(const std::vector<Ref>& jobs, Context context) {
   Decision decision(context);
   for_all(jobs, [&](Ref ref) {
     try {
-      if (ref.kind == RowType::phase) {
+      if (ref.type == RowType::phase) {
         look_through(ref.id, context.ledger);
         return decision.phase_touched(ref.id);
       }

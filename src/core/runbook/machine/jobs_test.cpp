@@ -180,7 +180,7 @@ on_member_removed: [{name: r, worker_id: pool, function: R}]
   batch_ = machine_.open("waves", machine_.now + 24h, {"bob", "cyd"});
   const auto waits = [&](RowType kind) {
     for (const Ref ref : machine_.queued())
-      if (ref.kind == kind) return ref;
+      if (ref.type == kind) return ref;
     return Ref{};
   };
   const auto member = std::prev(machine_.rows.members.end())->first;
@@ -195,7 +195,7 @@ on_member_removed: [{name: r, worker_id: pool, function: R}]
   machine_.decide([&](Context c) { return cancel(batch_, "ada", "", c); });
   machine_.settle();
   for (const Ref ref : {init, rollback}) {
-    EXPECT_FALSE(machine_.row(ref).dead_at.has_value()) << name(ref.kind);
+    EXPECT_FALSE(machine_.row(ref).dead_at.has_value()) << name(ref.type);
     EXPECT_EQ(replay(*machine_.row(ref).job_id).problem, Outcome::Problem::not_dead);
   }
   EXPECT_TRUE(machine_.row(removal).dead_at.has_value());

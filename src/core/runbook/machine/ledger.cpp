@@ -347,7 +347,7 @@ const StepPlace* Ledger::place_of(std::int64_t step_id) const {
 }
 
 std::optional<Job> Ledger::job(Ref ref) {
-  switch (ref.kind) {
+  switch (ref.type) {
     case RowType::step:
       if (auto* slot = find(steps_, ref.id))
         return Job{.ref = ref, .row = &slot->row, .state = slot, .step = &slot->row};
@@ -497,7 +497,7 @@ SlotState* Ledger::slot_of(const RowTimer& timer) {
     const auto it = rows.find(timer.id);
     return it == rows.end() ? nullptr : &it->second;
   };
-  switch (timer.kind) {
+  switch (timer.type) {
     case RowType::step: return in(steps_);
     case RowType::init: return in(inits_);
     case RowType::cleanup: return in(cleanups_);

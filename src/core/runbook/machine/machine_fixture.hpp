@@ -97,8 +97,8 @@ class MachineOnRows {
     return decide([&](Context c) { return hand_out(ref, "w", heartbeats, c); });
   }
   const Execution& row(Ref ref) const {
-    if (ref.kind == RowType::step) return rows.steps.at(ref.id);
-    if (ref.kind == RowType::init) return rows.inits.at(ref.id);
+    if (ref.type == RowType::step) return rows.steps.at(ref.id);
+    if (ref.type == RowType::init) return rows.inits.at(ref.id);
     return rows.cleanups.at(ref.id);
   }
   Judged tell(const JobReport& said) {
@@ -145,7 +145,7 @@ class MachineOnRows {
     TimerWrites timers;
     writes.runbooks = ledger.take_writes(timers);
     const auto shared = [](const RowTimer& timer) {
-      return baton::Timer{timer.due, subject_of(Ref{timer.kind, timer.id}), ""};
+      return baton::Timer{timer.due, subject_of(Ref{timer.type, timer.id}), ""};
     };
     std::ranges::transform(timers.timers_gone, std::back_inserter(writes.timers_gone), shared);
     std::ranges::transform(timers.timers_new, std::back_inserter(writes.timers_new), shared);
@@ -155,9 +155,9 @@ class MachineOnRows {
     ASSERT_TRUE(written) << written.error().message;
   }
   std::optional<Time> due_of(Ref ref) const {
-    if (ref.kind == RowType::phase) return rows.phases.at(ref.id).timer_due;
-    if (ref.kind == RowType::batch) return rows.batches.at(ref.id).timer_due;
-    if (ref.kind == RowType::runbook) return rows.runbooks.at(ref.id).timer_due;
+    if (ref.type == RowType::phase) return rows.phases.at(ref.id).timer_due;
+    if (ref.type == RowType::batch) return rows.batches.at(ref.id).timer_due;
+    if (ref.type == RowType::runbook) return rows.runbooks.at(ref.id).timer_due;
     return row(ref).timer_due;
   }
 

@@ -321,7 +321,7 @@ std::optional<JobName> parse_job_id(std::string_view text) {
   return std::nullopt;
 }
 
-std::string log_name(Ref ref) { return std::string(name(ref.kind)) + "-" + std::to_string(ref.id); }
+std::string log_name(Ref ref) { return std::string(name(ref.type)) + "-" + std::to_string(ref.id); }
 
 std::string job_id(std::string_view prefix, std::int64_t id, std::int32_t retry, std::int32_t poll) {
   std::string text = fmt::format("{}-{}", prefix, id);

@@ -107,7 +107,7 @@ TEST_F(WalkBudget, when_others_had_the_turn_a_chunk_goes_behind_their_timers) {
       {machine_.now + Duration{7}, subject_of(Ref{RowType::phase, phase().id}), ""}));
   const Ref job = machine_.queued().front();
   EXPECT_FALSE(machine_.decide([&](Context c) {
-    return put_behind({machine_.now, job.kind, job.id}, machine_.now + Duration{7}, c.ledger);
+    return put_behind({machine_.now, job.type, job.id}, machine_.now + Duration{7}, c.ledger);
   }));
 }
 

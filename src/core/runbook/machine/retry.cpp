@@ -117,7 +117,7 @@ namespace {
 
 Outcome no_step(Ref ref) {
   return wrong(Problem::step_not_found,
-               "there is no " + std::string(name(ref.kind)) + " " + std::to_string(ref.id));
+               "there is no " + std::string(name(ref.type)) + " " + std::to_string(ref.id));
 }
 Outcome not_now(const Execution& row, std::string_view what) {
   return wrong(Problem::not_possible, "step '" + row.step_name + "' is " + std::string(name(row.status)) +

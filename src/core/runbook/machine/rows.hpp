@@ -239,7 +239,7 @@ enum class RowType { none, step, init, cleanup, phase, batch, runbook };
 [[nodiscard]] std::optional<RowType> kind(std::string_view name);
 
 struct Ref {
-  RowType kind = RowType::none;
+  RowType type = RowType::none;
   std::int64_t id = 0;
   friend auto operator<=>(const Ref&, const Ref&) = default;
 };
@@ -247,7 +247,7 @@ struct Ref {
 // A row's timer_due names its timer; one that was put off is later than that.
 struct RowTimer {
   Time due{};
-  RowType kind{};
+  RowType type{};
   std::int64_t id = 0;
   friend auto operator<=>(const RowTimer&, const RowTimer&) = default;
 };

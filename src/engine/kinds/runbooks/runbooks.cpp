@@ -63,7 +63,7 @@ Result<> Runbooks::reserve_ids(Store& store, runbook::Table table, std::size_t a
 }
 
 Warn cannot_go_on(runbook::Ref ref, const std::string& why) {
-  return {subject_of(ref), std::string(name(ref.kind)) + " " + std::to_string(ref.id) + " cannot go on: " + why};
+  return {subject_of(ref), std::string(name(ref.type)) + " " + std::to_string(ref.id) + " cannot go on: " + why};
 }
 
 }  // namespace baton::engine

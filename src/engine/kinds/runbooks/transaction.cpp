@@ -22,9 +22,9 @@ void unless_unreadable(Foresee&& foresee) {
 
 runbook::RowTimer own(const Timer& timer) {
   const Ref ref = ref_of(timer.subject);
-  return {timer.due, ref.kind, ref.id};
+  return {timer.due, ref.type, ref.id};
 }
-Timer shared(const runbook::RowTimer& timer) { return {timer.due, subject_of(Ref{timer.kind, timer.id}), ""}; }
+Timer shared(const runbook::RowTimer& timer) { return {timer.due, subject_of(Ref{timer.type, timer.id}), ""}; }
 
 }  // namespace
 
@@ -80,12 +80,12 @@ Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const T
         unless_unreadable([&] { foresee(command, needs); });
     }
     for (const runbook::RowTimer& timer : round_->timers)
-      unless_unreadable([&] { runbook::foresee(Ref{timer.kind, timer.id}, round_->ledger, needs); });
+      unless_unreadable([&] { runbook::foresee(Ref{timer.type, timer.id}, round_->ledger, needs); });
   }));
   choose_walks();
   TRY(load_rounds([&](Needs& needs) {
     for (const runbook::RowTimer& timer : round_->walks)
-      runbook::foresee_chunk(Ref{timer.kind, timer.id}, kind_.policy_, round_->ledger, needs);
+      runbook::foresee_chunk(Ref{timer.type, timer.id}, kind_.policy_, round_->ledger, needs);
   }));
   return write_data(items.first(admitted));
 }
@@ -95,7 +95,7 @@ void RunbookTransaction::choose_walks() {
   for (const runbook::RowTimer& timer : round_->timers) {
     if (round_->walks.size() >= kind_.walks_max_) return;
     try {
-      if (runbook::is_chunk({timer.kind, timer.id}, round_->ledger)) round_->walks.insert(timer);
+      if (runbook::is_chunk({timer.type, timer.id}, round_->ledger)) round_->walks.insert(timer);
     } catch (const runbook::NotLoaded&) {  // a row that is gone: deciding finds out
     } catch (const runbook::Unreadable&) {
     }
@@ -168,7 +168,7 @@ void RunbookTransaction::fire(const Timer& due) {
   std::string unreadable;
   const bool decided = with_ledger(
       [&] {
-        const Ref ref{timer.kind, timer.id};
+        const Ref ref{timer.type, timer.id};
         round_->ledger.fired(timer);
         if (is_enough(round_->decided.spent, kind_.policy_)) return;  // it stays due
         if (runbook::is_chunk(ref, round_->ledger) && !round_->walks.contains(timer)) return;  // so does this
@@ -177,7 +177,7 @@ void RunbookTransaction::fire(const Timer& due) {
       unreadable);
   if (decided || unreadable.empty()) return;
   learnt_.unreadable_timers.insert(timer);
-  turn_.effects.emplace_back(cannot_go_on({timer.kind, timer.id}, unreadable));
+  turn_.effects.emplace_back(cannot_go_on({timer.type, timer.id}, unreadable));
 }
 
 // Chunks that did not have their turn.
@@ -276,7 +276,7 @@ void RunbookTransaction::write(WriteSet& set, std::int64_t commit_number) {
   // What cannot be obeyed is tried again later. Its row, which may be unreadable, keeps its time, now in the past.
   for (const auto& [timer, until] : round_->put_off) {
     timers.timers_gone.push_back(timer);
-    timers.timers_new.push_back({until, timer.kind, timer.id});
+    timers.timers_new.push_back({until, timer.type, timer.id});
   }
   std::ranges::transform(timers.timers_gone, std::back_inserter(set.timers_gone), shared);
   std::ranges::transform(timers.timers_new, std::back_inserter(set.timers_new), shared);
