@@ -78,4 +78,12 @@ class Connection {
 
 using Connect = std::function<Result<std::unique_ptr<Connection>>()>;
 
+// The outcome of a run; a connection that is of no use any more is dropped. After an unknown commit nothing may be read or
+// written on the strength of what was believed before: whoever has the connections opens them all anew.
+inline Result<> kept(std::unique_ptr<Connection>& connection, Result<> outcome) {
+  const bool is_over = !outcome && (outcome.error().code == Code::unknown || outcome.error().code == Code::fenced);
+  if (is_over || connection->broken()) connection.reset();
+  return outcome;
+}
+
 }  // namespace baton::store

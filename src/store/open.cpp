@@ -77,7 +77,9 @@ Connect checked_connector(Connect connect, Followed& followed, Partition partiti
 
 Result<std::unique_ptr<Tables>> make_tables(std::string_view url) {
   TRY_ASSIGN(const auto target, parse(url));
-  return make_sql_store(target.dialect, locked_connector(target));
+  Connect log;
+  if (target.dialect == Dialect::sqlite) log = connector(target, sqlite::Access::log);
+  return make_sql_store(target.dialect, locked_connector(target), std::move(log));
 }
 
 Result<std::unique_ptr<Store>> make_store(std::string_view url) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "store/background.hpp"
+#include "store/commit_log.hpp"
 #include "store/data_tables.hpp"
 #include "store/schema.hpp"
 #include "store/sql_calls.hpp"
@@ -60,20 +61,6 @@ struct Statements {
                     {Type::integer, Type::integer, Type::integer},
                     false,
                     true};
-    // The row of the term is held until the commit is over: whoever takes the term sees this commit or prevents it.
-    journal_append = {exactly(d,
-                              "INSERT INTO baton_journal(id,format,data) SELECT ?2,?3,?4 FROM writer_state WHERE "
-                              "partition=?1 AND term=?5" +
-                                  std::string(d == Dialect::postgres ? " FOR UPDATE" : ""),
-                              "1"),
-                      {Type::integer, Type::integer, Type::integer, Type::bytes, Type::integer},
-                      false,
-                      true};
-    journal_select = {"SELECT id,format,data FROM baton_journal WHERE id>?1 AND id<?2 ORDER BY id",
-                      {Type::integer, Type::integer}};
-    journal_last = {"SELECT id FROM baton_journal WHERE id>?1 AND id<?2 ORDER BY id DESC LIMIT 1",
-                    {Type::integer, Type::integer}};
-    journal_remove = {"DELETE FROM baton_journal WHERE id>?1 AND id<=?2", {Type::integer, Type::integer}};
   }
   Statement job_insert, job_update, job_select, job_select_whole;
   Statement node_insert, node_update, node_select;
@@ -82,7 +69,6 @@ struct Statements {
   Statement key_insert, key_select;
   Statement tag_insert, log_insert;
   Statement latest_workflow, waiting, running_builtin, make_partition, take_term, count_commit;
-  Statement journal_append, journal_select, journal_last, journal_remove;
 };
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
@@ -166,20 +152,24 @@ std::string random_name() {
 
 class SqlStore final : public Tables {
  public:
-  SqlStore(Dialect dialect, Connect connect, std::chrono::milliseconds idle_max)
+  SqlStore(Dialect dialect, Connect connect, Connect connect_log, std::chrono::milliseconds idle_max)
       : dialect_(dialect),
         connect_(std::move(connect)),
         idle_max_(idle_max),
         sql_(dialect),
+        journal_(dialect, SqlJournal::Where::database),
         timers_(dialect),
         events_(dialect),
         runbooks_(dialect),
-        calls_(dialect) {}
+        calls_(dialect) {
+    if (connect_log) log_ = std::make_unique<CommitLog>(std::move(connect_log));
+  }
 
   Result<WriterState> open(Partition partition) override {
     background_.wait();
     connection_.reset();
     second_connection_.reset();
+    synced_at_ = {};
     partition_ = partition.number;
     TRY_ASSIGN(auto connection, connect_());
     if (dialect_ == Dialect::postgres) TRY(lock(*connection));
@@ -203,11 +193,12 @@ class SqlStore final : public Tables {
     // A writer that has written before and finds the name of another must not go on with what it believed: the
     // other may have changed it.
     if (state.term == 0) return fail(Code::fenced, "another writer has taken over");
-    const auto take_last = [&](const RowView& row) -> Result<> {
-      return state.last_commit = std::max(state.last_commit, row.integer(0) - journal_id(0)), Result<>{};
-    };
-    const Query last{&sql_.journal_last, 1, constant({journal_id(0), journal_end()}), take_last, {}};
-    TRY(connection->run({&last, 1}, Mode::read));
+    journal_.set(partition_, state.term);
+    if (log_) TRY(log_->open(partition_, state.term));
+    std::int64_t last_commit = 0;
+    const Query last = (log_ ? log_->journal() : journal_).last(last_commit);
+    TRY(log_ ? log_->read({&last, 1}) : connection->run({&last, 1}, Mode::read));
+    state.last_commit = std::max(state.last_commit, last_commit);
     // While a commit waits for a row that another program has locked, nothing else is committed.
     if (dialect_ == Dialect::postgres) TRY(connection->script(lock_timeout));
     term_ = state.term;
@@ -391,11 +382,9 @@ class SqlStore final : public Tables {
   }
 
   Result<> append(const JournalRow& row, const WriteSet& beside) override {
+    if (log_ && beside.is_journaled()) return log_->append(row);
     std::vector<Query> calls;
-    calls.push_back({&sql_.journal_append, 1,
-                     constant({partition_, journal_id(row.commit_number), std::int64_t{row.format},
-                               std::string_view(row.data), term_}),
-                     {}, fenced()});
+    calls.push_back(journal_.append(row));
     add_beside_journal(calls, beside);
     return run(calls, Mode::write);
   }
@@ -417,31 +406,42 @@ class SqlStore final : public Tables {
   }
 
   std::optional<std::uint64_t> room() override {
+    if (log_) return log_->room();
     const std::scoped_lock lock(connection_mutex_);
     return connection_ ? connection_->room() : std::nullopt;
   }
 
   Result<std::vector<JournalRow>> journal() override {
     std::vector<JournalRow> rows;
-    const auto take = [&](const RowView& row) -> Result<> {
-      rows.push_back({row.integer(0) - journal_id(0), static_cast<std::int32_t>(row.integer(1)), row.bytes(2)});
-      return {};
-    };
-    const Query call{&sql_.journal_select, 1, constant({journal_id(0), journal_end()}), take, {}};
-    TRY(run({&call, 1}, Mode::read));
+    const Query query = (log_ ? log_->journal() : journal_).rows(rows);
+    TRY(log_ ? log_->read({&query, 1}) : run({&query, 1}, Mode::read));
     return rows;
   }
 
  private:
-  // In the background. SQLite has one writer at a time: a second connection would wait for the first, and both would
-  // lose what they have cached. The row of the term comes last, so that a commit does not wait for it.
+  // In the background. The row of the term comes last, so that a commit does not wait for it.
   Result<> follow(const Following& following) {
     std::vector<Query> calls;
     add_journaled(calls, *following.writes);
     // From where it begins: before it there may be many that were deleted and are still in the index.
-    calls.push_back({&sql_.journal_remove, 1, constant({journal_id(following.from), journal_id(following.to)}), {}, {}});
+    calls.push_back(journal_.remove(following.from, following.to));
     calls.push_back(count_commit(following.to));
-    if (dialect_ == Dialect::sqlite) return run(calls, Mode::write_lazily);
+    return dialect_ == Dialect::sqlite ? follow_beside_log(calls, following.to) : follow_on_second(calls);
+  }
+
+  // Durable from time to time, so that the log can be cut.
+  Result<> follow_beside_log(std::span<const Query> calls, std::int64_t to) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_due = log_ && now - synced_at_ >= std::chrono::seconds{1};
+    TRY(run(calls, is_due ? Mode::write : Mode::write_lazily));
+    if (is_due) {
+      synced_at_ = now;
+      log_->followed(to);
+    }
+    return {};
+  }
+
+  Result<> follow_on_second(std::span<const Query> calls) {
     // A commit holds the row of the term while it waits for rows of others, so this one has more patience.
     // One that has died unnoticed would make the outcome of the following unknown, and the store would be away.
     const bool is_idle = std::chrono::steady_clock::now() - second_used_at_ >= idle_max_;
@@ -457,9 +457,8 @@ class SqlStore final : public Tables {
   }
 
   [[nodiscard]] Query count_commit(std::int64_t number) const {
-    return {&sql_.count_commit, 1, constant({partition_, number, term_}), {}, fenced()};
+    return {&sql_.count_commit, 1, constant({partition_, number, term_}), {}, SqlJournal::fenced()};
   }
-  [[nodiscard]] static Error fenced() { return {Code::fenced, "another writer has taken over"}; }
 
   // What a journal holds until the tables follow.
   void add_journaled(std::vector<Query>& calls, const WriteSet& writes) {
@@ -479,12 +478,6 @@ class SqlStore final : public Tables {
     runbooks_.add_writes(calls, writes.runbooks);
     calls_.add_writes(calls, writes.calls);
   }
-
-  // A row of the journal goes by its partition and its commit number, in one number that grows with each commit.
-  [[nodiscard]] std::int64_t journal_id(std::int64_t commit_number) const {
-    return (partition_ << 48) + commit_number;
-  }
-  [[nodiscard]] std::int64_t journal_end() const { return (partition_ + 1) << 48; }
 
   // PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
   // time between the death of a connection and its owner's noticing.
@@ -530,25 +523,21 @@ class SqlStore final : public Tables {
     return outcome;
   }
 
+  // What is asked while the tables follow does not wait for them. Otherwise this connection is the better one: what it has
+  // cached stays good, because nobody else writes.
   Result<> run(std::span<const Query> calls, Mode mode) {
-    const std::scoped_lock lock(connection_mutex_);
+    std::unique_lock lock(connection_mutex_, std::defer_lock);
+    if (log_ && mode == Mode::read && !lock.try_lock()) return log_->read(calls);
+    if (!lock) lock.lock();
     if (!connection_) return not_open();
     return kept(connection_, connection_->run(calls, mode));
-  }
-
-  // The outcome; a connection that is of no use any more is dropped.
-  static Result<> kept(std::unique_ptr<Connection>& connection, Result<> outcome) {
-    // After an unknown commit nothing may be read or written on the strength of what was believed before;
-    // only open() helps.
-    const bool is_over = !outcome && (outcome.error().code == Code::unknown || outcome.error().code == Code::fenced);
-    if (is_over || connection->broken()) connection.reset();
-    return outcome;
   }
 
   Dialect dialect_;
   Connect connect_;
   const std::chrono::milliseconds idle_max_;
   Statements sql_;
+  SqlJournal journal_;
   SqlTimers timers_;
   SqlEvents events_;
   SqlRunbooks runbooks_;
@@ -557,6 +546,8 @@ class SqlStore final : public Tables {
   std::unique_ptr<Connection> connection_;  // none: open() is needed
   std::unique_ptr<Connection> second_connection_;  // of what is done in the background, as is its time
   std::chrono::steady_clock::time_point second_used_at_;
+  std::unique_ptr<CommitLog> log_;                   // SQLite's
+  std::chrono::steady_clock::time_point synced_at_;  // the tables; of what is done in the background
   const std::string owner_ = random_name();
   std::int64_t partition_ = 0;
   std::int64_t term_ = 0;
@@ -566,8 +557,8 @@ class SqlStore final : public Tables {
 
 }  // namespace
 
-std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect, std::chrono::milliseconds idle_max) {
-  return std::make_unique<SqlStore>(dialect, std::move(connect), idle_max);
+std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect, Connect connect_log, std::chrono::milliseconds idle_max) {
+  return std::make_unique<SqlStore>(dialect, std::move(connect), std::move(connect_log), idle_max);
 }
 
 }  // namespace baton::store

@@ -40,7 +40,7 @@ Result<WriterState> JournalStore::open(Partition partition) {
   std::int64_t expected = state.followed;
   for (const JournalRow& row : rows) {
     if (row.commit_number != ++expected)
-      return fail(Code::invalid, fmt::format("the journal lacks commit {}; it has {}", expected, row.commit_number));
+      return fail(Code::invalid, fmt::format("the journal lacks commit {}; it has {}. Was the database replaced by a copy, and not what belongs to it?", expected, row.commit_number));
     TRY_ASSIGN(const WriteSet writes, decode_journal(row));
     if (!MUTANT(journal_not_replayed)) backlog.add(writes, row.data.size());
   }
@@ -163,7 +163,7 @@ Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t comm
 }
 
 bool JournalStore::may_commit_beside(const WriteSet& writes) const {
-  return writes.workflows_new.empty() && writes.runbooks.empty() && writes.calls.empty();
+  return writes.workflows_new.empty() && writes.is_journaled();
 }
 
 void JournalStore::begin_commit(WriteSet writes, std::int64_t commit_number) {

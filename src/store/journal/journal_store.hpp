@@ -1,5 +1,5 @@
 // A store whose commit is one append. What a commit changes of workflows and timers goes to the journal, a table of
-// the same database, as one row; the tables follow later, many commits in one transaction that need not be durable
+// the same database (sql_journal.hpp), as one row; the tables follow later, many commits in one transaction that need not be durable
 // at once, beside the next commits. Tables that others write (runbooks), or that are a journal themselves (service
 // calls), are written in the commit itself.
 //

@@ -129,7 +129,8 @@ class Checkpoints {
 
 class SqliteConnection final : public Connection {
  public:
-  explicit SqliteConnection(Database db) : db_(std::move(db)) {}
+  explicit SqliteConnection(Database db, Access access)
+      : db_(std::move(db)), begin_write_(access == Access::log ? "BEGIN" : "BEGIN IMMEDIATE") {}
 
   void checkpoint_with(Database db) {
     checkpoints_ = std::make_unique<Checkpoints>(std::move(db));
@@ -147,13 +148,16 @@ class SqliteConnection final : public Connection {
 
   Result<> run_synced(std::span<const Query> calls, Mode mode) {
     const bool own = sqlite3_get_autocommit(db_.get()) != 0;
-    if (own) TRY(script(mode == Mode::read ? "BEGIN" : "BEGIN IMMEDIATE"));
+    if (own) TRY(script(mode == Mode::read ? "BEGIN" : begin_write_));
     for (const Query& call : calls) {
       if (auto done = run_call(call); !done) return own ? roll_back(std::move(done).error()) : done;
     }
     if (own) TRY(commit(mode));
     return {};
   }
+
+  // Outside of any transaction.
+  Result<> run_alone(const Query& query) { return run_call(query); }
 
   Result<> script(const std::string& sql) override {
     const int result = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
@@ -264,6 +268,7 @@ class SqliteConnection final : public Connection {
   }
 
   Database db_;
+  const std::string begin_write_;  // one that is immediate waits for whoever writes any of the attached files
   std::unordered_map<std::string, Prepared> prepared_;  // destroyed before db_
   std::vector<Value> values_;
   std::vector<TimeText> times_;  // by parameter
@@ -296,7 +301,23 @@ std::string settings(Access access) {
       "PRAGMA journal_size_limit=67108864;";  // a WAL that a long reader made grow is cut after a checkpoint
   sql += access == Access::writer ? "PRAGMA cache_size=-65536;" : "PRAGMA cache_size=-8192;";
   if (access == Access::reader) sql = "PRAGMA cache_size=-8192;PRAGMA mmap_size=0;PRAGMA query_only=1;";
+  if (access == Access::log) sql = "PRAGMA cache_size=-16384;PRAGMA mmap_size=0;";
   return sql;
+}
+
+// What is in it goes again soon: its WAL may be long, so that little of it is ever copied.
+constexpr const char* log_settings =
+    "PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
+    "PRAGMA wal_autocheckpoint=4000;"
+    "CREATE TABLE IF NOT EXISTS log.baton_journal (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, data BLOB NOT NULL) STRICT;";
+
+Result<> attach_log(SqliteConnection& connection, const std::string& path) {
+  TRY(create_file(path));
+  const Statement attach{"ATTACH ?1 AS log", {Type::text}};
+  const Query query{&attach, 1, [&](std::size_t, std::span<Value> to) { to[0] = std::string_view(path); }, {}, {}};
+  TRY(connection.run_alone(query));
+  TRY(connection.script(log_settings));
+  return connection.script("PRAGMA log.wal_checkpoint(TRUNCATE)");
 }
 
 // Statistics of memory cost a mutex in every allocation, and nobody reads them.
@@ -316,13 +337,14 @@ Result<Database> open_file(const std::string& path) {
 
 Result<std::unique_ptr<Connection>> open_database(const std::string& path, Access access) {
   configure_library();
-  if (access != Access::reader) TRY(create_file(path));
+  if (access == Access::writer || access == Access::admin) TRY(create_file(path));
   TRY_ASSIGN(Database db, open_file(path));
   sqlite3* const raw = db.get();
   // A writer that waits for another program holds up everybody; it waits as long as with PostgreSQL for a lock.
   sqlite3_busy_timeout(raw, access == Access::writer ? 2'000 : 5'000);
-  auto connection = std::make_unique<SqliteConnection>(std::move(db));
+  auto connection = std::make_unique<SqliteConnection>(std::move(db), access);
   TRY(connection->script(settings(access)));
+  if (access == Access::log) TRY(attach_log(*connection, log_path(path)));
   // After a failed sync the system may hold pages in memory that are not on disk and will not be written
   // again. Copying the WAL into the database writes what the next commits will build on anew.
   if (access != Access::writer) return connection;

@@ -326,7 +326,7 @@ TEST(Postgres, AConnectionOfTheFollowingTablesThatDiedWhileItWasIdleIsMadeAnewUn
     TRY(connection->script("SET application_name = 'number " + std::to_string(++connections) + "'"));
     return connection;
   };
-  store::JournalStore store(store::make_sql_store(store::Dialect::postgres, connect, std::chrono::milliseconds{0}));
+  store::JournalStore store(store::make_sql_store(store::Dialect::postgres, connect, {}, std::chrono::milliseconds{0}));
   ASSERT_TRUE(store.open(partition));
   WriteSet w;
   for (int n = 1; n <= 2; ++n) {

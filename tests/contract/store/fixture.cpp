@@ -62,12 +62,23 @@ Result<std::unique_ptr<TokenAdmin>> Database::token_admin() {
   return store::make_token_admin(url_);
 }
 
-void Database::execute(const std::string& sql) const {
-  auto connection = kind_ == StoreType::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin)
-                                          : store::postgres::connect(url_);
+namespace {
+
+void script(const Result<std::unique_ptr<store::Connection>>& connection, const std::string& sql) {
   ASSERT_TRUE(connection) << connection.error().message;
   const auto done = (*connection)->script(sql);
   ASSERT_TRUE(done) << done.error().message;
+}
+
+}  // namespace
+
+void Database::execute(const std::string& sql) const {
+  script(kind_ == StoreType::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin) : store::postgres::connect(url_), sql);
+}
+
+void Database::execute_in_log(const std::string& sql) const {
+  if (kind_ != StoreType::sqlite) return execute(sql);
+  script(store::sqlite::connect(store::sqlite::log_path(path()), store::sqlite::Access::admin), sql);
 }
 
 void Database::take_term() {

@@ -40,6 +40,7 @@ class Database {
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] std::string path() const { return directory_ / "store.db"; }  // of the SQLite file
   void execute(const std::string& sql) const;  // beside all adapters, of which this one has SQL
+  void execute_in_log(const std::string& sql) const;  // where commits of workflows are until the tables follow
   [[nodiscard]] store::MemoryDatabase& memory() { return memory_; }
   [[nodiscard]] StoreType kind() const { return kind_; }
   void take_term();           // as another writer would

@@ -1,5 +1,6 @@
 // What a commit has done, and the tables do not show before they follow.
 #include "store/journal/journal_store.hpp"
+#include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
 namespace baton::contract::journal_contract_test {
@@ -158,10 +159,78 @@ TEST_P(JournalContract, AJournalThatLacksACommitIsNotFollowed) {
   if (database.kind() == StoreType::memory)
     database.memory().writers.at(partition).journal.erase(2);
   else
-    database.execute("DELETE FROM baton_journal WHERE id=2");
+    database.execute_in_log("DELETE FROM baton_journal WHERE id=2");
   store = database.store();
   EXPECT_EQ(store->open(partition).error().code, Code::invalid);
   EXPECT_FALSE(shown(1));
+}
+
+// What the tables show is not durable at once: a crash of the machine may take it back, and the log still has it.
+TEST(SqliteJournal, TheLogKeepsWhatTheTablesMayLose) {
+  Database database(StoreType::sqlite_journal);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  const auto commit = [&](int n) {
+    WriteSet w;
+    w.jobs_new = {job(n)};
+    ASSERT_TRUE(store->commit(w, n));
+    ASSERT_TRUE(store->follow());
+  };
+  commit(1);  // the first is durable when it has followed
+  const std::string saved = database.path() + "-saved";
+  database.execute("VACUUM INTO '" + saved + "'");
+  commit(2);
+  commit(3);
+  store.reset();
+  for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(database.path() + part);
+  std::filesystem::rename(saved, database.path());
+  store = database.store();
+  const auto state = store->open(partition);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->last_commit, 3);
+  EXPECT_EQ(store->load(for_jobs({job_id(1), job_id(2), job_id(3)}))->jobs.size(), 3u);
+}
+
+TEST(SqliteJournal, ADatabaseThatIsOlderThanItsLogIsNotGoneOnWith) {
+  Database database(StoreType::sqlite_journal);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  const std::string saved = database.path() + "-saved";
+  database.execute("VACUUM INTO '" + saved + "'");
+  for (int n = 1; n <= 3; ++n) {
+    WriteSet w;
+    w.jobs_new = {job(n)};
+    ASSERT_TRUE(store->commit(w, n));
+    if (n > 1) continue;
+    ASSERT_TRUE(store->follow());  // so that the next one takes it out of the log
+  }
+  store.reset();
+  for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(database.path() + part);
+  std::filesystem::rename(saved, database.path());
+  store = database.store();
+  const auto state = store->open(partition);
+  ASSERT_FALSE(state);
+  EXPECT_TRUE(state.error().message.contains("lacks commit 1")) << state.error().message;
+}
+
+// Neither reads nor commits wait for who writes the database, be it the thread that follows or another program.
+TEST(SqliteJournal, CommitsOfWorkflowsDoNotWaitForTheDatabase) {
+  Database database(StoreType::sqlite_journal);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  auto other = store::sqlite::connect(database.path(), store::sqlite::Access::admin).value();
+  ASSERT_TRUE(other->script("BEGIN IMMEDIATE"));
+  WriteSet w;
+  w.jobs_new = {job(1)};
+  ASSERT_TRUE(store->commit(w, 1));
+  store->begin_following();  // waits for the other one
+  WriteSet more;
+  more.jobs_new = {job(2)};
+  ASSERT_TRUE(store->commit(more, 2));
+  EXPECT_EQ(store->load(for_jobs({job_id(1), job_id(2), job_id(3)}))->jobs.size(), 2u);
+  EXPECT_TRUE(store->behind().is_following);
+  ASSERT_TRUE(other->script("ROLLBACK"));
+  EXPECT_TRUE(store->follow());
 }
 
 // Some databases are set to tell bytes in the way of old.
