@@ -66,7 +66,10 @@ void Calls::want(const RebuildCalls& c, call::LoadRequest& needs) {
 }
 
 void Calls::add(call::Loaded loaded) {
-  for (call::Call& row : loaded.calls) calls_.try_emplace(row.key(), Slot{.call = row});
+  for (call::Call& row : loaded.calls) {
+    const CallKey key = row.key();
+    calls_.try_emplace(key, Slot{.call = std::move(row)});
+  }
   for (const CallKey& key : loaded.without_row) calls_.at(key).has_row = false;
   for (call::Request& row : loaded.requests) {
     CallKey key{row.tenant_id, row.service_call_id};

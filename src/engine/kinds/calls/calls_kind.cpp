@@ -35,6 +35,7 @@ class CallTransaction final : public Transaction {
                  },
                  item.command);
     }
+    if (needs.streams.empty()) take_under_way(needs);  // who asks for a stream is told whether there is a row
     if (needs.calls.empty() && needs.streams.empty()) return {};
     TRY_ASSIGN(auto loaded, turn_.store.load(needs));
     calls_->add(std::move(loaded));
@@ -67,6 +68,8 @@ class CallTransaction final : public Transaction {
     return {};
   }
 
+  void committed(const WriteSet& written) override { kind_.remember(written.calls); }
+
   void write(WriteSet& out, std::int64_t) override {
     out.calls = calls_->take_writes();
     if (auto calls = calls_->take_scheduled(); !calls.empty())
@@ -74,6 +77,16 @@ class CallTransaction final : public Transaction {
   }
 
  private:
+  void take_under_way(call::LoadRequest& needs) {
+    call::Loaded known;
+    std::erase_if(needs.calls, [&](const call::CallKey& key) {
+      const call::Call* call = kind_.under_way(key);
+      if (call) known.calls.push_back(*call);
+      return call != nullptr;
+    });
+    calls_->add(std::move(known));
+  }
+
   CallsKind& kind_;
   const Turn turn_;
   std::optional<Calls> calls_;
@@ -84,6 +97,20 @@ class CallTransaction final : public Transaction {
 
 std::unique_ptr<Transaction> CallsKind::begin(Turn turn) {
   return std::make_unique<CallTransaction>(*this, turn);
+}
+
+const call::Call* CallsKind::under_way(const call::CallKey& key) const {
+  const auto found = under_way_.find(key);
+  return found == under_way_.end() ? nullptr : &found->second;
+}
+
+void CallsKind::remember(const call::Writes& written) {
+  constexpr std::size_t calls_max = 4'096;  // more are not made at once
+  for (const auto* calls : {&written.calls_new, &written.calls_changed, &written.calls_rebuilt})
+    for (const call::Call& call : *calls) {
+      under_way_.erase(call.key());
+      if (call.status == call::Status::running && under_way_.size() < calls_max) under_way_.emplace(call.key(), call);
+    }
 }
 
 void CallsKind::perform(std::any what) {
