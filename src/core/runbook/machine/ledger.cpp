@@ -281,13 +281,17 @@ Slot<StepExecution>* Ledger::step_ahead(std::int64_t member_id, std::int64_t pha
   const need::StepsOf all{member_id, phase_id};
   if (!knows(all)) require_steps(member_id, phase_id, need::StepsAhead{member_id, phase_id});
   std::int32_t over = 0;  // since they were loaded
+  // As many as were asked for may have succeeded in this batch. Of those behind them, others may be here that nobody asked
+  // for in their order.
+  const auto require_rest = [&] {
+    if (over >= need::StepsAhead::limit && !knows(all)) require_steps(member_id, phase_id, all);
+  };
   for (Slot<StepExecution>* slot : find_steps(member_id, phase_id)) {
     if (MUTANT(member_runs_ahead) && slot->row.status == StepStatus::dispatched) continue;
-    if (slot->row.status != StepStatus::succeeded) return slot;
+    if (slot->row.status != StepStatus::succeeded) return require_rest(), slot;
     if (slot->before && slot->before->status != StepStatus::succeeded) ++over;
   }
-  // As many as were asked for may have succeeded in this batch.
-  if (over >= need::StepsAhead::limit && !knows(all)) require_steps(member_id, phase_id, all);
+  require_rest();
   return nullptr;
 }
 
