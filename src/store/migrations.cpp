@@ -615,8 +615,12 @@ UNION ALL
 {paged_events};
 )sql";
 
+// Commits may be in a log beside the database (sql_journal.hpp), of which versions before this one know nothing.
+constexpr std::string_view version_10 = "SELECT 1;";
+
 // Version n is at n - 1; append only.
-constexpr std::array all = {version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_8, version_9};
+constexpr std::array all = {version_1, version_2, version_3, version_4, version_5,
+                            version_6, version_7, version_8, version_9, version_10};
 
 constexpr std::string_view paged_events_sqlite =
     "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"

@@ -5,7 +5,9 @@ namespace baton::store {
 SqlJournal::SqlJournal(Dialect dialect, Where where) {
   const std::string table = where == Where::log ? "log.baton_journal" : "baton_journal";
   const std::string columns = "SELECT id,format,data FROM ";
-  const std::string all = where == Where::log ? "(" + columns + "main.baton_journal UNION ALL " + columns + "log.baton_journal) AS j"
+  // A commit may be in both.
+  const std::string all = where == Where::log ? "(" + columns + "main.baton_journal UNION ALL " + columns +
+                                                    "log.baton_journal WHERE id NOT IN (SELECT id FROM main.baton_journal)) AS j"
                                               : "baton_journal AS j";
   // The row of the term is held until the commit is over: whoever takes the term sees this commit or prevents it. With
   // SQLite nobody can take it from a writer that lives (sqlite/writer_lock.hpp).

@@ -2,8 +2,7 @@
 // in one number that grows with each commit.
 //
 // SQLite has one writer at a time for a file. So that a commit need not wait while the tables follow, one that consists of
-// its row alone is written to another file, the log, which is attached to a connection of its own. There is one journal all
-// the same: a commit is either in the one table or in the other.
+// its row alone is written to another file, the log, which is attached to a connection of its own (commit_log.hpp).
 #pragma once
 
 #include "store/journal/tables.hpp"

@@ -383,10 +383,15 @@ class SqlStore final : public Tables {
 
   Result<> append(const JournalRow& row, const WriteSet& beside) override {
     if (log_ && beside.is_journaled()) return log_->append(row);
+    const std::scoped_lock lock(connection_mutex_);  // what the log alone has stays so
+    const std::vector<JournalRow> before = log_ ? log_->only_here() : std::vector<JournalRow>{};
     std::vector<Query> calls;
+    for (const JournalRow& each : before) calls.push_back(journal_.append(each));
     calls.push_back(journal_.append(row));
     add_beside_journal(calls, beside);
-    return run(calls, Mode::write);
+    TRY(run_locked(calls, Mode::write));
+    if (log_) log_->database_has(row.commit_number);
+    return {};
   }
 
   void begin(const Following& following) override {
@@ -433,10 +438,12 @@ class SqlStore final : public Tables {
   Result<> follow_beside_log(std::span<const Query> calls, std::int64_t to) {
     const auto now = std::chrono::steady_clock::now();
     const bool is_due = log_ && now - synced_at_ >= std::chrono::seconds{1};
-    TRY(run(calls, is_due ? Mode::write : Mode::write_lazily));
+    const std::scoped_lock lock(connection_mutex_);
+    TRY(run_locked(calls, is_due ? Mode::write : Mode::write_lazily));
+    if (log_) log_->database_has(to);
     if (is_due) {
       synced_at_ = now;
-      log_->followed(to);
+      log_->may_remove(to);
     }
     return {};
   }
@@ -529,6 +536,9 @@ class SqlStore final : public Tables {
     std::unique_lock lock(connection_mutex_, std::defer_lock);
     if (log_ && mode == Mode::read && !lock.try_lock()) return log_->read(calls);
     if (!lock) lock.lock();
+    return run_locked(calls, mode);
+  }
+  Result<> run_locked(std::span<const Query> calls, Mode mode) {
     if (!connection_) return not_open();
     return kept(connection_, connection_->run(calls, mode));
   }

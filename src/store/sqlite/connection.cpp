@@ -11,8 +11,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "store/background.hpp"
-
 namespace baton::store::sqlite {
 namespace {
 
@@ -87,54 +85,11 @@ class TimeText {
   std::string text_ = to_iso(Time{});
 };
 
-// Copies the WAL into the database beside the commits, on a connection of its own. A WAL begins anew only if all of it
-// was copied while nobody wrote: of one that has grown the writer copies the rest itself, and that is little then.
-class Checkpoints {
- public:
-  explicit Checkpoints(Database db) : db_(std::move(db)) {}
-
-  // After a commit of `writer`, whose WAL has so many pages. Fails if the database cannot be written.
-  Result<> committed(sqlite3* writer, int pages) {
-    if (const auto ended = beside_.end()) TRY(*ended);
-    if (pages < copied_) copied_ = put_off_ = 0;  // it has begun anew
-    if (pages >= finish_pages + put_off_) {
-      beside_.wait();
-      if (const auto ended = beside_.end()) TRY(*ended);
-      copied_ = pages;
-      put_off_ = pages - finish_pages + begin_pages;  // a reader may keep it from beginning anew
-      return copy(writer);
-    }
-    if (pages < copied_ + begin_pages || beside_.is_busy()) return {};
-    copied_ = pages;
-    beside_.begin([this] { return copy(db_.get()); });
-    return {};
-  }
-
- private:
-  // A longer WAL saves writing pages that change again soon, but readers search it and a start replays it.
-  static constexpr int begin_pages = 2'000, finish_pages = 8'000;
-
-  static Result<> copy(sqlite3* db) {
-    const int result = sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-    const Code code = code_of(result);
-    // Who else copies lets go of it; on a full disk nothing is lost, and commits tell that it is full.
-    if (result == SQLITE_OK || code == Code::busy || code == Code::full) return {};
-    return fail(code, std::string("SQLite cannot copy the WAL into the database: ") + sqlite3_errmsg(db));
-  }
-
-  Database db_;
-  int copied_ = 0, put_off_ = 0;  // pages
-  Background beside_;             // ends before what it uses
-};
-
 class SqliteConnection final : public Connection {
  public:
   explicit SqliteConnection(Database db, Access access)
-      : db_(std::move(db)), begin_write_(access == Access::log ? "BEGIN" : "BEGIN IMMEDIATE") {}
-
-  void checkpoint_with(Database db) {
-    checkpoints_ = std::make_unique<Checkpoints>(std::move(db));
-    sqlite3_wal_hook(db_.get(), count_pages, &wal_pages_);
+      : db_(std::move(db)), begin_write_(access == Access::log ? "BEGIN" : "BEGIN IMMEDIATE") {
+    sqlite3_wal_hook(db_.get(), committed, this);
   }
 
   Result<> run(std::span<const Query> calls, Mode mode) override {
@@ -176,8 +131,10 @@ class SqliteConnection final : public Connection {
   std::unexpected<Error> error(int result) const {
     std::string message = std::string("SQLite: ") + sqlite3_errmsg(db_.get());
     const Code code = code_of(result);
-    if (code == Code::busy)
+    if (code == Code::busy) {
       message += std::string("; another program has an open write transaction on ") + sqlite3_db_filename(db_.get(), "main");
+      if (const char* log = sqlite3_db_filename(db_.get(), "log")) message += std::string(" or ") + log;
+    }
     return fail(code, std::move(message));
   }
 
@@ -190,11 +147,7 @@ class SqliteConnection final : public Connection {
   // Only here can an I/O error leave it open whether the transaction is in the file.
   Result<> commit(Mode mode) {
     const int result = sqlite3_exec(db_.get(), "COMMIT", nullptr, nullptr, nullptr);
-    if (result == SQLITE_OK) {
-      // The transaction is durable; who comes next finds out why the connection cannot be used any more.
-      if (mode != Mode::read && checkpoints_ && !checkpoints_->committed(db_.get(), wal_pages_)) broken_ = true;
-      return {};
-    }
+    if (result == SQLITE_OK) return {};
     Error failure = error(result).error();
     if (mode != Mode::read && (result & 0xff) != SQLITE_FULL && (result & 0xff) != SQLITE_BUSY) {
       failure.code = Code::unknown;
@@ -203,8 +156,15 @@ class SqliteConnection final : public Connection {
     return roll_back(std::move(failure));
   }
 
-  static int count_pages(void* wal_pages, sqlite3*, const char*, int pages) {
-    *static_cast<int*>(wal_pages) = pages;
+  // A commit has left a WAL of so many pages. A longer one saves copying pages that change again soon, but readers search it
+  // and a start replays it. That the database cannot be written is found out by who comes next: this commit is durable.
+  static int committed(void* self, sqlite3* db, const char* name, int pages) {
+    constexpr int pages_max = 8'000;
+    if (pages < pages_max) return SQLITE_OK;
+    const int result = sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    // Whoever else copies it lets go of it, and on a full disk the next commits tell that it is full.
+    const bool passes = result == SQLITE_OK || code_of(result) == Code::busy || code_of(result) == Code::full;
+    if (!passes) static_cast<SqliteConnection*>(self)->broken_ = true;
     return SQLITE_OK;
   }
 
@@ -272,8 +232,6 @@ class SqliteConnection final : public Connection {
   std::unordered_map<std::string, Prepared> prepared_;  // destroyed before db_
   std::vector<Value> values_;
   std::vector<TimeText> times_;  // by parameter
-  int wal_pages_ = 0;            // after the last commit
-  std::unique_ptr<Checkpoints> checkpoints_;
   bool broken_ = false;
 };
 
@@ -308,10 +266,11 @@ std::string settings(Access access) {
 // What is in it goes again soon: its WAL may be long, so that little of it is ever copied.
 constexpr const char* log_settings =
     "PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
-    "PRAGMA wal_autocheckpoint=4000;"
     "CREATE TABLE IF NOT EXISTS log.baton_journal (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, data BLOB NOT NULL) STRICT;";
 
-Result<> attach_log(SqliteConnection& connection, const std::string& path) {
+// By the name that the database has itself, whatever links lead to it: another name would be another log.
+Result<> attach_log(SqliteConnection& connection, sqlite3* db) {
+  const std::string path = log_path(sqlite3_db_filename(db, "main"));
   TRY(create_file(path));
   const Statement attach{"ATTACH ?1 AS log", {Type::text}};
   const Query query{&attach, 1, [&](std::size_t, std::span<Value> to) { to[0] = std::string_view(path); }, {}, {}};
@@ -344,13 +303,10 @@ Result<std::unique_ptr<Connection>> open_database(const std::string& path, Acces
   sqlite3_busy_timeout(raw, access == Access::writer ? 2'000 : 5'000);
   auto connection = std::make_unique<SqliteConnection>(std::move(db), access);
   TRY(connection->script(settings(access)));
-  if (access == Access::log) TRY(attach_log(*connection, log_path(path)));
+  if (access == Access::log) TRY(attach_log(*connection, raw));
   // After a failed sync the system may hold pages in memory that are not on disk and will not be written
   // again. Copying the WAL into the database writes what the next commits will build on anew.
-  if (access != Access::writer) return connection;
-  TRY(connection->script("PRAGMA wal_checkpoint(TRUNCATE)"));
-  TRY_ASSIGN(Database beside, open_file(path));
-  connection->checkpoint_with(std::move(beside));
+  if (access == Access::writer) TRY(connection->script("PRAGMA wal_checkpoint(TRUNCATE)"));
   return connection;
 }
 

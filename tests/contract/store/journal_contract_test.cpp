@@ -1,5 +1,7 @@
 // What a commit has done, and the tables do not show before they follow.
 #include "store/journal/journal_store.hpp"
+#include "store/open.hpp"
+#include "store/sql_store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
@@ -211,6 +213,84 @@ TEST(SqliteJournal, ADatabaseThatIsOlderThanItsLogIsNotGoneOnWith) {
   const auto state = store->open(partition);
   ASSERT_FALSE(state);
   EXPECT_TRUE(state.error().message.contains("lacks commit 1")) << state.error().message;
+}
+
+// A copy of the database alone is a backup, also if commits of runbooks came between those of the log.
+TEST(SqliteJournal, ADatabaseIsWholeWithoutItsLog) {
+  Database database(StoreType::sqlite_journal);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  for (int n = 1; n <= 5; ++n) {
+    WriteSet w;
+    w.jobs_new = {job(n)};
+    w.timers_new = {node_timer(at(n), n, "a")};
+    if (n == 3) w.runbooks.events_new = {{.batch_id = 1, .event_id = 1, .created_at = at(1), .event_type = "began"}};
+    ASSERT_TRUE(store->commit(w, n));
+  }
+  const std::string saved = database.path() + "-saved";
+  database.execute("VACUUM INTO '" + saved + "'");
+  store.reset();
+  store = database.store();  // with its log nothing is missing, and nothing is there twice
+  EXPECT_EQ(store->open(partition)->last_commit, 5);
+  EXPECT_EQ(store->timers_due(at(100), 100)->size(), 5u);
+  store.reset();
+  for (const char* part : {"", "-wal", "-shm", "-log", "-log-wal", "-log-shm"}) std::filesystem::remove(database.path() + part);
+  std::filesystem::rename(saved, database.path());
+  store = database.store();
+  const auto state = store->open(partition);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->last_commit, 3);
+  EXPECT_EQ(store->timers_due(at(100), 100)->size(), 3u);
+}
+
+TEST(SqliteJournal, ALinkToADatabaseLeadsToItsLog) {
+  Database database(StoreType::sqlite_journal);
+  const std::string link = database.path() + "-link";
+  ASSERT_TRUE(database.store()->open(partition));
+  std::filesystem::create_symlink(database.path(), link);
+  {
+    store::JournalStore store(store::make_tables("sqlite:" + link).value());
+    const auto opened = store.open(partition);
+    ASSERT_TRUE(opened) << opened.error().message;
+    WriteSet w;
+    w.jobs_new = {job(1)};
+    ASSERT_TRUE(store.commit(w, 1));
+  }
+  EXPECT_FALSE(std::filesystem::exists(store::sqlite::log_path(link)));
+  EXPECT_EQ(database.store()->open(partition)->last_commit, 1);
+}
+
+// As one that was made before there was a log.
+TEST(SqliteJournal, CommitsInTheDatabaseAreFollowedWithoutALog) {
+  Database database(StoreType::sqlite_journal);
+  {
+    store::JournalStore store(store::make_sql_store(
+        store::Dialect::sqlite, [&] { return store::sqlite::connect(database.path(), store::sqlite::Access::writer); }));
+    ASSERT_TRUE(store.open(partition));
+    WriteSet w;
+    w.jobs_new = {job(1)};
+    ASSERT_TRUE(store.commit(w, 1));
+  }
+  auto store = database.store();
+  EXPECT_EQ(store->open(partition)->last_commit, 1);
+  EXPECT_EQ(store->load(for_jobs({job_id(1)}))->jobs.size(), 1u);
+}
+
+// It is copied into the database, and begins anew.
+TEST(SqliteJournal, TheWalDoesNotGrowForever) {
+  Database database(StoreType::sqlite_journal);
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  const std::string large = '"' + std::string(4 << 20, 'x') + '"';
+  std::uintmax_t largest = 0;
+  for (int n = 1; n <= 40; ++n) {  // of 1,000 pages and more
+    WriteSet w;
+    w.jobs_new = {job(n)};
+    w.jobs_new[0].input_data = {large};
+    ASSERT_TRUE(store->commit(w, n));
+    largest = std::max(largest, std::filesystem::file_size(database.path() + "-wal"));
+  }
+  EXPECT_LT(largest, 60u << 20);
 }
 
 // Neither reads nor commits wait for who writes the database, be it the thread that follows or another program.
