@@ -76,7 +76,10 @@ TEST_F(Leases, AWorkerKilledInTheMiddleOfAThousandJobsLosesNothingAndDoublesNoth
     const auto events = timeline(client_, id);
     EXPECT_EQ(std::ranges::count(events, "node_completed work"), 1) << id;
     const auto expired = std::ranges::count(events, "node_lease_expired work");
-    EXPECT_EQ(job.body.at("nodes").at("work").at("delivery_count").as_int64(), expired + 1) << id;
+    // A worker that was late may tell the result of a lease that has run out, as long as nobody else was given the task.
+    const auto deliveries = job.body.at("nodes").at("work").at("delivery_count").as_int64();
+    EXPECT_EQ(deliveries, std::ranges::count(events, "node_started work")) << id;
+    EXPECT_LE(deliveries, expired + 1) << id;
     taken_over += expired > 0;
   }
   EXPECT_GT(taken_over, 0);  // what the first was running when it was killed

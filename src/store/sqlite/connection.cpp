@@ -274,9 +274,10 @@ Result<> attach_log(SqliteConnection& connection, sqlite3* db) {
   TRY(create_file(path));
   const Statement attach{"ATTACH ?1 AS log", {Type::text}};
   const Query query{&attach, 1, [&](std::size_t, std::span<Value> to) { to[0] = std::string_view(path); }, {}, {}};
-  TRY(connection.run_alone(query));
-  TRY(connection.script(log_settings));
-  return connection.script("PRAGMA log.wal_checkpoint(TRUNCATE)");
+  Result<> done = connection.run_alone(query);
+  if (done) done = connection.script(log_settings);
+  if (done) done = connection.script("PRAGMA log.wal_checkpoint(TRUNCATE)");
+  return done ? done : fail(done.error().code, "its log " + path + ": " + done.error().message);
 }
 
 // Statistics of memory cost a mutex in every allocation, and nobody reads them.
@@ -300,7 +301,7 @@ Result<std::unique_ptr<Connection>> open_database(const std::string& path, Acces
   TRY_ASSIGN(Database db, open_file(path));
   sqlite3* const raw = db.get();
   // A writer that waits for another program holds up everybody; it waits as long as with PostgreSQL for a lock.
-  sqlite3_busy_timeout(raw, access == Access::writer ? 2'000 : 5'000);
+  sqlite3_busy_timeout(raw, access == Access::writer || access == Access::log ? 2'000 : 5'000);
   auto connection = std::make_unique<SqliteConnection>(std::move(db), access);
   TRY(connection->script(settings(access)));
   if (access == Access::log) TRY(attach_log(*connection, raw));

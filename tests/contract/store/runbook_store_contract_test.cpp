@@ -221,16 +221,17 @@ TEST_P(RunbookStoreContract, MembersComeInPagesByIdAndByKey) {
 
 TEST_P(RunbookStoreContract, StepsAreFoundByMemberAndPhase) {
   Writes w;
-  w.members_new = {member_row(1), member_row(2)};
+  w.members_new = {member_row(1), member_row(2), member_row(4)};
   w.phases_new = {phase_row(10), phase_row(11), phase_row(12, 9)};
   w.steps_new = {step_row(5, 10, 1, 1), step_row(6, 10, 1, 0), step_row(7, 11, 1, 0), step_row(8, 10, 2, 0),
-                 step_row(9, 11, 2, 0)};
+                 step_row(9, 11, 2, 0), step_row(20, 10, 4, 2), step_row(21, 10, 4, 0), step_row(22, 10, 4, 1)};
   commit(w);
   const auto ids_of = [&](const std::vector<Need>& needs) { return ids(load(needs).steps); };
   EXPECT_EQ(ids_of({need::StepsOf{1, 10}}), (Ids{6, 5}));  // by step_index
   EXPECT_EQ(ids_of({need::StepsOf{2, 10}}), Ids{8});
   EXPECT_EQ(ids_of({need::StepsOf{2, 12}}), Ids{});
   EXPECT_EQ(ids_of({need::StepsAhead{1, 10}}), (Ids{6, 5}));
+  EXPECT_EQ(ids_of({need::StepsAhead{4, 10}}), (Ids{21, 22})) << "the first ones are enough";
   EXPECT_EQ(ids_of({need::StepsOfMember{1}}), (Ids{6, 5, 7}));
   EXPECT_EQ(ids_of({need::StepsOfMember{3}}), Ids{});
   EXPECT_EQ(ids_of({need::Step{5}, need::Step{8}, need::StepsOf{1, 10}}), (Ids{6, 5, 8}));
