@@ -39,7 +39,7 @@ bool Batch::is_full() const {
 }
 
 bool Batch::can_be_divided() const {
-  return items_.size() + timers_.size() > 1 || (!items_.empty() && handouts_count_ > 0) ||
+  return items_.size() + timers_.size() > 1 || (!items_.empty() && !is_part()) ||
          (!timers_.empty() && timers_wanted_.which != TimerChoice::Which::put_off);
 }
 

@@ -57,7 +57,7 @@ class Batch final : public TaskSource {
   // it was tried often enough, or for too long; one that holds a row would make everybody wait once more.
   [[nodiscard]] Result<bool> again(Time now);
 
-  // There is more than one message in it, or one beside what was handed out, or a timer that can be put off.
+  // There is more than one message in it, or one beside a look at what may be handed out, or a timer that can be put off.
   [[nodiscard]] bool can_be_divided() const;
   // It holds a timer and nothing else, not even what is handed out.
   [[nodiscard]] bool is_one_timer() const {
