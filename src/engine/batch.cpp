@@ -39,7 +39,7 @@ bool Batch::is_full() const {
 }
 
 bool Batch::can_be_divided() const {
-  return items_.size() + timers_.size() > 1 || (!items_.empty() && !is_part()) ||
+  return items_.size() + timers_.size() > 1 || (!items_.empty() && tasks_tried_ > 0) ||
          (!timers_.empty() && timers_wanted_.which != TimerChoice::Which::put_off);
 }
 
@@ -94,7 +94,7 @@ Result<> Batch::decide_once() {
   std::erase_if(effects_, [](const Effect& effect) { return !std::holds_alternative<Warn>(effect); });
   effects_.reserve(items_.size() + 8);
   handouts_.reset();
-  handouts_count_ = 0;
+  handouts_count_ = tasks_tried_ = 0;
   if (is_put_off()) return {};  // nothing is loaded: a row may be what cannot be read
   TurnTimes& times = services_.times;
   const auto began = TurnTimes::Clock::now();
@@ -216,6 +216,7 @@ Result<> Batch::load_tasks(std::span<const WaitingTask> tasks) {
 std::optional<Handout> Batch::hand_out(const WaitingTask& task, const Poll& poll) {
   Transaction* part = part_of(task.type);
   ENSURE(part);
+  ++tasks_tried_;
   return part->hand_out(task, poll);
 }
 

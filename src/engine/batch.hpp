@@ -57,7 +57,7 @@ class Batch final : public TaskSource {
   // it was tried often enough, or for too long; one that holds a row would make everybody wait once more.
   [[nodiscard]] Result<bool> again(Time now);
 
-  // There is more than one message in it, or one beside a look at what may be handed out, or a timer that can be put off.
+  // There is more than one message in it, or one beside tasks that were to be handed out, or a timer that can be put off.
   [[nodiscard]] bool can_be_divided() const;
   // It holds a timer and nothing else, not even what is handed out.
   [[nodiscard]] bool is_one_timer() const {
@@ -119,6 +119,7 @@ class Batch final : public TaskSource {
   std::vector<std::unique_ptr<Transaction>> parts_;  // by kind
   std::unique_ptr<Handouts> handouts_;
   std::size_t handouts_count_ = 0;
+  std::size_t tasks_tried_ = 0;  // to hand out; one that has ended instead is written too
   bool took_timers_ = false;
   bool more_timers_ = false;
   int tries_ = 0;
