@@ -36,7 +36,7 @@ class CallTransaction final : public Transaction {
                  item.command);
     }
     if (needs.streams.empty()) take_under_way(needs);  // who asks for a stream is told whether there is a row
-    if (needs.calls.empty() && needs.streams.empty()) return {};
+    if (needs.calls.empty() && needs.streams.empty() && needs.requests.empty()) return {};
     TRY_ASSIGN(auto loaded, turn_.store.load(needs));
     calls_->add(std::move(loaded));
     const auto more = calls_->named_by_keys();
