@@ -89,5 +89,19 @@ TEST_F(CallTurn, takes_64_repeats_and_leaves_the_rest_for_the_next_one) {
   EXPECT_EQ(database_.calls.size(), 140U);
 }
 
+// Its answer may have been lost.
+TEST_F(CallTurn, WhoAsksAgainToStartACallGetsWhatItIsToSend) {
+  const call::CallKey key{{"default"}, {"c"}};
+  NewCall wanted{.key = key, .name = "n", .request_spec = Json{"{}"}, .origin = "http://a:80"};
+  wanted.request.method = "GET";
+  (void)run({SubmitCalls{{wanted}}});
+  for (int i = 0; i < 2; ++i) {
+    const Answers answers = run({StartCalls{.started_by = "s", .keys = {key}}});
+    const auto& reply = std::get<StartedReply>(*answers.at(0)->reply);
+    ASSERT_EQ(reply.started.size(), 1U) << i;
+    EXPECT_EQ(reply.started[0].request.method, "GET");
+  }
+}
+
 }  // namespace
 }  // namespace baton::engine::calls_kind_test
