@@ -1,10 +1,12 @@
 // What follows from a commit, performed once it is durable. Matching has expected it.
 #include "engine/writer.hpp"
+#include "ports/together.hpp"
 
 namespace baton::engine {
 
 void Writer::perform(Effects effects) {
   const Time now = clock_.now();
+  const Together answers;
   // The feed is first: a stream that is opened after an answer does not tell what was answered as news.
   for (Effect& effect : effects)
     if (auto* changed = std::get_if<Changed>(&effect)) tell_feed(std::move(*changed));

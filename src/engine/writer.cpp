@@ -92,6 +92,7 @@ void Writer::run(std::vector<Item> items) {
   bool has_failed = false;
   if (under_way_ && !store_.is_committing()) {
     auto instead = settle();
+    perform_durable();
     has_failed = instead.has_value();
     if (instead) run_line(std::move(*instead));
   }
@@ -160,16 +161,19 @@ void Writer::run_line(Line line, Duration patience) {
     // A kind may write while a batch is decided, in a transaction of its own.
     if (!decided && decided.error().code == Code::conflict) lost_to_others_ += clock_.now() - before;
     std::vector<Item> deferred = batch->take_deferred();
+    const Prepared prepared = decided ? prepare(*batch) : Prepared{};
     auto instead = settle();
     // It was decided upon what is not stored. While the store is away its messages wait, as those of the commit do.
     if (away_) std::ranges::move(batch->take_items(), std::back_inserter(own_items_));
     std::ranges::move(deferred, std::back_inserter(own_items_));
     if (instead || away_) {
+      perform_durable();
       if (!away_) line.push_front({batch->take_items(), batch->timers_wanted(), nullptr});
       if (instead) first(std::move(*instead));
       continue;
     }
-    const Result<> done = decided ? commit(batch) : decided;
+    const Result<> done = decided ? commit(batch, prepared) : decided;
+    perform_durable();
     if (!batch) continue;  // it goes on beside what comes next
     if (done)
       release(*batch);
@@ -178,37 +182,47 @@ void Writer::run_line(Line line, Duration patience) {
   }
 }
 
-// Of many messages the next ones are decided meanwhile, and then `batch` is taken. A few are stored sooner without the
-// way to another thread and back.
-Result<> Writer::commit(std::unique_ptr<Batch>& batch) {
-  const std::int64_t number = last_commit_ + 1;
-  WriteSet& writes = batch->write(number);
-  if (writes.empty()) return {};
-  // Whatever keeps the tables from following keeps everybody from going far ahead of them.
-  if (tables_.is_far_behind(2)) TRY(tables_.follow());
+// Of many messages the next ones are decided meanwhile. A few are stored sooner without the way to another thread and back.
+Writer::Prepared Writer::prepare(Batch& batch) {
+  const std::int64_t number = (under_way_ ? under_way_->commit.number : last_commit_) + 1;
+  WriteSet& writes = batch.write(number);
+  Prepared prepared{&writes, number};
+  if (writes.empty()) return prepared;
   if (options_.feed) {
     Changed changed{number, changes_of(writes)};
     if (MUTANT(feed_before_commit))
       tell_feed(std::move(changed));
     else
-      batch->add_effect(std::move(changed));
+      batch.add_effect(std::move(changed));
   }
-  const Commit commit{number, clock_.now(), std::chrono::steady_clock::now()};
-  const bool is_worth_it = batch->items_count() + batch->handouts_count() >= options_.beside_min;
-  if (is_worth_it && !batch->is_part() && store_.may_commit_beside(writes))
-    return begin_commit(std::move(batch), writes, commit), Result<>{};
-  Result<> done = store_.commit(writes, number);
+  const bool is_worth_it = batch.items_count() + batch.handouts_count() >= options_.beside_min;
+  prepared.goes_beside = is_worth_it && !batch.is_part() && store_.may_commit_beside(writes);
+  if (prepared.goes_beside) batch.committed();  // if this one or the one before it fails, all of that is forgotten
+  return prepared;
+}
+
+// What goes on beside what comes next is taken.
+Result<> Writer::commit(std::unique_ptr<Batch>& batch, const Prepared& prepared) {
+  if (prepared.writes->empty()) return {};
+  ENSURE(prepared.number == last_commit_ + 1);
+  // Whatever keeps the tables from following keeps everybody from going far ahead of them.
+  if (tables_.is_far_behind(2)) TRY(tables_.follow());
+  const Commit commit{prepared.number, clock_.now(), std::chrono::steady_clock::now()};
+  if (prepared.goes_beside) return begin_commit(std::move(batch), *prepared.writes, commit), Result<>{};
+  perform_durable();
+  Result<> done = store_.commit(*prepared.writes, prepared.number);
   services_.times.commit += std::chrono::steady_clock::now() - commit.began;
   return ended(commit, std::move(done));
 }
 
+// First of all the store has something to do, then those hear of the commit before who wait for it.
 void Writer::begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit commit) {
-  batch->committed();
+  store_.begin_commit(std::move(writes), commit.number);
+  perform_durable();
   if (batch->took_timers() && !batch->more_timers())
     next_timer_ = batch->earliest_timer();  // of the others the store is asked at its end
   else
     set_timers(*batch);
-  store_.begin_commit(std::move(writes), commit.number);
   Effects effects = batch->take_effects();
   count(*batch, effects);
   matching_.expect(effects);
@@ -216,8 +230,8 @@ void Writer::begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit
   under_way_ = UnderWay{std::move(batch), std::move(effects), commit};
 }
 
-// Waits for the commit that is under way. None: it is durable, and everybody has been told, or there is none. Otherwise it
-// is not, and this is to be done instead.
+// Waits for the commit that is under way. None: it is durable, and what follows from it is in durable_, or there is none.
+// Otherwise it is not, and this is to be done instead.
 std::optional<Writer::Line> Writer::settle() {
   if (!under_way_) return std::nullopt;
   const auto began = std::chrono::steady_clock::now();
@@ -231,15 +245,18 @@ std::optional<Writer::Line> Writer::settle() {
     return not_stored(std::move(one.batch), std::move(one.effects), done.error(), true);
   }
   if (one.batch->took_timers()) timers_were_taken(one.batch->more_timers());
-  perform(std::move(one.effects));
+  durable_ = std::move(one.effects);
   follow_when_due();  // before the next commit, which may go on as long as this one
   return std::nullopt;
 }
 
 // What is done instead of one that failed may be under way again.
 void Writer::finish_commit() {
-  while (under_way_)
-    if (auto instead = settle()) run_line(std::move(*instead));
+  while (under_way_) {
+    auto instead = settle();
+    perform_durable();
+    if (instead) run_line(std::move(*instead));
+  }
 }
 
 // What is known once a commit has come to its end.
@@ -430,7 +447,6 @@ std::optional<Time> Writer::follow_at() const {
   return under_way_ ? std::nullopt : tables_.due();  // of a commit, its end comes first
 }
 
-// After everybody has been answered.
 void Writer::follow_when_due() {
   end_following();  // the store may have waited for it, to answer a question
   if (!away_ && !under_way_) tables_.begin_when_due();

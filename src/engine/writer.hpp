@@ -91,8 +91,16 @@ class Writer {
   };
   using Line = std::deque<Work>;
 
+  // A batch that is decided, as far as it can be brought before the commit under way has ended.
+  struct Prepared {
+    WriteSet* writes = nullptr;  // the batch's
+    std::int64_t number = 0;
+    bool goes_beside = false;
+  };
+
   void run_line(Line line, Duration patience = std::chrono::seconds{10});
-  [[nodiscard]] Result<> commit(std::unique_ptr<Batch>& batch);
+  [[nodiscard]] Prepared prepare(Batch& batch);
+  [[nodiscard]] Result<> commit(std::unique_ptr<Batch>& batch, const Prepared& prepared);
   void begin_commit(std::unique_ptr<Batch> batch, WriteSet& writes, Commit commit);
   [[nodiscard]] std::optional<Line> settle();
   void finish_commit();
@@ -101,6 +109,7 @@ class Writer {
   void set_timers(const Batch& batch);
   [[nodiscard]] Line not_stored(std::unique_ptr<Batch> batch, Effects effects, const Error& error, bool was_decided);
   void perform(Effects effects);
+  void perform_durable() { perform(std::exchange(durable_, {})); }
   void warn(const Warn& warning);
   void warn_of(const Effects& effects);
   [[nodiscard]] Changes changes_of(const WriteSet& writes) const;
@@ -142,6 +151,7 @@ class Writer {
   Error trouble_;
   std::optional<Held> held_;
   std::optional<UnderWay> under_way_;
+  Effects durable_;  // of a commit that has ended: performed when the next one is on its way, or is not to be
 
   std::set<Subject> warned_;           // of these; bounded
   std::vector<Item> own_items_;        // the writer's own commands, and those put off, for the next batch

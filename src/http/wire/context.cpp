@@ -1,6 +1,7 @@
 #include "http/wire/context.hpp"
 
 #include "base/ids.hpp"
+#include "ports/together.hpp"
 
 namespace baton::http {
 
@@ -21,15 +22,20 @@ void Awaited::abandon() {
 }
 
 void Mailbox::put(std::shared_ptr<Awaited> awaited) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!closed_) {
-      arrived_.push_back(std::move(awaited));
-      if (!std::exchange(awake_, true)) wake_();
-      return;
-    }
+  std::unique_lock lock(mutex_);
+  if (closed_) {
+    lock.unlock();
+    return awaited->drop();
   }
-  awaited->drop();
+  arrived_.push_back(std::move(awaited));
+  const bool was_awake = std::exchange(awake_, true);
+  lock.unlock();
+  if (!was_awake) Together::wake([self = shared_from_this()] { self->wake(); });
+}
+
+void Mailbox::wake() {
+  const std::lock_guard lock(mutex_);
+  if (!closed_) wake_();
 }
 
 void Mailbox::drain() {

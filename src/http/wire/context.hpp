@@ -42,7 +42,7 @@ class Awaited {
   bool abandoned_ = false;
 };
 
-class Mailbox {
+class Mailbox : public std::enable_shared_from_this<Mailbox> {
  public:
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
   void put(std::shared_ptr<Awaited> awaited);  // any thread
@@ -50,6 +50,8 @@ class Mailbox {
   void close();  // after the I/O thread: what is here, and what still comes, is dropped
 
  private:
+  void wake();
+
   std::mutex mutex_;
   std::function<void()> wake_;
   std::vector<std::shared_ptr<Awaited>> arrived_;
