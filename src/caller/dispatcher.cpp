@@ -43,8 +43,10 @@ struct Dispatcher::State final : DispatchActions, std::enable_shared_from_this<S
   void tell(Dispatch& dispatch, Mail news) const;
   template <class Put>
   void post(Put&& put) {
-    const std::scoped_lock lock(mutex);
-    put(mail);
+    {
+      const std::scoped_lock lock(mutex);
+      put(mail);
+    }
     wake.notify_one();
   }
 

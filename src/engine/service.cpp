@@ -284,25 +284,26 @@ void Service::stop() {
 
 void Service::submit(Command command, std::shared_ptr<Waiter> waiter) {
   Refused refused;
-  {
-    const std::scoped_lock lock(state_->mutex);
-    const std::size_t bytes = size_of(command);
-    const bool fits = state_->inbox.size() < state_->options.inbox_max &&
-                      state_->inbox_bytes + bytes <= state_->options.inbox_bytes_max;
-    const bool is_welcome = (fits && !state_->away) || std::holds_alternative<ReturnTasks>(command);
-    if (!state_->stopping && is_welcome) {
-      state_->inbox.push_back({{std::move(command), std::move(waiter), state_->clock.now()}, bytes});
-      state_->inbox_bytes += bytes;
-      if (state_->inbox.size() == state_->wanted) state_->work.notify_one();
-      return;
-    }
-    if (state_->stopping)
-      refused = {Refusal::stopping, "the server is stopping", {}};
-    else if (state_->away)
-      refused = {Refusal::store_unavailable, away_message, {}};
-    else
-      refused = {Refusal::overloaded, "the server is overloaded; try again", {}};
+  std::unique_lock lock(state_->mutex);
+  const std::size_t bytes = size_of(command);
+  const bool fits = state_->inbox.size() < state_->options.inbox_max &&
+                    state_->inbox_bytes + bytes <= state_->options.inbox_bytes_max;
+  const bool is_welcome = (fits && !state_->away) || std::holds_alternative<ReturnTasks>(command);
+  if (!state_->stopping && is_welcome) {
+    state_->inbox.push_back({{std::move(command), std::move(waiter), state_->clock.now()}, bytes});
+    state_->inbox_bytes += bytes;
+    const bool wakes = state_->inbox.size() == state_->wanted;
+    lock.unlock();  // which the engine would wait for
+    if (wakes) state_->work.notify_one();
+    return;
   }
+  if (state_->stopping)
+    refused = {Refusal::stopping, "the server is stopping", {}};
+  else if (state_->away)
+    refused = {Refusal::store_unavailable, away_message, {}};
+  else
+    refused = {Refusal::overloaded, "the server is overloaded; try again", {}};
+  lock.unlock();
   if (refused.refusal != Refusal::store_unavailable) state_->refused.add();
   waiter->deliver(std::move(refused));
 }
