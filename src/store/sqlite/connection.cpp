@@ -263,9 +263,10 @@ std::string settings(Access access) {
   return sql;
 }
 
-// What is in it goes again soon: its WAL may be long, so that little of it is ever copied.
+// What is in it goes again soon: its WAL may be long, so that little of it is ever copied. Nobody else has business with
+// it, so it is locked once and not for each commit.
 constexpr const char* log_settings =
-    "PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
+    "PRAGMA log.locking_mode=EXCLUSIVE;PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
     "CREATE TABLE IF NOT EXISTS log.baton_journal (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, data BLOB NOT NULL) STRICT;";
 
 // By the name that the database has itself, whatever links lead to it: another name would be another log.
