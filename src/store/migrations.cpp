@@ -618,15 +618,36 @@ UNION ALL
 // Commits may be in a log beside the database (sql_journal.hpp), of which versions before this one know nothing.
 constexpr std::string_view version_10 = "SELECT 1;";
 
+// Ids and times in a page are told by how far they are from those of the page.
+constexpr std::string_view version_11 = R"sql(
+ALTER TABLE dag_job_event_pages ADD COLUMN since {bigint};
+{replace_view} dag_job_events(job_id, event_id, event_type, node_id, created_at, event_data) AS
+SELECT job_id, event_id, event_type, node_id, created_at, event_data FROM dag_job_event_rows
+UNION ALL
+{paged_events} WHERE p.since IS NULL
+UNION ALL
+{paged_events_11} WHERE p.since IS NOT NULL;
+)sql";
+
 // Version n is at n - 1; append only.
-constexpr std::array all = {version_1, version_2, version_3, version_4, version_5,
-                            version_6, version_7, version_8, version_9, version_10};
+constexpr std::array all = {version_1, version_2, version_3, version_4,  version_5, version_6,
+                            version_7, version_8, version_9, version_10, version_11};
 
 constexpr std::string_view paged_events_sqlite =
     "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"
     " FROM dag_job_event_pages AS p, json_each(p.events) AS e";
 constexpr std::string_view paged_events_postgres =
     "SELECT p.job_id, (e.value->>0)::bigint, e.value->>1, e.value->>2, (e.value->>3)::timestamptz, e.value->4"
+    " FROM dag_job_event_pages AS p, json_array_elements(p.events::json) AS e(value)";
+
+constexpr std::string_view paged_events_11_sqlite =
+    "SELECT p.job_id, p.last_event_id - (e.value->>0), e.value->>1, e.value->>2,"
+    " strftime('%Y-%m-%dT%H:%M:%S', (p.since + (e.value->>3)) / 1000, 'unixepoch') ||"
+    " printf('.%03dZ', (p.since + (e.value->>3)) % 1000), e.value->4"
+    " FROM dag_job_event_pages AS p, json_each(p.events) AS e";
+constexpr std::string_view paged_events_11_postgres =
+    "SELECT p.job_id, p.last_event_id - (e.value->>0)::bigint, e.value->>1, e.value->>2,"
+    " 'epoch'::timestamptz + (p.since + (e.value->>3)::bigint) * interval '1 millisecond', e.value->4"
     " FROM dag_job_event_pages AS p, json_array_elements(p.events::json) AS e(value)";
 
 struct Word {
@@ -646,6 +667,8 @@ constexpr Word words[] = {
     {"{service_calls_pkey_last}", "", service_calls_pkey_last},
     {"{journal_uncompressed}", "", "ALTER TABLE baton_journal ALTER COLUMN data SET STORAGE EXTERNAL;"},
     {"{paged_events}", paged_events_sqlite, paged_events_postgres},
+    {"{paged_events_11}", paged_events_11_sqlite, paged_events_11_postgres},
+    {"{replace_view}", "DROP VIEW dag_job_events; CREATE VIEW", "CREATE OR REPLACE VIEW"},  // which keeps who may read it
     {"{true}", "1", "true"},
     {"{false}", "0", "false"},
     {"{text}", "TEXT", "text COLLATE \"C\""},

@@ -18,8 +18,10 @@ constexpr std::size_t page_events_max = 256, page_bytes_max = 64 << 10;
 
 struct Page {
   std::string_view job_id;
-  std::int64_t last = 0;
-  std::size_t count = 0;
+  std::int64_t last = 0;   // event
+  std::int64_t since = 0;  // the time of the first one
+  std::vector<const Event*> list;
+  std::size_t bytes = 0;  // about
   std::string events;
 };
 
@@ -37,25 +39,30 @@ bool fits_a_page(std::string_view data) {
   return true;
 }
 
-bool is_full(const Page& page) { return page.count == page_events_max || page.events.size() >= page_bytes_max; }
+bool is_full(const Page& page) { return page.list.size() == page_events_max || page.bytes >= page_bytes_max; }
 
-void append(Page& page, const Event& event) {
-  std::string& out = page.events;
-  out += page.count++ == 0 ? "[[" : ",[";
-  append_value(out, event.event_id);
+void add(Page& page, const Event& event) {
+  if (page.list.empty()) page.since = to_millis(event.created_at);
+  page.last = event.event_id;
+  page.bytes += 40 + (event.event_data ? event.event_data->text.size() : 0);
+  page.list.push_back(&event);
+}
+
+void append(std::string& out, const Page& page, const Event& event) {
+  out += out.empty() ? "[[" : ",[";
+  append_value(out, page.last - event.event_id);
   out += ',';
   append_value(out, name(event.event_type));
   out += ',';
   append_value(out, event.node_id);
   out += ',';
-  append_value(out, event.created_at);
+  append_value(out, to_millis(event.created_at) - page.since);
   if (event.event_data) {
     out += ',';
     const std::string& data = event.event_data->text;
     fits_a_page(data) ? void(out += data) : append_quoted(out, data);
   }
   out += ']';
-  page.last = event.event_id;
 }
 
 std::vector<Page> pages_of(const std::vector<Event>& events) {
@@ -68,9 +75,12 @@ std::vector<Page> pages_of(const std::vector<Event>& events) {
     const auto [place, is_new] = open.try_emplace(event->job_id.value, pages.size());
     if (!is_new && is_full(pages[place->second])) place->second = pages.size();
     if (place->second == pages.size()) pages.push_back({.job_id = event->job_id.value});
-    append(pages[place->second], *event);
+    add(pages[place->second], *event);
   }
-  for (Page& page : pages) page.events += ']';
+  for (Page& page : pages) {
+    for (const Event* event : page.list) append(page.events, page, *event);
+    page.events += ']';
+  }
   std::ranges::sort(pages, {}, [](const Page& page) { return std::pair(page.job_id, page.last); });
   return pages;
 }
@@ -78,11 +88,11 @@ std::vector<Page> pages_of(const std::vector<Event>& events) {
 }  // namespace
 
 SqlEvents::SqlEvents(Dialect dialect)
-    : insert{std::string("INSERT INTO dag_job_event_pages(job_id,last_event_id,events) ") +
-                 (dialect == Dialect::sqlite ? "VALUES(?1,?2,?3)" : "SELECT * FROM unnest(?1,?2,?3)"),
-             {Type::text, Type::integer, Type::text},
+    : insert{std::string("INSERT INTO dag_job_event_pages(job_id,last_event_id,since,events) ") +
+                 (dialect == Dialect::sqlite ? "VALUES(?1,?2,?3,?4)" : "SELECT * FROM unnest(?1,?2,?3,?4)"),
+             {Type::text, Type::integer, Type::integer, Type::text},
              true},
-      pages{"SELECT events FROM dag_job_event_pages WHERE job_id=?1 AND last_event_id>?2 ORDER BY last_event_id LIMIT ?3",
+      pages{"SELECT events,last_event_id,since FROM dag_job_event_pages WHERE job_id=?1 AND last_event_id>?2 ORDER BY last_event_id LIMIT ?3",
             {Type::text, Type::integer, Type::integer}},
       rows{"SELECT " + names<Event>(Columns::all) +
                " FROM dag_job_event_rows WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
@@ -93,7 +103,7 @@ void SqlEvents::add_write(std::vector<Query>& calls, const std::vector<Event>& e
   auto all = std::make_shared<const std::vector<Page>>(pages_of(events));
   const auto fill = [all](std::size_t set, std::span<Value> to) {
     const Page& page = (*all)[set];
-    to[0] = page.job_id, to[1] = page.last, to[2] = std::string_view(page.events);
+    to[0] = page.job_id, to[1] = page.last, to[2] = page.since, to[3] = std::string_view(page.events);
   };
   calls.push_back({&insert, all->size(), fill, {}, {}});
 }
@@ -102,17 +112,20 @@ Result<> SqlEvents::read_page(const RowView& row, const JobId& job_id, std::int6
   const auto unreadable = [] { return fail(Code::invalid, "table dag_job_event_pages holds a row that this version cannot read"); };
   const auto document = JsonDocument::parse(row.text(0));
   if (!document || document->root().kind() != JsonKind::array) return unreadable();
+  const bool is_absolute = row.is_null(2);
   for (const JsonView& item : document->root().items()) {
     if (item.kind() != JsonKind::array) return unreadable();
     const auto fields = item.items();
     if (fields.size() < 4 || fields[0].kind() != JsonKind::integer || fields[1].kind() != JsonKind::string ||
-        fields[3].kind() != JsonKind::string)
+        fields[3].kind() != (is_absolute ? JsonKind::string : JsonKind::integer))
       return unreadable();
-    if (fields[0].integer() <= after) continue;
+    const std::int64_t id = is_absolute ? fields[0].integer() : row.integer(1) - fields[0].integer();
+    if (id <= after) continue;
     const auto type = event_type(fields[1].string());
-    const auto created_at = from_iso_or_utc(fields[3].string());
+    const auto created_at =
+        is_absolute ? from_iso_or_utc(fields[3].string()) : from_millis(row.integer(2) + fields[3].integer());
     if (!type || !created_at) return unreadable();
-    Event event{.job_id = job_id, .event_id = fields[0].integer(), .event_type = *type, .created_at = *created_at};
+    Event event{.job_id = job_id, .event_id = id, .event_type = *type, .created_at = *created_at};
     if (fields[2].kind() == JsonKind::string) event.node_id = std::string(fields[2].string());
     if (fields.size() > 4) event.event_data = fields[4].json();
     out.push_back(std::move(event));

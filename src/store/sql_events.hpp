@@ -1,7 +1,8 @@
 // The events of jobs, many in one row. They are most of what is written for a job and are read only one after the
-// other, so those that come to the tables together are one page: a JSON array of [event_id, type, node or null, time,
-// data], the last one only if there is some. People and other programs see rows, in the view dag_job_events. What versions
-// before 9 have written, a row each, is in dag_job_event_rows, and is older than any page.
+// other, so those that come to the tables together are one page: a JSON array of [how far its id is before that of the
+// last, type, node or null, milliseconds after the time `since`, data], the last one only if there is some. People and
+// other programs see rows, in the view dag_job_events. Versions 9 and 10 wrote ids and times themselves, and no `since`. What
+// versions before 9 have written, a row each, is in dag_job_event_rows, and is older than any page.
 #pragma once
 
 #include "core/workflow/machine/rows.hpp"
