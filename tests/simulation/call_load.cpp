@@ -247,11 +247,18 @@ void CallLoad::change(const CallKey& key) {
   tell_engine(std::move(command));
 }
 
-// A row that is still found is not to be believed.
+// A row that is still found is not to be believed. A call that is being made ends without its row being read: what its end
+// does not write stays damaged until the Dispatch looks.
 void CallLoad::damage(const CallKey& key) {
   const call::Call* row = database_.calls.get(key);
-  if (row != nullptr && row->status == call::Status::scheduled)
-    database_.calls.change(key, [](call::Call& damaged) { --damaged.version; });
+  if (row == nullptr || is_terminal(row->status)) return;
+  const bool in_tags = row->status == call::Status::running && random_.chance(0.5);
+  database_.calls.change(key, [&](call::Call& damaged) {
+    if (in_tags)
+      damaged.tags = "[";
+    else
+      --damaged.version;
+  });
 }
 
 void CallLoad::meddle() {

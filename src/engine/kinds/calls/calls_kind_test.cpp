@@ -21,16 +21,17 @@ struct Answer final : Waiter {
 };
 using Answers = std::vector<std::shared_ptr<Answer>>;
 
-// Counts the requests that are loaded at once.
+// Counts what is loaded of calls.
 class CountingStore final : public store::MemoryStore {
  public:
   using MemoryStore::load;
   using MemoryStore::MemoryStore;
   Result<call::Loaded> load(const call::LoadRequest& request) override {
+    ++loads;
     requests_at_once = std::max(requests_at_once, request.requests.size());
     return MemoryStore::load(request);
   }
-  std::size_t requests_at_once = 0;
+  std::size_t loads = 0, requests_at_once = 0;
 };
 
 class CallTurn : public testing::Test {
@@ -46,15 +47,26 @@ class CallTurn : public testing::Test {
     writer_.run(std::move(items));
     return answers;
   }
-  // A call that has ended.
-  call::CallKey ended(const std::string& id) {
+  // A call that is being made.
+  call::CallKey started(const std::string& id) {
     const call::CallKey key{{"default"}, {id}};
-    NewCall wanted{.key = key, .name = "n", .request_spec = Json{"{}"}, .origin = "http://a:80"};
+    NewCall wanted{.key = key, .name = "n", .request_spec = Json{"{}"}, .origin = "http://a:80", .tags = {"t"}};
     wanted.request.method = "GET";
     (void)run({SubmitCalls{{wanted}}});
     (void)run({StartCalls{.started_by = "s", .keys = {key}}});
-    (void)run({EndCalls{{CallOutcome{key, true, Json{"{}"}, "s"}}}});
     return key;
+  }
+  Answers end(const call::CallKey& key) { return run({EndCalls{{CallOutcome{key, true, Json{"{}"}, "s"}}}}); }
+  // A call that has ended.
+  call::CallKey ended(const std::string& id) {
+    const call::CallKey key = started(id);
+    (void)end(key);
+    return key;
+  }
+  // Whether the row is there and is what its events come to.
+  [[nodiscard]] bool has_right_row(const call::CallKey& key) const {
+    const call::Call* row = database_.calls.get(key);
+    return row != nullptr && *row == call::fold(database_.stream(key));
   }
   static std::size_t answered(const Answers& answers) {
     return static_cast<std::size_t>(
@@ -101,6 +113,44 @@ TEST_F(CallTurn, WhoAsksAgainToStartACallGetsWhatItIsToSend) {
     ASSERT_EQ(reply.started.size(), 1U) << i;
     EXPECT_EQ(reply.started[0].request.method, "GET");
   }
+}
+
+TEST_F(CallTurn, AnEndAfterAStartLoadsNothing) {
+  const call::CallKey key = started("c");
+  store_.loads = 0;
+  const Answers answers = end(key);
+  EXPECT_EQ(store_.loads, 0U);
+  const auto& one = std::get<CallsReply>(*answers.at(0)->reply).calls.at(0);
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->call.status, call::Status::succeeded);
+  EXPECT_TRUE(has_right_row(key));
+}
+
+TEST_F(CallTurn, ARowThatIsErasedWhileTheCallIsMadeIsWrittenWholeByItsEnd) {
+  const call::CallKey key = started("c");
+  database_.calls.erase(key);
+  const Answers answers = end(key);
+  const auto& one = std::get<CallsReply>(*answers.at(0)->reply).calls.at(0);
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->call.status, call::Status::succeeded);
+  ASSERT_TRUE(has_right_row(key));
+  EXPECT_EQ(database_.calls.get(key)->status, call::Status::succeeded);
+}
+
+TEST_F(CallTurn, WhatAnEndDoesNotWriteIsMendedWhenSomebodyLooks) {
+  const call::CallKey key = started("c");
+  database_.calls.change(key, [](call::Call& row) {
+    row.tags = "[";
+    row.version = 7;
+  });
+  (void)end(key);
+  const call::Call* row = database_.calls.get(key);
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->status, call::Status::succeeded);
+  EXPECT_EQ(row->version, 4);
+  EXPECT_FALSE(has_right_row(key));
+  (void)run({RebuildCalls{{key}}});
+  EXPECT_TRUE(has_right_row(key));
 }
 
 }  // namespace
