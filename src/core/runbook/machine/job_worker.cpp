@@ -58,18 +58,20 @@ bool is_repeated_failure(const JobReport& said, const JobName& named, const Exec
          row.error_message == clean_text(said.error.value_or(no_reason), error_bytes_max);
 }
 
+// Whoever asks whether a result is of an earlier attempt or poll than the step is at asks here.
+bool is_of_another_attempt(bool differs) { return differs && !MUTANT(runbook_old_attempt_accepted); }
+
 // Why a result is of another attempt, or another job, than the step is at.
 std::optional<std::string> other_attempt(const JobReport& said, const std::optional<JobName>& named, const Job& job) {
-  if (MUTANT(runbook_old_attempt_accepted)) return std::nullopt;
   const Execution& row = *job.row;
   if (is_from_another(row)) {
     const bool is_older = named && named->ref == job.ref && named->retry < row.retry_count;
     const bool is_other = !said.correlated && row.status == StepStatus::dispatched && row.job_id &&
                           *row.job_id != said.job_id;  // of polls it may not note the last
-    if (!is_older && !is_other) return std::nullopt;
+    if (!is_of_another_attempt(is_older || is_other)) return std::nullopt;
     return "it is not of the attempt that the step is at";
   }
-  if (!named || named->retry != std::max(row.retry_count, 0))
+  if (is_of_another_attempt(!named || named->retry != std::max(row.retry_count, 0)))
     return "the attempt is over: the step is at retry " + std::to_string(row.retry_count);
   return std::nullopt;
 }
@@ -79,7 +81,7 @@ std::optional<std::string> other_attempt(const JobReport& said, const std::optio
 // nothing else makes a step poll again.
 bool has_old_lease(const JobReport& said, const Execution& row) {
   if (!said.lease || MUTANT(runbook_stale_lease_accepted)) return false;
-  if (said.job_id == row.job_id || MUTANT(runbook_old_attempt_accepted)) return *said.lease != lease_token(row);
+  if (!is_of_another_attempt(said.job_id != row.job_id)) return *said.lease != lease_token(row);
   return !said.success || !says_incomplete(said.result, row.is_poll_step);
 }
 
@@ -111,8 +113,8 @@ Judged report(const JobReport& said, Context context) {
     return not_taken(Verdict::stale, *why, said, *job, decision);
   if (!is_anothers && has_old_lease(said, row))
     return {Verdict::stale, "the lease is over: another worker has the job now, or its poll was answered", *ref};
-  const bool is_other_poll = !is_anothers && (row.job_id != said.job_id || !is_awaited);
-  if (is_other_poll && !MUTANT(runbook_old_attempt_accepted))
+  const bool is_other_poll = row.job_id != said.job_id || !is_awaited;
+  if (!is_anothers && is_of_another_attempt(is_other_poll))
     return not_taken(Verdict::ignored, "it is not the job that the step waits for", said, *job, decision);
   if (is_anothers) decision.adopt(*job);
   if (said.worker) row.leased_by = said.worker;

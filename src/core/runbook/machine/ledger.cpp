@@ -4,8 +4,6 @@
 
 #include <boost/pfr/core.hpp>
 
-#include "base/mutant.hpp"
-
 namespace baton::runbook {
 namespace {
 
@@ -287,7 +285,6 @@ Slot<StepExecution>* Ledger::step_ahead(std::int64_t member_id, std::int64_t pha
     if (over >= need::StepsAhead::limit && !knows(all)) require_steps(member_id, phase_id, all);
   };
   for (Slot<StepExecution>* slot : find_steps(member_id, phase_id)) {
-    if (MUTANT(member_runs_ahead) && slot->row.status == StepStatus::dispatched) continue;
     if (slot->row.status != StepStatus::succeeded) return require_rest(), slot;
     if (slot->before && slot->before->status != StepStatus::succeeded) ++over;
   }

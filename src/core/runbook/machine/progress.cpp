@@ -64,7 +64,9 @@ void Decision::advance_member(Slot<Member>& member, PhaseExecution& phase) {
   Slot<StepExecution>* step = ledger.step_ahead(member.row.id, phase.id);
   if (!step || step->row.is_catch_up || step->row.status != StepStatus::pending || step->row.retry_after) return;
   dispatch(job_of(*step));
-  if (MUTANT(member_runs_ahead)) advance_member(member, phase);
+  if (MUTANT(member_runs_ahead))
+    for (Slot<StepExecution>* next : ledger.steps_of(member.row.id, phase.id))
+      if (next->row.status == StepStatus::pending) dispatch(job_of(*next));
 }
 
 // Catching up goes through all phases that have begun, in their order, one step after the other.
