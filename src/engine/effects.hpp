@@ -6,6 +6,7 @@
 #include <any>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <variant>
 #include <vector>
@@ -63,6 +64,7 @@ struct Enqueue {
 // Queues in which work and workers were left to be matched: the next batch goes on with them.
 struct MatchAgain {
   std::set<QueueKey> queues;
+  std::optional<QueueKey> served_last;  // this one used up what a batch may hand out: the next batch begins behind it
 };
 
 struct WorkerBeat {

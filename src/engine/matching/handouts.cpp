@@ -33,7 +33,7 @@ Result<> Handouts::run(std::vector<Ready> ready) {
     services_.push_back({.key = at->first, .fresh = std::move(at->second), .served = {}});
     const bool had_room = has_room();
     TRY(serve(services_.back()));
-    if (had_room && !has_room()) matching_.set_served_last(at->first);
+    if (had_room && !has_room()) served_last_ = at->first;
   }
   return {};
 }
@@ -136,7 +136,7 @@ Result<> Handouts::serve(Service& service) {
 }
 
 void Handouts::take_effects(Effects& out) {
-  out.emplace_back(MatchAgain{std::move(match_again_)});
+  out.emplace_back(MatchAgain{std::move(match_again_), std::move(served_last_)});
   for (Service& service : services_) {
     if (!service.fresh.empty()) out.emplace_back(Enqueue{service.key, std::move(service.fresh)});
     for (ServePoll& serving : service.served) out.emplace_back(std::move(serving));

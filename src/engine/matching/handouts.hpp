@@ -49,6 +49,7 @@ class Handouts {
   std::size_t bytes_ = 0;
   std::vector<Service> services_;
   std::set<QueueKey> match_again_;
+  std::optional<QueueKey> served_last_;
 };
 
 }  // namespace baton::engine

@@ -19,7 +19,7 @@ void Matching::expect(Effects& effects) {
                    [&](ServePoll& e) { expect(e); },
                    [&](Await& e) { expect(e); },
                    [&](Enqueue& e) { enqueue(e); },
-                   [&](MatchAgain& e) { to_match_ = std::move(e.queues); },
+                   [&](MatchAgain& e) { expect(e); },
                    [](auto&) {},
                },
                effect);
@@ -33,6 +33,8 @@ void Matching::withdraw(Effects& effects) {
       queues_.add_poll(serving->queue, std::move(poll));
     } else if (auto* wait = std::get_if<Await>(&effect); wait && wait->expected != 0) {
       *wait = take_wait(wait->expected);
+    } else if (auto* again = std::get_if<MatchAgain>(&effect); again && again->served_last) {
+      std::swap(*again->served_last, served_last_);
     }
   }
 }
@@ -40,6 +42,12 @@ void Matching::withdraw(Effects& effects) {
 void Matching::expect(ServePoll& serving) {
   serving.served = queues_.remove_poll(serving.queue, serving.poll);
   if (serving.served) deadlines_.erase({serving.served->poll.wait_until, serving.poll, std::nullopt});
+}
+
+// The effect keeps which queue it was before, for withdraw().
+void Matching::expect(MatchAgain& again) {
+  to_match_ = std::move(again.queues);
+  if (again.served_last) std::swap(*again.served_last, served_last_);
 }
 
 PollReply Matching::answer_poll(ServePoll serving) {

@@ -31,7 +31,6 @@ class Matching {
   void match_all();
   // The queue that used up what one batch may hand out: the next batch begins behind it.
   [[nodiscard]] const QueueKey& served_last() const { return served_last_; }
-  void set_served_last(QueueKey queue) { served_last_ = std::move(queue); }
   [[nodiscard]] Queues& queues() { return queues_; }
   [[nodiscard]] Workers& workers() { return workers_; }
   [[nodiscard]] const Workers& workers() const { return workers_; }
@@ -71,6 +70,7 @@ class Matching {
   [[nodiscard]] Await take_wait(std::uint64_t id);
   void expect(ServePoll& serving);
   void expect(Await& wait);
+  void expect(MatchAgain& again);
   void enqueue(Enqueue& work);
 
   Queues queues_;
