@@ -140,9 +140,10 @@ def main() -> None:
         print(f"cancel: {status} after {percentile(boss.times, 1)}")
         metrics = http.client.HTTPConnection(boss.host)
         metrics.request("GET", "/metrics", headers={"Authorization": "Bearer " + tokens["small"]})
-        for line in metrics.getresponse().read().decode().splitlines():
-            if line.startswith("baton_engine_slow_turns_total"):
-                print(line)
+        lines = metrics.getresponse().read().decode().splitlines()
+        slow_turns = [line for line in lines if line.startswith("baton_engine_slow_turns_total")]
+        assert slow_turns, "the server does not count slow turns under this name"
+        print(*slow_turns, sep="\n")
     finally:
         server.close()
 
