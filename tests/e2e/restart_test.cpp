@@ -137,10 +137,33 @@ TEST_F(Restart, WatchOfABatchGoesOn) {
 
 TEST_F(Restart, AServerThatDoesNotComeBackIsNotAFailureOfTheWork) {
   publish(*client_, queued_yaml);
-  const auto waiting = watch({"job", "watch", submit(), "--reconnect", "1"});
-  ASSERT_TRUE(says(*waiting, "work dispatched")) << waiting->err();
+  ASSERT_EQ(ask(*client_, "POST", "/runbooks", runbook_yaml, "application/yaml").status, 201);
+  const Answer batch = ask(*client_, "POST", "/runbooks/move/batches", "Key\nada\n", "text/csv");
+  ASSERT_EQ(batch.status, 201) << json::serialize(batch.body);
+  const std::string batch_id = std::to_string(batch.body.at("id").as_int64());
+  const Answer call = ask(*client_, "POST", "/tenants/-/service-calls",
+                          R"({"name":"n","delaySeconds":3600,"requestSpec":{"url":"http://example.com/"}})");
+  ASSERT_EQ(call.status, 202);
+  const std::string call_id = call.text("serviceCallId");
+  struct Wait {
+    std::vector<std::string> command;
+    std::string says;  // when it has begun
+    std::unique_ptr<support::Process> process;
+  };
+  std::vector<Wait> waits;
+  waits.push_back({{"job", "watch", submit()}, "work dispatched", nullptr});
+  waits.push_back({{"job", "submit", "queued", "--wait"}, "work dispatched", nullptr});
+  waits.push_back({{"batch", "watch", batch_id}, "batch " + batch_id, nullptr});
+  waits.push_back({{"call", "watch", call_id}, call_id + " Scheduled", nullptr});
+  for (Wait& each : waits) {
+    each.command.insert(each.command.end(), {"--reconnect", "1"});
+    each.process = watch(each.command);
+  }
+  for (Wait& each : waits)
+    ASSERT_TRUE(says(*each.process, each.says)) << each.command[0] << ' ' << each.command[1] << ": " << each.process->err();
   kill();
-  EXPECT_EQ(waiting->wait(30s), 6) << waiting->err();
+  for (Wait& each : waits)
+    EXPECT_EQ(each.process->wait(30s), 6) << each.command[0] << ' ' << each.command[1] << ": " << each.process->err();
   // One that was never there is told at once.
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(watch({"job", "watch", "x"})->wait(30s), 6);
