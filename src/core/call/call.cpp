@@ -218,6 +218,16 @@ bool is_snapshot(const Call& row, const EventRow& head) {
 
 // --- decisions
 
+Submission submit(const CallKey& key, Submitted what, std::optional<Time> due_at, const std::string& correlation_id,
+                  Time now) {
+  Call call;
+  call.tenant_id = key.tenant;
+  call.service_call_id = key.id;
+  call.correlation_id = correlation_id.empty() ? key.id.value : correlation_id;
+  what.submitted_at = now;
+  return {std::move(call), {std::move(what), Scheduled{due_at.value_or(now), {}, {}}}};
+}
+
 bool has_come(Time due_at, Time now) { return due_at <= now || MUTANT(call_started_early); }
 
 Decision<Event> start(const Call& call, Time now) {
@@ -253,8 +263,10 @@ Decision<Event> cancel(const Call& call, const std::string& by, const std::strin
   return Failed{now, error_meta(cancelled, message)};
 }
 
-Decision<Event> reschedule(const Call& call, Time due_at, const std::string& by, const std::string& reason) {
+Decision<std::optional<Event>> reschedule(const Call& call, Time due_at, const std::string& by,
+                                          const std::string& reason) {
   if (call.status != Status::scheduled) return std::unexpected(Conflict::not_scheduled);
+  if (call.due_at == due_at) return std::nullopt;
   return Scheduled{due_at, by, reason};
 }
 

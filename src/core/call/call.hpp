@@ -8,6 +8,7 @@
 // the version after the one before.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <variant>
@@ -68,6 +69,15 @@ enum class Conflict { not_due, not_scheduled, not_running, not_over, request_los
 template <class T>
 using Decision = std::expected<T, Conflict>;
 
+// A call that nobody has heard of begins with two events: what it is, and its time. Without one it is due at once;
+// without a correlation its own id is that of its events.
+struct Submission {
+  Call call;  // before its first event
+  std::array<Event, 2> events;
+};
+[[nodiscard]] Submission submit(const CallKey& key, Submitted what, std::optional<Time> due_at,
+                                const std::string& correlation_id, Time now);
+
 // Its time: whoever looks for calls to make and whoever starts them agree on it.
 [[nodiscard]] bool has_come(Time due_at, Time now);
 [[nodiscard]] Decision<Event> start(const Call& call, Time now);
@@ -83,8 +93,9 @@ struct Start {
 [[nodiscard]] Decision<Event> finish(const Call& call, bool succeeded, Json meta, Time now);
 [[nodiscard]] Decision<Event> cancel(const Call& call, const std::string& by, const std::string& reason,
                                      Time now);
-[[nodiscard]] Decision<Event> reschedule(const Call& call, Time due_at, const std::string& by,
-                                         const std::string& reason);
+// None: it has that time already.
+[[nodiscard]] Decision<std::optional<Event>> reschedule(const Call& call, Time due_at, const std::string& by,
+                                                        const std::string& reason);
 
 // Whether it may be repeated: while it waits or runs, that would be the same thing done twice. Without its
 // request there is nothing to send.

@@ -62,6 +62,38 @@ TEST(ServiceCall, AStreamWithAGapIsNone) {
   EXPECT_FALSE(fold({row(1, submitted), row(1, Scheduled{noon})}));
 }
 
+TEST(ServiceCall, BeginsWithWhatItIsAndItsTime) {
+  const CallKey key{Tenant{"acme"}, CallId{"018f"}};
+  const Time later = noon + std::chrono::hours{1};
+  Submission made = submit(key, std::get<Submitted>(submitted), later, "order-7", noon);
+  EXPECT_EQ(made.call.key(), key);
+  EXPECT_EQ(made.call.version, 0);
+  EXPECT_EQ(made.call.correlation_id, "order-7");
+  EXPECT_EQ(type_of(made.events[0]), EventType::submitted);
+  EXPECT_EQ(std::get<Submitted>(made.events[0]).submitted_at, noon);
+  EXPECT_EQ(std::get<Submitted>(made.events[0]).name, "charge");
+  EXPECT_EQ(std::get<Scheduled>(made.events[1]).due_at, later);
+  const auto call = fold({row(1, made.events[0]), row(2, made.events[1])});
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->status, Status::scheduled);
+}
+
+TEST(ServiceCall, IsDueAtOnceAndCorrelatedByItsIdUnlessToldOtherwise) {
+  const Submission made =
+      submit({Tenant{"acme"}, CallId{"018f"}}, std::get<Submitted>(submitted), std::nullopt, "", noon);
+  EXPECT_EQ(made.call.correlation_id, "018f");
+  EXPECT_EQ(std::get<Scheduled>(made.events[1]).due_at, noon);
+}
+
+TEST(ServiceCall, ThatIsGivenTheTimeItHasDoesNotChange) {
+  Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
+  const auto same = reschedule(call, noon, "bo", "");
+  ASSERT_TRUE(same);
+  EXPECT_FALSE(*same);
+  apply(row(3, Started{noon}), Started{noon}, call);
+  EXPECT_EQ(reschedule(call, noon, "bo", "").error(), Conflict::not_scheduled);
+}
+
 TEST(ServiceCall, IsStartedOnceAndNotBeforeItsTime) {
   Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
   EXPECT_EQ(start(call, noon - Duration{1}).error(), Conflict::not_due);
@@ -111,9 +143,9 @@ TEST(ServiceCall, EndsOnce) {
 TEST(ServiceCall, ThatWaitsMayBeCancelledOrRescheduled) {
   Call call = *fold({row(1, submitted), row(2, Scheduled{noon})});
   const auto later = reschedule(call, noon + std::chrono::hours{1}, "bo", "too early");
-  ASSERT_TRUE(later);
-  apply(row(3, *later), *later, call);
-  EXPECT_EQ(to_json(*later).text, R"({"dueAt":"2026-03-01T13:00:00.000Z","by":"bo","reason":"too early"})");
+  ASSERT_TRUE(later && *later);
+  apply(row(3, **later), **later, call);
+  EXPECT_EQ(to_json(**later).text, R"({"dueAt":"2026-03-01T13:00:00.000Z","by":"bo","reason":"too early"})");
   EXPECT_EQ(start(call, noon).error(), Conflict::not_due);
   EXPECT_EQ(repeat(call, true).error(), Conflict::not_over);
   const auto gone = cancel(call, "ada", "not needed", noon);

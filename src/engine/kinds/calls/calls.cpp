@@ -110,7 +110,6 @@ void Calls::record(Slot& slot, const call::Event& event, const std::string& caus
   call::apply(fact, event, row);
   slot.changed = !MUTANT(call_row_not_written);
   if (fact.event_type == call::EventType::scheduled) scheduled_.push_back(waiting(row, was));
-  if (is_terminal(row.status)) ++ended_;
   writes_.events_new.push_back(std::move(fact));
 }
 
@@ -147,15 +146,12 @@ std::optional<std::expected<CallReply, Refused>> Calls::made_before(const NewCal
 std::expected<CallReply, Refused> Calls::submit(const NewCall& wanted, std::optional<std::string> repeat_of) {
   if (auto before = made_before(wanted)) return *std::move(before);
   Slot& slot = calls_[wanted.key];
+  call::Submission made = call::submit(
+      wanted.key, {wanted.name, wanted.request_spec, now_, wanted.tags, wanted.origin, std::move(repeat_of)},
+      wanted.due_at, wanted.correlation_id, now_);
   slot.is_new = true;
-  slot.call.tenant_id = wanted.key.tenant;
-  slot.call.service_call_id = wanted.key.id;
-  slot.call.correlation_id = wanted.correlation_id.empty() ? wanted.key.id.value : wanted.correlation_id;
-  record(slot,
-         call::Submitted{wanted.name, wanted.request_spec, now_, wanted.tags, wanted.origin,
-                         std::move(repeat_of)},
-         wanted.causation_id);
-  record(slot, call::Scheduled{wanted.due_at.value_or(now_), {}, {}}, wanted.causation_id);
+  slot.call = std::move(made.call);
+  for (const call::Event& event : made.events) record(slot, event, wanted.causation_id);
   call::Request request = wanted.request;
   request.tenant_id = wanted.key.tenant;
   request.service_call_id = wanted.key.id;
@@ -196,13 +192,12 @@ CallsReply Calls::decide(const RepeatCall& c) {
 CallsReply Calls::decide(const ChangeCall& c) {
   Slot* slot = find(c.key);
   if (!slot) return {{not_found()}};
-  const bool cancels = c.what == ChangeCall::What::cancel;
-  const auto event = cancels ? call::cancel(slot->call, c.by, c.reason, now_)
-                             : call::reschedule(slot->call, c.due_at, c.by, c.reason);
+  const call::Decision<std::optional<call::Event>> event =
+      c.what == ChangeCall::What::cancel ? call::cancel(slot->call, c.by, c.reason, now_)
+                                         : call::reschedule(slot->call, c.due_at, c.by, c.reason);
   if (!event) return {{not_possible(event.error(), slot->call)}};
-  if (!cancels && slot->call.due_at == c.due_at) return {{CallReply{slot->call, false}}};
-  record(*slot, *event, c.causation_id);
-  return {{CallReply{slot->call, true}}};
+  if (*event) record(*slot, **event, c.causation_id);
+  return {{CallReply{slot->call, event->has_value()}}};
 }
 
 StartedReply Calls::decide(const StartCalls& c) {

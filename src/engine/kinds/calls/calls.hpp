@@ -34,7 +34,6 @@ class Calls {
   [[nodiscard]] call::Writes take_writes();
   // Those that were given a time in this batch, for whoever waits for it.
   [[nodiscard]] std::vector<DueCall> take_scheduled();
-  [[nodiscard]] std::size_t ended() const { return ended_; }
 
  private:
   struct Slot {
@@ -58,7 +57,6 @@ class Calls {
   std::map<Key, call::IdempotencyKey> keys_;
   call::Writes writes_;
   std::vector<DueCall> scheduled_;
-  std::size_t ended_ = 0;
 };
 
 }  // namespace baton::engine
