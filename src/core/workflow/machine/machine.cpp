@@ -108,6 +108,10 @@ std::optional<TaskName> parse_task_id(std::string_view text) {
   return name;
 }
 
+bool agrees(const TaskName& task, std::string_view job_id, std::string_view node_id) {
+  return (job_id.empty() || job_id == task.job_id) && (node_id.empty() || node_id == task.node_id);
+}
+
 std::string lease_token(const NodeState& node) {
   return as_text(node.retry_count) + "." + as_text(node.delivery_count);
 }

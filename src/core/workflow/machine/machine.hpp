@@ -77,6 +77,9 @@ struct TaskName {
 // The parts of a task id, in its text; none when it is not one of ours. Job ids are UUIDs, so the parts are found by
 // length.
 [[nodiscard]] std::optional<TaskName> parse_task_id(std::string_view text);
+// Who reports a result may name its job and its node once more; empty: it does not. When they are others than those of
+// the task id, nobody knows which is meant.
+[[nodiscard]] bool agrees(const TaskName& task, std::string_view job_id, std::string_view node_id);
 
 // Names one handing-out of one attempt: a worker that was given up holds an older one.
 [[nodiscard]] std::string lease_token(const NodeState& node);

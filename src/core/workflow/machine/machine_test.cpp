@@ -330,5 +330,15 @@ TEST(Machine, TaskIdsAreReadAsTheyAreWrittenAndNothingElseIs) {
     EXPECT_FALSE(parse_task_id(wrong)) << wrong;
 }
 
+TEST(Machine, TheJobAndTheNodeOfAResultAreThoseOfItsTaskOrAreNotTold) {
+  const std::string text = task_id(test_job, "a", 0);
+  const auto name = parse_task_id(text);
+  ASSERT_TRUE(name);
+  EXPECT_TRUE(agrees(*name, "", ""));
+  EXPECT_TRUE(agrees(*name, test_job.value, "a"));
+  EXPECT_FALSE(agrees(*name, "01a3185c-8f0a-7b0c-a1b0-83be19ecabad", "a"));
+  EXPECT_FALSE(agrees(*name, "", "b"));
+}
+
 }  // namespace
 }  // namespace baton::workflow

@@ -8,13 +8,10 @@ using namespace workflow;
 
 Reply WorkflowTransaction::decide(const ReportResult& c) {
   const auto found = task(c.task_id, c.tenant);
-  const auto name_given = parse_task_id(c.task_id);
-  // The body names the task twice; when the two disagree nobody knows which is meant.
-  if (found && ((!c.job_id.empty() && c.job_id.value != name_given->job_id) ||
-                (!c.node_id.empty() && c.node_id != name_given->node_id)))
+  if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
+  if (!agrees(*parse_task_id(c.task_id), c.job_id.value, c.node_id))
     return Refused{
         Refusal::invalid_input, "job_id and node_id are not those of task '" + c.task_id + "'", {}};
-  if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
   const auto earlier = rows_.stored_results.find(c.task_id);
   const TaskReport said{found->retry_count,     c.completed, c.output, c.error, c.lease, c.worker,
                     c.execution_duration_ms};
