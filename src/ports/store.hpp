@@ -106,8 +106,9 @@ struct Loaded {
   std::vector<workflow::IdempotencyKey> idempotency_keys;
 };
 
-// Everything that one batch changes, each row once. An update names its row by key and writes all of its
-// changeable columns.
+// Everything that one batch changes, each row once. An update names its row by key and writes all of its changeable
+// columns; of a row of runbooks it expects the status that was loaded, and writes what was changed since
+// (runbook::Update).
 struct WriteSet {
   std::vector<workflow::Job> jobs_new;
   std::vector<workflow::Job> jobs_changed;
