@@ -1,6 +1,6 @@
 // Updates of rows that other programs write too: each writes the columns that were changed, and no others.
 //
-// Rows that change the same columns are one call of one statement, which is made when that set of columns is
+// Rows that change the same columns are one query of one statement, which is made when that set of columns is
 // first seen. A decision changes its columns together, so there are few sets: some dozens for steps.
 #pragma once
 
@@ -18,8 +18,8 @@ class ChangeStatements {
  public:
   explicit ChangeStatements(Dialect dialect) : dialect_(dialect) {}
 
-  // Appends the calls that write `rows`, which must outlive their run.
-  void add(std::vector<Query>& calls, const std::vector<runbook::Update<Row>>& rows) {
+  // Appends the queries that write `rows`, which must outlive their run.
+  void add(std::vector<Query>& queries, const std::vector<runbook::Update<Row>>& rows) {
     const auto changes = std::make_shared<std::vector<Change>>();
     for (const runbook::Update<Row>& row : rows)
       if (const ColumnSet set = differing_columns(row.before, row.row)) changes->push_back({set, &row});
@@ -32,7 +32,7 @@ class ChangeStatements {
         fill(change.row->row, change.set, out);
         if constexpr (guard == Guard::status) out.back() = encode(change.row->before.status);
       };
-      calls.push_back({&statement(set), end - first, fill_change, {}, missed<Row>(guard)});
+      queries.push_back({&statement(set), end - first, fill_change, {}, missed<Row>(guard)});
     }
   }
 
@@ -50,7 +50,7 @@ class ChangeStatements {
   static constexpr Guard guard = requires(Row row) { row.status; } ? Guard::status : Guard::none;
 
   Dialect dialect_;
-  std::unordered_map<ColumnSet, Statement> statements_;  // calls point to them: they stay where they are
+  std::unordered_map<ColumnSet, Statement> statements_;  // queries point to them: they stay where they are
 };
 
 }  // namespace baton::store

@@ -54,7 +54,7 @@ struct Query {
 };
 
 enum class Mode {
-  read,   // all calls see one snapshot
+  read,   // all queries see one snapshot
   write,  // one transaction: all or nothing, durable when it answers
   write_lazily,  // the same, but durable only with the next one that is
 };
@@ -63,8 +63,8 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Runs the calls in order. Inside a transaction that script() has begun it neither begins nor ends one.
-  [[nodiscard]] virtual Result<> run(std::span<const Query> calls, Mode mode) = 0;
+  // Runs the queries in order. Inside a transaction that script() has begun it neither begins nor ends one.
+  [[nodiscard]] virtual Result<> run(std::span<const Query> queries, Mode mode) = 0;
 
   // Runs statements without parameters and without answers.
   [[nodiscard]] virtual Result<> script(const std::string& sql) = 0;

@@ -46,13 +46,13 @@ Result<std::vector<std::string>> columns_of(Connection& connection, Dialect dial
                                             const std::string& table) {
   const Statement catalog = catalog_statement(dialect);
   std::vector<std::string> columns;
-  const Query call{
+  const Query query{
       &catalog,
       1,
       constant({std::string_view(table)}),
       [&](const RowView& row) -> Result<> { return columns.emplace_back(row.text(1)), Result<>{}; },
       {}};
-  TRY(connection.run({&call, 1}, Mode::read));
+  TRY(connection.run({&query, 1}, Mode::read));
   return columns;
 }
 
@@ -159,10 +159,10 @@ Result<> write_data_rows(Connection& connection, Dialect dialect, const runbook:
       "UPDATE " + quoted_name(dialect, table) +
           " SET _is_current='0' WHERE _is_current='1' AND _last_seen_at<?1",
       {Type::time}};
-  std::vector<Query> calls;
-  if (!sets.empty()) calls.push_back({&upsert, sets.size(), fill_row, {}, {}});
-  if (rows.finish) calls.push_back({&finish, 1, constant({rows.seen_at}), {}, {}});
-  return calls.empty() ? Result<>{} : connection.run(calls, Mode::write);
+  std::vector<Query> queries;
+  if (!sets.empty()) queries.push_back({&upsert, sets.size(), fill_row, {}, {}});
+  if (rows.finish) queries.push_back({&finish, 1, constant({rows.seen_at}), {}, {}});
+  return queries.empty() ? Result<>{} : connection.run(queries, Mode::write);
 }
 
 // --- reading
@@ -176,21 +176,21 @@ DataRowLoad::DataRowLoad(Dialect dialect, const std::vector<runbook::Need>& need
   for (auto& [name, table] : tables_) table.member_keys = unique(std::move(table.member_keys));
 }
 
-void DataRowLoad::add_catalog_calls(std::vector<Query>& calls) {
+void DataRowLoad::add_catalog_queries(std::vector<Query>& queries) {
   for (auto& [name, table] : tables_) {
     table.stored_name = table_of(dialect_, name);
-    calls.push_back({&catalog_,
-                     1,
-                     constant({std::string_view(table.stored_name)}),
-                     [&table](const RowView& row) -> Result<> {
-                       return table.columns.emplace_back(row.text(1)), Result<>{};
-                     },
-                     {}});
+    queries.push_back({&catalog_,
+                       1,
+                       constant({std::string_view(table.stored_name)}),
+                       [&table](const RowView& row) -> Result<> {
+                         return table.columns.emplace_back(row.text(1)), Result<>{};
+                       },
+                       {}});
   }
 }
 
 // Rows are asked for by key alone, because what says "current" differs between the programs that write them.
-void DataRowLoad::add_calls(std::vector<Query>& calls) {
+void DataRowLoad::add_queries(std::vector<Query>& queries) {
   for (auto& [name, table] : tables_) {
     if (!contains(table.columns, "_member_key")) continue;  // there is no such table, or it is another kind of table
     std::string sql = selected_columns(table, "t._member_key");
@@ -198,15 +198,15 @@ void DataRowLoad::add_calls(std::vector<Query>& calls) {
     sql += dialect_ == Dialect::sqlite ? " FROM " + from + "?1"
                                        : " FROM unnest(?1) AS k(member_key), " + from + "k.member_key";
     table.select = {std::move(sql), {Type::text}, true};
-    calls.push_back({&table.select,
-                     table.member_keys.size(),
-                     [&table](std::size_t set, std::span<Value> out) { out[0] = table.member_keys[set]; },
-                     [this, &name, &table](const RowView& row) { return take(name, table, row.text(0), row); },
-                     {}});
+    queries.push_back({&table.select,
+                       table.member_keys.size(),
+                       [&table](std::size_t set, std::span<Value> out) { out[0] = table.member_keys[set]; },
+                       [this, &name, &table](const RowView& row) { return take(name, table, row.text(0), row); },
+                       {}});
   }
 }
 
-void DataRowLoad::add_calls_any_case(std::vector<Query>& calls) {
+void DataRowLoad::add_queries_any_case(std::vector<Query>& queries) {
   std::set<std::pair<std::string_view, std::string_view>> found;
   for (const auto& row : found_) found.emplace(row.table, row.member_key);
   for (auto& [name, table] : tables_) {
@@ -223,17 +223,17 @@ void DataRowLoad::add_calls_any_case(std::vector<Query>& calls) {
       append_quoted(table.key_list, key);
     }
     table.key_list += ']';
-    calls.push_back({&table.select_any_case,
-                     is_sqlite ? 1 : table.member_keys.size(),
-                     [&table, is_sqlite](std::size_t set, std::span<Value> out) {
-                       out[0] = is_sqlite ? std::string_view(table.key_list) : table.member_keys[set];
-                     },
-                     [this, &name, &table](const RowView& row) -> Result<> {
-                       for (const std::string_view key : table.member_keys)
-                         if (equal_ignoring_case(key, row.text(0))) TRY(take(name, table, key, row));
-                       return {};
-                     },
-                     {}});
+    queries.push_back({&table.select_any_case,
+                       is_sqlite ? 1 : table.member_keys.size(),
+                       [&table, is_sqlite](std::size_t set, std::span<Value> out) {
+                         out[0] = is_sqlite ? std::string_view(table.key_list) : table.member_keys[set];
+                       },
+                       [this, &name, &table](const RowView& row) -> Result<> {
+                         for (const std::string_view key : table.member_keys)
+                           if (equal_ignoring_case(key, row.text(0))) TRY(take(name, table, key, row));
+                         return {};
+                       },
+                       {}});
   }
 }
 

@@ -24,9 +24,9 @@ class DataRowLoad {
   DataRowLoad(Dialect dialect, const std::vector<runbook::Need>& needs);
 
   [[nodiscard]] bool empty() const { return tables_.empty(); }
-  void add_catalog_calls(std::vector<Query>& calls);
-  void add_calls(std::vector<Query>& calls);
-  void add_calls_any_case(std::vector<Query>& calls);
+  void add_catalog_queries(std::vector<Query>& queries);
+  void add_queries(std::vector<Query>& queries);
+  void add_queries_any_case(std::vector<Query>& queries);
   // Of rows that differ in case only, the first.
   [[nodiscard]] std::vector<runbook::Loaded::FoundData> finish();
 

@@ -56,9 +56,9 @@ Result<> check_followed(Connection& connection, Followed& followed, Partition pa
   const std::int64_t believed = followed.shown();  // before the look: the tables go on meanwhile
   const Statement ask{"SELECT followed FROM writer_state WHERE partition=?1", {Type::integer}};
   std::int64_t shown = believed;
-  const Query call{&ask, 1, constant({std::int64_t{partition.number}}),
-                   [&](const RowView& row) -> Result<> { return shown = row.integer(0), Result<>{}; }, {}};
-  TRY(connection.run({&call, 1}, Mode::read));
+  const Query query{&ask, 1, constant({std::int64_t{partition.number}}),
+                    [&](const RowView& row) -> Result<> { return shown = row.integer(0), Result<>{}; }, {}};
+  TRY(connection.run({&query, 1}, Mode::read));
   if (shown < believed) followed.doubt(shown);
   if (shown < believed || followed.is_doubted())
     return fail(Code::unavailable, "the database has lost what the tables showed last; they follow again");

@@ -26,27 +26,27 @@ class Reader {
 
   // `restart` forgets what a first try has collected.
   template <class Restart>
-  Result<> run(std::span<const Query> calls, Restart&& restart) {
+  Result<> run(std::span<const Query> queries, Restart&& restart) {
     if (connection_ && !connection_->broken()) {
-      auto outcome = connection_->run(calls, Mode::read);
+      auto outcome = connection_->run(queries, Mode::read);
       if (outcome || !connection_->broken()) return outcome;
     }
     connection_.reset();
     TRY(open());
     restart();
-    return connection_->run(calls, Mode::read);
+    return connection_->run(queries, Mode::read);
   }
 
   // `take`: RowView -> Result<T>, for each row of the answers to all parameter sets.
   template <class T, class Take>
-  Result<std::vector<T>> rows(Query call, Take&& take) {
+  Result<std::vector<T>> rows(Query query, Take&& take) {
     std::vector<T> found;
-    call.row = [&](const RowView& view) -> Result<> {
+    query.row = [&](const RowView& view) -> Result<> {
       TRY_ASSIGN(auto row, take(view));
       found.push_back(std::move(row));
       return {};
     };
-    TRY(run({&call, 1}, [&] { found.clear(); }));
+    TRY(run({&query, 1}, [&] { found.clear(); }));
     return found;
   }
   template <class T, class Take>

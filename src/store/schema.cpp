@@ -12,12 +12,12 @@ const auto latest = static_cast<std::int64_t>(migrations().size());
 Result<std::int64_t> query_number(Connection& connection, std::string sql) {
   const Statement statement{std::move(sql), {}};
   std::int64_t number = 0;
-  const Query call{&statement,
-                  1,
-                  {},
-                  [&](const RowView& row) -> Result<> { return number = row.integer(0), Result<>{}; },
-                  {}};
-  TRY(connection.run({&call, 1}, Mode::read));
+  const Query query{&statement,
+                    1,
+                    {},
+                    [&](const RowView& row) -> Result<> { return number = row.integer(0), Result<>{}; },
+                    {}};
+  TRY(connection.run({&query, 1}, Mode::read));
   return number;
 }
 

@@ -100,7 +100,7 @@ Pair pair_of(const std::pair<Tenant, std::string>& key) { return {key.first.valu
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
 template <class Key, class Take>
-void add_select(std::vector<Query>& calls, const Statement& statement, std::vector<Key> keys, Take&& take) {
+void add_select(std::vector<Query>& queries, const Statement& statement, std::vector<Key> keys, Take&& take) {
   if (keys.empty()) return;
   std::ranges::sort(keys);
   const auto rest = std::ranges::unique(keys);
@@ -110,34 +110,34 @@ void add_select(std::vector<Query>& calls, const Statement& statement, std::vect
     const Pair pair = pair_of(keys[i]);
     to[0] = pair.first, to[1] = pair.second;
   };
-  calls.push_back({&statement, count, fill_pair, std::forward<Take>(take), {}});
+  queries.push_back({&statement, count, fill_pair, std::forward<Take>(take), {}});
 }
 
 }  // namespace
 
-void SqlCalls::add_writes(std::vector<Query>& calls, const call::Writes& w) const {
-  add_write(calls, event_insert_, w.events_new, Columns::all);
-  add_write(calls, call_insert_, w.calls_new, Columns::all);
-  add_update(calls, call_update_, w.calls_changed);
-  add_write(calls, call_replace_, w.calls_rebuilt, Columns::all);
-  add_write(calls, request_insert_, w.requests_new, Columns::all);
-  add_write(calls, tag_insert_, w.tags_new, Columns::all);
-  add_write(calls, key_insert_, w.keys_new, Columns::all);
+void SqlCalls::add_writes(std::vector<Query>& queries, const call::Writes& w) const {
+  add_write(queries, event_insert_, w.events_new, Columns::all);
+  add_write(queries, call_insert_, w.calls_new, Columns::all);
+  add_update(queries, call_update_, w.calls_changed);
+  add_write(queries, call_replace_, w.calls_rebuilt, Columns::all);
+  add_write(queries, request_insert_, w.requests_new, Columns::all);
+  add_write(queries, tag_insert_, w.tags_new, Columns::all);
+  add_write(queries, key_insert_, w.keys_new, Columns::all);
 }
 
-void CallLoad::add_rows(std::vector<Query>& calls) {
+void CallLoad::add_rows(std::vector<Query>& queries) {
   std::vector<CallKey> keys = request_.calls;
   keys.insert(keys.end(), request_.streams.begin(), request_.streams.end());
-  add_select(calls, sql_.call_select_, std::move(keys), [this](const RowView& view) -> Result<> {
+  add_select(queries, sql_.call_select_, std::move(keys), [this](const RowView& view) -> Result<> {
     TRY_ASSIGN(auto row, read_row_at_head(view));
     rows_.push_back(std::move(row));
     return {};
   });
-  add_select(calls, sql_.request_select_, request_.requests, collect(loaded_.requests));
-  add_select(calls, sql_.key_select_, request_.idempotency_keys, collect(loaded_.idempotency_keys));
+  add_select(queries, sql_.request_select_, request_.requests, collect(loaded_.requests));
+  add_select(queries, sql_.key_select_, request_.idempotency_keys, collect(loaded_.idempotency_keys));
 }
 
-void CallLoad::add_streams(std::vector<Query>& calls) {
+void CallLoad::add_streams(std::vector<Query>& queries) {
   const std::set<CallKey> asked(request_.streams.begin(), request_.streams.end());
   std::vector<CallKey> keys;
   for (RowAtHead& each : rows_) {
@@ -148,7 +148,7 @@ void CallLoad::add_streams(std::vector<Query>& calls) {
       to_fold_.emplace(each.key, std::move(each.row));
     }
   }
-  add_select(calls, sql_.event_select_, std::move(keys), collect(events_));
+  add_select(queries, sql_.event_select_, std::move(keys), collect(events_));
 }
 
 Result<call::Loaded> CallLoad::finish() {

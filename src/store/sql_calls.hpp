@@ -28,7 +28,7 @@ struct RowAtHead {
 class SqlCalls {
  public:
   explicit SqlCalls(Dialect dialect);
-  void add_writes(std::vector<Query>& calls, const call::Writes& writes) const;
+  void add_writes(std::vector<Query>& queries, const call::Writes& writes) const;
 
  private:
   friend class CallLoad;
@@ -41,10 +41,10 @@ class SqlCalls {
 // snapshots.
 class CallLoad {
  public:
-  // Both must outlive this object, and this object the calls.
+  // Both must outlive this object, and this object the queries.
   CallLoad(const SqlCalls& sql, const call::LoadRequest& request) : sql_(sql), request_(request) {}
-  void add_rows(std::vector<Query>& calls);
-  void add_streams(std::vector<Query>& calls);
+  void add_rows(std::vector<Query>& queries);
+  void add_streams(std::vector<Query>& queries);
   [[nodiscard]] Result<call::Loaded> finish();
 
  private:

@@ -98,14 +98,14 @@ SqlEvents::SqlEvents(Dialect dialect)
                " FROM dag_job_event_rows WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
            {Type::text, Type::integer, Type::integer}} {}
 
-void SqlEvents::add_write(std::vector<Query>& calls, const std::vector<Event>& events) const {
+void SqlEvents::add_write(std::vector<Query>& queries, const std::vector<Event>& events) const {
   if (events.empty()) return;
   auto all = std::make_shared<const std::vector<Page>>(pages_of(events));
   const auto fill = [all](std::size_t set, std::span<Value> to) {
     const Page& page = (*all)[set];
     to[0] = page.job_id, to[1] = page.last, to[2] = page.since, to[3] = std::string_view(page.events);
   };
-  calls.push_back({&insert, all->size(), fill, {}, {}});
+  queries.push_back({&insert, all->size(), fill, {}, {}});
 }
 
 Result<> SqlEvents::read_page(const RowView& row, const JobId& job_id, std::int64_t after, std::vector<Event>& out) {

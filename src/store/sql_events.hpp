@@ -13,7 +13,7 @@ namespace baton::store {
 struct SqlEvents {
   explicit SqlEvents(Dialect dialect);
   // Appends the query that writes the events, which must outlive its run.
-  void add_write(std::vector<Query>& calls, const std::vector<workflow::Event>& events) const;
+  void add_write(std::vector<Query>& queries, const std::vector<workflow::Event>& events) const;
   // Appends the events of an answer to `pages` that come behind `after`.
   [[nodiscard]] static Result<> read_page(const RowView& row, const workflow::JobId& job_id, std::int64_t after,
                                           std::vector<workflow::Event>& out);

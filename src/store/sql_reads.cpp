@@ -80,8 +80,8 @@ class SqlReads final : public SqlCallReads {
   Result<bool> has_job(const Tenant& tenant, const JobId& id) override {
     bool known = false;
     const auto take = [&](const RowView&) -> Result<> { return known = true, Result<>{}; };
-    const Query call{&sql_.has_job, 1, constant({encode(id), encode(tenant)}), take, {}};
-    TRY(reader_.run({&call, 1}, [&] { known = false; }));
+    const Query query{&sql_.has_job, 1, constant({encode(id), encode(tenant)}), take, {}};
+    TRY(reader_.run({&query, 1}, [&] { known = false; }));
     return known;
   }
 
@@ -136,8 +136,8 @@ class SqlReads final : public SqlCallReads {
       std::ranges::copy(values, out.begin());
     };
     JobPage page;
-    const Query call{&statement, asked.size(), fill_range, collect(page.jobs, Columns::summary), {}};
-    TRY(reader_.run({&call, 1}, [&] { page.jobs.clear(); }));
+    const Query query{&statement, asked.size(), fill_range, collect(page.jobs, Columns::summary), {}};
+    TRY(reader_.run({&query, 1}, [&] { page.jobs.clear(); }));
     std::ranges::sort(page.jobs, std::greater{}, &Job::job_id);
     if (page.jobs.size() > limit) {
       page.jobs.resize(limit);
@@ -154,8 +154,8 @@ class SqlReads final : public SqlCallReads {
       const std::size_t known = events.size();
       pages = 0;
       const auto take = [&](const RowView& row) { return ++pages, SqlEvents::read_page(row, id, last, events); };
-      const Query call{&sql_.events.pages, 1, constant({encode(id), last, number(pages_at_once)}), take, {}};
-      TRY(reader_.run({&call, 1}, [&] { events.resize(known), pages = 0; }));
+      const Query query{&sql_.events.pages, 1, constant({encode(id), last, number(pages_at_once)}), take, {}};
+      TRY(reader_.run({&query, 1}, [&] { events.resize(known), pages = 0; }));
     }
     if (events.size() > limit) events.resize(limit);
     return events;
@@ -173,8 +173,8 @@ class SqlReads final : public SqlCallReads {
       found.push_back(std::move(summary));
       return {};
     };
-    const Query call{&sql_.workflows, 1, constant({encode(tenant), encode(after), number(limit)}), take, {}};
-    TRY(reader_.run({&call, 1}, [&] { found.clear(); }));
+    const Query query{&sql_.workflows, 1, constant({encode(tenant), encode(after), number(limit)}), take, {}};
+    TRY(reader_.run({&query, 1}, [&] { found.clear(); }));
     return found;
   }
 
@@ -219,20 +219,20 @@ class SqlTokenAdmin final : public TokenAdmin {
 
   Result<> add(const Token& token) override {
     TRY(open());
-    const Query call{
+    const Query query{
         &insert_, 1, [&](std::size_t, std::span<Value> out) { fill(token, Columns::all, out); }, {}, {}};
-    return connection_->run({&call, 1}, Mode::write);
+    return connection_->run({&query, 1}, Mode::write);
   }
 
   Result<bool> revoke(const std::string& token_id, Time now) override {
     TRY(open());
     bool hit = false;
-    const Query call{&revoke_,
-                    1,
-                    constant({encode(token_id), now}),
-                    [&](const RowView&) -> Result<> { return hit = true, Result<>{}; },
-                    {}};
-    TRY(connection_->run({&call, 1}, Mode::write));
+    const Query query{&revoke_,
+                      1,
+                      constant({encode(token_id), now}),
+                      [&](const RowView&) -> Result<> { return hit = true, Result<>{}; },
+                      {}};
+    TRY(connection_->run({&query, 1}, Mode::write));
     return hit;
   }
 

@@ -305,8 +305,8 @@ Result<std::vector<BatchSummary>> SqlRunbookReads::batches_of(const std::string&
     out[1] = encode(statuses[set % statuses.size()]);
     out[2] = before, out[3] = number(limit);
   };
-  const Query call{&sql_->batches_by_runbook, runbook_ids.size() * statuses.size(), fill_range, {}, {}};
-  TRY_ASSIGN(auto found, reader_.rows<BatchSummary>(call, read_batch));
+  const Query query{&sql_->batches_by_runbook, runbook_ids.size() * statuses.size(), fill_range, {}, {}};
+  TRY_ASSIGN(auto found, reader_.rows<BatchSummary>(query, read_batch));
   std::ranges::sort(found, std::greater{}, [](const BatchSummary& summary) { return summary.batch.id; });
   if (found.size() > limit) found.resize(limit);
   return found;
@@ -489,8 +489,8 @@ Result<std::vector<ExecutionView>> SqlRunbookReads::cleanups_of_member(std::int6
   TRY_ASSIGN(auto found, reader_.rows<ExecutionView>(sql_->removals, {member_id}, read_cleanup));
   if (!step_ids.empty()) {
     const auto fill_id = [&](std::size_t set, std::span<Value> out) { out[0] = step_ids[set]; };
-    const Query call{&sql_->rollbacks_of_steps, step_ids.size(), fill_id, {}, {}};
-    TRY_ASSIGN(auto rollbacks, reader_.rows<ExecutionView>(call, read_cleanup));
+    const Query query{&sql_->rollbacks_of_steps, step_ids.size(), fill_id, {}, {}};
+    TRY_ASSIGN(auto rollbacks, reader_.rows<ExecutionView>(query, read_cleanup));
     std::ranges::move(rollbacks, std::back_inserter(found));
   }
   std::ranges::sort(found, {}, [](const ExecutionView& row) { return row.ref.id; });

@@ -22,10 +22,10 @@ struct WriteStatements {
   Statement insert, by_id;
   ChangeStatements<Row> updates;
 
-  void add(std::vector<Query>& calls, const std::vector<Row>& rows_new,
+  void add(std::vector<Query>& queries, const std::vector<Row>& rows_new,
            const std::vector<Update<Row>>& rows_changed) {
-    add_write(calls, insert, rows_new, Columns::all);
-    updates.add(calls, rows_changed);
+    add_write(queries, insert, rows_new, Columns::all);
+    updates.add(queries, rows_changed);
   }
 };
 
@@ -218,19 +218,19 @@ const Statement& SqlRunbooks::begin_sequence(runbook::Table table) const {
   return sql_->begin[static_cast<std::size_t>(table)];
 }
 
-void SqlRunbooks::add_writes(std::vector<Query>& calls, const Writes& w) {
-  sql_->runbooks.add(calls, w.runbooks_new, w.runbooks_changed);
-  sql_->batches.add(calls, w.batches_new, w.batches_changed);
-  sql_->members.add(calls, w.members_new, w.members_changed);
-  sql_->phases.add(calls, w.phases_new, w.phases_changed);
-  sql_->steps.add(calls, w.steps_new, w.steps_changed);
-  sql_->inits.add(calls, w.inits_new, w.inits_changed);
-  sql_->cleanups.add(calls, w.cleanups_new, w.cleanups_changed);
-  add_write(calls, sql_->count_upsert, w.counts, Columns::all);
-  add_write(calls, sql_->event_insert, w.events_new, Columns::all);
+void SqlRunbooks::add_writes(std::vector<Query>& queries, const Writes& w) {
+  sql_->runbooks.add(queries, w.runbooks_new, w.runbooks_changed);
+  sql_->batches.add(queries, w.batches_new, w.batches_changed);
+  sql_->members.add(queries, w.members_new, w.members_changed);
+  sql_->phases.add(queries, w.phases_new, w.phases_changed);
+  sql_->steps.add(queries, w.steps_new, w.steps_changed);
+  sql_->inits.add(queries, w.inits_new, w.inits_changed);
+  sql_->cleanups.add(queries, w.cleanups_new, w.cleanups_changed);
+  add_write(queries, sql_->count_upsert, w.counts, Columns::all);
+  add_write(queries, sql_->event_insert, w.events_new, Columns::all);
 }
 
-void SqlRunbooks::add_waiting(std::vector<Query>& calls, const std::string& queue, std::size_t limit,
+void SqlRunbooks::add_waiting(std::vector<Query>& queries, const std::string& queue, std::size_t limit,
                               std::vector<WaitingTask>& out) const {
   const auto add = [&](const Statement& statement, runbook::RowType kind) {
     const auto take = [&out, kind](const RowView& row) -> Result<> {
@@ -239,7 +239,7 @@ void SqlRunbooks::add_waiting(std::vector<Query>& calls, const std::string& queu
       out.push_back(waiting_task({kind, row.integer(0)}, queued_at));
       return {};
     };
-    calls.push_back(
+    queries.push_back(
         {&statement, 1, constant({std::string_view(queue), static_cast<std::int64_t>(limit)}), take, {}});
   };
   add(sql_->waiting_steps, runbook::RowType::step);
@@ -307,51 +307,51 @@ RunbookLoad::RunbookLoad(const SqlRunbooks& runbooks, const std::vector<Need>& n
 }
 
 template <class Need, class Row>
-void RunbookLoad::add(std::vector<Query>& calls, const Asked<Need>& asked, const Statement& statement,
+void RunbookLoad::add(std::vector<Query>& queries, const Asked<Need>& asked, const Statement& statement,
                       Found<Row>& found) {
   if (asked.empty()) return;
   found.rows.reserve(found.rows.capacity() + asked.size());
-  calls.push_back({&statement, asked.size(), filled_from(asked, fill<Need>), collect_into<Row>(found), {}});
+  queries.push_back({&statement, asked.size(), filled_from(asked, fill<Need>), collect_into<Row>(found), {}});
 }
 
-void RunbookLoad::add_calls(std::vector<Query>& calls) {
-  add(calls, versions_, sql_.runbook_version, runbooks_);
+void RunbookLoad::add_queries(std::vector<Query>& queries) {
+  add(queries, versions_, sql_.runbook_version, runbooks_);
   if (const auto& named = std::get<Asked<need::RunbookNamed>>(asked_); !named.empty())
-    calls.push_back({&sql_.runbook_active,
-                     named.size(),
-                     filled_from(named, fill_name),
-                     collect_into<runbook::Runbook>(runbooks_),
-                     {}});
-  add<need::LatestVersion>(calls, sql_.runbook_latest, runbooks_);
-  add<need::RunbooksOfTable>(calls, sql_.runbooks_of_table, runbooks_);
-  add_batches_of_time(calls);
-  add<need::OpenBatches>(calls, sql_.open_batches, batches_);
-  add<need::PhasesOf>(calls, sql_.phases_of, phases_);
-  add<need::InitsOf>(calls, sql_.inits_of, inits_);
-  add<need::MembersOf>(calls, sql_.members_of, members_);
-  add<need::FailedMembersOf>(calls, sql_.failed_members_of, members_);
-  add<need::MembersNamed>(calls, sql_.members_named, members_);
-  add<need::StepsOf>(calls, sql_.steps_of, steps_);
-  add<need::StepsAhead>(calls, sql_.steps_ahead, steps_);
-  add<need::StepsOfMember>(calls, sql_.steps_of_member, steps_);
-  add<need::ParkedSteps>(calls, sql_.parked_steps, steps_);
-  add<need::CleanupsOfStep>(calls, sql_.cleanups_of_step, cleanups_);
-  add<need::CleanupsOfInit>(calls, sql_.cleanups_of_init, cleanups_);
-  add<need::RemovalsOf>(calls, sql_.removals_of, cleanups_);
-  add<need::OpenCleanupsOf>(calls, sql_.open_cleanups_of, cleanups_);
-  add<need::DeadCleanupsOf>(calls, sql_.dead_cleanups_of, cleanups_);
-  add_counts(calls);
+    queries.push_back({&sql_.runbook_active,
+                       named.size(),
+                       filled_from(named, fill_name),
+                       collect_into<runbook::Runbook>(runbooks_),
+                       {}});
+  add<need::LatestVersion>(queries, sql_.runbook_latest, runbooks_);
+  add<need::RunbooksOfTable>(queries, sql_.runbooks_of_table, runbooks_);
+  add_batches_of_time(queries);
+  add<need::OpenBatches>(queries, sql_.open_batches, batches_);
+  add<need::PhasesOf>(queries, sql_.phases_of, phases_);
+  add<need::InitsOf>(queries, sql_.inits_of, inits_);
+  add<need::MembersOf>(queries, sql_.members_of, members_);
+  add<need::FailedMembersOf>(queries, sql_.failed_members_of, members_);
+  add<need::MembersNamed>(queries, sql_.members_named, members_);
+  add<need::StepsOf>(queries, sql_.steps_of, steps_);
+  add<need::StepsAhead>(queries, sql_.steps_ahead, steps_);
+  add<need::StepsOfMember>(queries, sql_.steps_of_member, steps_);
+  add<need::ParkedSteps>(queries, sql_.parked_steps, steps_);
+  add<need::CleanupsOfStep>(queries, sql_.cleanups_of_step, cleanups_);
+  add<need::CleanupsOfInit>(queries, sql_.cleanups_of_init, cleanups_);
+  add<need::RemovalsOf>(queries, sql_.removals_of, cleanups_);
+  add<need::OpenCleanupsOf>(queries, sql_.open_cleanups_of, cleanups_);
+  add<need::DeadCleanupsOf>(queries, sql_.dead_cleanups_of, cleanups_);
+  add_counts(queries);
 
-  add<need::Runbook>(calls, sql_.runbooks.by_id, runbooks_);
-  add<need::Batch>(calls, sql_.batches.by_id, batches_);
-  add<need::Phase>(calls, sql_.phases.by_id, phases_);
-  add<need::Init>(calls, sql_.inits.by_id, inits_);
-  add<need::Member>(calls, sql_.members.by_id, members_);
-  add_steps(calls);
-  add<need::Cleanup>(calls, sql_.cleanups.by_id, cleanups_);
+  add<need::Runbook>(queries, sql_.runbooks.by_id, runbooks_);
+  add<need::Batch>(queries, sql_.batches.by_id, batches_);
+  add<need::Phase>(queries, sql_.phases.by_id, phases_);
+  add<need::Init>(queries, sql_.inits.by_id, inits_);
+  add<need::Member>(queries, sql_.members.by_id, members_);
+  add_steps(queries);
+  add<need::Cleanup>(queries, sql_.cleanups.by_id, cleanups_);
 }
 
-void RunbookLoad::add_steps(std::vector<Query>& calls) {
+void RunbookLoad::add_steps(std::vector<Query>& queries) {
   const auto& asked = std::get<Asked<need::Step>>(asked_);
   if (asked.empty()) return;
   const auto take = [this, collect = collect_into<StepExecution>(steps_)](const RowView& view) -> Result<> {
@@ -361,17 +361,17 @@ void RunbookLoad::add_steps(std::vector<Query>& calls) {
     return collect(view);
   };
   steps_.rows.reserve(steps_.rows.capacity() + asked.size());
-  calls.push_back({&sql_.step_and_place, asked.size(), filled_from(asked, fill<need::Step>), take, {}});
+  queries.push_back({&sql_.step_and_place, asked.size(), filled_from(asked, fill<need::Step>), take, {}});
 }
 
-void RunbookLoad::add_counts(std::vector<Query>& calls) {
+void RunbookLoad::add_counts(std::vector<Query>& queries) {
   const auto& asked = std::get<Asked<need::CountsOf>>(asked_);
   if (asked.empty()) return;
-  calls.push_back(
+  queries.push_back(
       {&sql_.counts_of, asked.size(), filled_from(asked, fill<need::CountsOf>), collect(counts_), {}});
 }
 
-void RunbookLoad::add_batches_of_time(std::vector<Query>& calls) {
+void RunbookLoad::add_batches_of_time(std::vector<Query>& queries) {
   const auto& asked = std::get<Asked<need::BatchOfTime>>(asked_);
   if (asked.empty()) return;
   for (const need::BatchOfTime* need : asked) newest_.try_emplace({need->runbook, need->time});
@@ -384,7 +384,7 @@ void RunbookLoad::add_batches_of_time(std::vector<Query>& calls) {
     if (wanted != newest_.end() && wanted->second.id < row.id) wanted->second = std::move(row);
     return {};
   };
-  calls.push_back({&sql_.batches_of_time, asked.size(), filled_from(asked, fill_days), take, {}});
+  queries.push_back({&sql_.batches_of_time, asked.size(), filled_from(asked, fill_days), take, {}});
 }
 
 runbook::Loaded RunbookLoad::finish() {

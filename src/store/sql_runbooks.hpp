@@ -1,4 +1,4 @@
-// What the writer loads and writes of runbooks, as calls for a connection of either dialect.
+// What the writer loads and writes of runbooks, as queries for a connection of either dialect.
 #pragma once
 
 #include <map>
@@ -21,11 +21,11 @@ class SqlRunbooks {
   explicit SqlRunbooks(Dialect dialect);
   ~SqlRunbooks();
 
-  // Appends the calls that write `writes`, which must outlive their run.
-  void add_writes(std::vector<Query>& calls, const runbook::Writes& writes);
+  // Appends the queries that write `writes`, which must outlive their run.
+  void add_writes(std::vector<Query>& queries, const runbook::Writes& writes);
 
-  // Appends the calls that find queued jobs of a queue; the tasks come in no order.
-  void add_waiting(std::vector<Query>& calls, const std::string& queue, std::size_t limit,
+  // Appends the queries that find queued jobs of a queue; the tasks come in no order.
+  void add_waiting(std::vector<Query>& queries, const std::string& queue, std::size_t limit,
                    std::vector<WaitingTask>& out) const;
 
   [[nodiscard]] const Statement& phases_without_timer() const;
@@ -40,13 +40,13 @@ class SqlRunbooks {
   std::unique_ptr<RunbookStatements> sql_;
 };
 
-// One load of needs: the calls that answer them, all but data rows, and what they found, no row twice. Lists
+// One load of needs: the queries that answer them, all but data rows, and what they found, no row twice. Lists
 // keep the order of their need; rows that were asked for by their id come behind them.
 class RunbookLoad {
  public:
   RunbookLoad(const SqlRunbooks& runbooks, const std::vector<runbook::Need>& needs);
 
-  void add_calls(std::vector<Query>& calls);
+  void add_queries(std::vector<Query>& queries);
   // After the run.
   [[nodiscard]] runbook::Loaded finish();
 
@@ -67,14 +67,14 @@ class RunbookLoad {
   };
 
   template <class Need, class Row>
-  void add(std::vector<Query>& calls, const Asked<Need>& asked, const Statement& statement, Found<Row>& found);
+  void add(std::vector<Query>& queries, const Asked<Need>& asked, const Statement& statement, Found<Row>& found);
   template <class Need, class Row>
-  void add(std::vector<Query>& calls, const Statement& statement, Found<Row>& found) {
-    add(calls, std::get<Asked<Need>>(asked_), statement, found);
+  void add(std::vector<Query>& queries, const Statement& statement, Found<Row>& found) {
+    add(queries, std::get<Asked<Need>>(asked_), statement, found);
   }
-  void add_steps(std::vector<Query>& calls);
-  void add_counts(std::vector<Query>& calls);
-  void add_batches_of_time(std::vector<Query>& calls);
+  void add_steps(std::vector<Query>& queries);
+  void add_counts(std::vector<Query>& queries);
+  void add_batches_of_time(std::vector<Query>& queries);
 
   const RunbookStatements& sql_;
   AskedOfEach<runbook::Need>::type asked_;

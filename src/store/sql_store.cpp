@@ -84,24 +84,24 @@ using KeyText = std::string_view;
 using KeyPair = std::pair<std::string_view, std::string_view>;
 
 template <class Row>
-void add_select(std::vector<Query>& calls, const Statement& statement, const std::vector<KeyText>& keys,
+void add_select(std::vector<Query>& queries, const Statement& statement, const std::vector<KeyText>& keys,
                 std::vector<Row>& out, Columns columns = Columns::all) {
   if (keys.empty()) return;
-  calls.push_back({&statement,
-                   keys.size(),
-                   [&keys](std::size_t i, std::span<Value> to) { to[0] = keys[i]; },
-                   collect(out, columns),
-                   {}});
+  queries.push_back({&statement,
+                     keys.size(),
+                     [&keys](std::size_t i, std::span<Value> to) { to[0] = keys[i]; },
+                     collect(out, columns),
+                     {}});
 }
 
 template <class Row>
-void add_select(std::vector<Query>& calls, const Statement& statement, const std::vector<KeyPair>& keys,
+void add_select(std::vector<Query>& queries, const Statement& statement, const std::vector<KeyPair>& keys,
                 std::vector<Row>& out) {
   if (keys.empty()) return;
   const auto fill_pair = [&keys](std::size_t i, std::span<Value> to) {
     to[0] = keys[i].first, to[1] = keys[i].second;
   };
-  calls.push_back({&statement, keys.size(), fill_pair, collect(out), {}});
+  queries.push_back({&statement, keys.size(), fill_pair, collect(out), {}});
 }
 
 // The keys of a load request, borrowed from it, each once.
@@ -180,11 +180,11 @@ class SqlStore final : public Tables {
       state = {row.integer(0), row.integer(1), row.integer(2)};
       return {};
     };
-    std::vector<Query> calls;
-    if (first) calls.push_back({&sql_.make_partition, 1, constant({partition_}), {}, {}});
-    calls.push_back(
+    std::vector<Query> queries;
+    if (first) queries.push_back({&sql_.make_partition, 1, constant({partition_}), {}, {}});
+    queries.push_back(
         {&sql_.take_term, 1, constant({partition_, encode(owner_), std::int64_t{first}}), take, {}});
-    if (auto taken = connection->run(calls, Mode::write); !taken) {
+    if (auto taken = connection->run(queries, Mode::write); !taken) {
       // Whether the term was taken does not matter to a caller who does not have it; a row that is locked for
       // the moment is no other writer.
       const bool passing = taken.error().code == Code::unknown || taken.error().code == Code::conflict;
@@ -210,29 +210,29 @@ class SqlStore final : public Tables {
   Result<Loaded> load(const LoadRequest& request) override {
     const Keys keys(request);
     Loaded loaded;
-    std::vector<Query> calls;
-    add_select(calls, sql_.job_select, keys.jobs, loaded.jobs, Columns::summary);
-    add_select(calls, sql_.job_select_whole, keys.jobs_whole, loaded.jobs);
+    std::vector<Query> queries;
+    add_select(queries, sql_.job_select, keys.jobs, loaded.jobs, Columns::summary);
+    add_select(queries, sql_.job_select_whole, keys.jobs_whole, loaded.jobs);
     if (!keys.nodes.empty()) {
       const auto fill_key = [&](std::size_t i, std::span<Value> to) {
         const auto& [job_id, item_index, node_id] = keys.nodes[i];
         to[0] = job_id, to[1] = std::int64_t{item_index}, to[2] = node_id;
       };
-      calls.push_back({&sql_.node_select, keys.nodes.size(), fill_key, collect(loaded.nodes), {}});
+      queries.push_back({&sql_.node_select, keys.nodes.size(), fill_key, collect(loaded.nodes), {}});
     }
-    add_select(calls, sql_.result_select, keys.task_results, loaded.task_results);
-    add_select(calls, sql_.latest_workflow, keys.latest_workflows, loaded.workflows);
-    add_select(calls, sql_.key_select, keys.idempotency_keys, loaded.idempotency_keys);
+    add_select(queries, sql_.result_select, keys.task_results, loaded.task_results);
+    add_select(queries, sql_.latest_workflow, keys.latest_workflows, loaded.workflows);
+    add_select(queries, sql_.key_select, keys.idempotency_keys, loaded.idempotency_keys);
     if (!keys.workflows.empty()) {
       const auto fill_key = [&](std::size_t i, std::span<Value> to) {
         const WorkflowKey& key = keys.workflows[i];
         to[0] = std::string_view(key.tenant.value), to[1] = std::string_view(key.workflow_id),
         to[2] = std::int64_t{key.version};
       };
-      calls.push_back(
+      queries.push_back(
           {&sql_.workflow_select, keys.workflows.size(), fill_key, collect(loaded.workflows), {}});
     }
-    if (!calls.empty()) TRY(run(calls, Mode::read));
+    if (!queries.empty()) TRY(run(queries, Mode::read));
     drop_repeated(loaded.workflows);
     return loaded;
   }
@@ -240,16 +240,16 @@ class SqlStore final : public Tables {
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override {
     RunbookLoad rows(runbooks_, needs);
     DataRowLoad data(dialect_, needs);
-    std::vector<Query> calls;
-    data.add_catalog_calls(calls);
-    if (!calls.empty()) TRY(run(calls, Mode::read));
-    calls.clear();
-    rows.add_calls(calls);
-    data.add_calls(calls);
-    if (!calls.empty()) TRY(run(calls, Mode::read));
-    calls.clear();
-    data.add_calls_any_case(calls);
-    if (!calls.empty()) TRY(run(calls, Mode::read));
+    std::vector<Query> queries;
+    data.add_catalog_queries(queries);
+    if (!queries.empty()) TRY(run(queries, Mode::read));
+    queries.clear();
+    rows.add_queries(queries);
+    data.add_queries(queries);
+    if (!queries.empty()) TRY(run(queries, Mode::read));
+    queries.clear();
+    data.add_queries_any_case(queries);
+    if (!queries.empty()) TRY(run(queries, Mode::read));
     auto loaded = rows.finish();
     loaded.data_rows = data.finish();
     return loaded;
@@ -257,12 +257,12 @@ class SqlStore final : public Tables {
 
   Result<call::Loaded> load(const call::LoadRequest& request) override {
     CallLoad load(calls_, request);
-    std::vector<Query> calls;
-    load.add_rows(calls);
-    if (!calls.empty()) TRY(run(calls, Mode::read));
-    calls.clear();
-    load.add_streams(calls);
-    if (!calls.empty()) TRY(run(calls, Mode::read));
+    std::vector<Query> queries;
+    load.add_rows(queries);
+    if (!queries.empty()) TRY(run(queries, Mode::read));
+    queries.clear();
+    load.add_streams(queries);
+    if (!queries.empty()) TRY(run(queries, Mode::read));
     return load.finish();
   }
 
@@ -275,10 +275,10 @@ class SqlStore final : public Tables {
       for (std::int64_t id = last - asked + 1; id <= last; ++id) ids.push_back(id);
       return {};
     };
-    std::vector<Query> calls;
-    if (dialect_ == Dialect::sqlite) calls.push_back({&runbooks_.begin_sequence(table), 1, {}, {}, {}});
-    calls.push_back({&runbooks_.reserve_ids(table), 1, constant({asked}), take, {}});
-    TRY(again_if_unknown(run(calls, Mode::write)));  // ids that were perhaps reserved are gaps
+    std::vector<Query> queries;
+    if (dialect_ == Dialect::sqlite) queries.push_back({&runbooks_.begin_sequence(table), 1, {}, {}, {}});
+    queries.push_back({&runbooks_.reserve_ids(table), 1, constant({asked}), take, {}});
+    TRY(again_if_unknown(run(queries, Mode::write)));  // ids that were perhaps reserved are gaps
     return ids;
   }
 
@@ -294,9 +294,9 @@ class SqlStore final : public Tables {
     const auto take = [&](const RowView& row) -> Result<> {
       return found.push_back(row.integer(0)), Result<>{};
     };
-    const Query call{
+    const Query query{
         &runbooks_.phases_without_timer(), 1, constant({static_cast<std::int64_t>(limit)}), take, {}};
-    TRY(run({&call, 1}, Mode::read));
+    TRY(run({&query, 1}, Mode::read));
     return found;
   }
 
@@ -307,13 +307,13 @@ class SqlStore final : public Tables {
       const auto take = [&](const RowView& row) -> Result<> {
         return found.push_back({kind, row.integer(0)}), Result<>{};
       };
-      const Query call{&runbooks_.left_by_others(kind),
-                      1,
-                      constant({kind == after.type ? after.id : std::int64_t{0},
-                                static_cast<std::int64_t>(limit - found.size())}),
-                      take,
-                      {}};
-      TRY(run({&call, 1}, Mode::read));
+      const Query query{&runbooks_.left_by_others(kind),
+                        1,
+                        constant({kind == after.type ? after.id : std::int64_t{0},
+                                  static_cast<std::int64_t>(limit - found.size())}),
+                        take,
+                        {}};
+      TRY(run({&query, 1}, Mode::read));
     }
     return found;
   }
@@ -326,15 +326,15 @@ class SqlStore final : public Tables {
       found.push_back(waiting_task(node_key(row), static_cast<std::int32_t>(row.integer(3)), dispatched_at));
       return {};
     };
-    std::vector<Query> calls;
-    calls.push_back({&sql_.waiting,
-                     1,
-                     constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
-                     take,
-                     {}});
+    std::vector<Query> queries;
+    queries.push_back({&sql_.waiting,
+                       1,
+                       constant({encode(queue.tenant), encode(queue.queue), static_cast<std::int64_t>(limit)}),
+                       take,
+                       {}});
     const bool has_runbooks = queue.tenant.value == "default";
-    if (has_runbooks) runbooks_.add_waiting(calls, queue.queue, limit, found);
-    TRY(run(calls, Mode::read));
+    if (has_runbooks) runbooks_.add_waiting(queries, queue.queue, limit, found);
+    TRY(run(queries, Mode::read));
     if (has_runbooks) std::ranges::sort(found);
     if (found.size() > limit) found.resize(limit);
     return found;
@@ -342,13 +342,13 @@ class SqlStore final : public Tables {
 
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
     std::vector<NodeKey> found;
-    const Query call{
+    const Query query{
         &sql_.running_builtin,
         1,
         constant({static_cast<std::int64_t>(limit)}),
         [&](const RowView& row) -> Result<> { return found.push_back(node_key(row)), Result<>{}; },
         {}};
-    TRY(run({&call, 1}, Mode::read));
+    TRY(run({&query, 1}, Mode::read));
     return found;
   }
 
@@ -357,9 +357,9 @@ class SqlStore final : public Tables {
     const auto take = [&](const RowView& row) -> Result<> {
       return found.push_back(SqlTimers::read(row)), Result<>{};
     };
-    const Query call{
+    const Query query{
         &timers_.due, 1, constant({to_millis(until), static_cast<std::int64_t>(limit)}), take, {}};
-    TRY(run({&call, 1}, Mode::read));
+    TRY(run({&query, 1}, Mode::read));
     return found;
   }
 
@@ -368,28 +368,28 @@ class SqlStore final : public Tables {
     const auto take = [&](const RowView& row) -> Result<> {
       return next = from_millis(row.integer(0)), Result<>{};
     };
-    const Query call{&timers_.next, 1, {}, take, {}};
-    TRY(run({&call, 1}, Mode::read));
+    const Query query{&timers_.next, 1, {}, take, {}};
+    TRY(run({&query, 1}, Mode::read));
     return next;
   }
 
   Result<> commit(const WriteSet& writes, std::int64_t commit_number) override {
-    std::vector<Query> calls;
-    calls.push_back(count_commit(commit_number));
-    add_journaled(calls, writes);
-    add_beside_journal(calls, writes);
-    return run(calls, Mode::write);
+    std::vector<Query> queries;
+    queries.push_back(count_commit(commit_number));
+    add_journaled(queries, writes);
+    add_beside_journal(queries, writes);
+    return run(queries, Mode::write);
   }
 
   Result<> append(const JournalRow& row, const WriteSet& beside) override {
     if (log_ && beside.is_journaled()) return log_->append(row);
     const std::scoped_lock lock(connection_mutex_);  // what the log alone has stays so
     const std::vector<JournalRow> before = log_ ? log_->only_here() : std::vector<JournalRow>{};
-    std::vector<Query> calls;
-    for (const JournalRow& each : before) calls.push_back(journal_.append(each));
-    calls.push_back(journal_.append(row));
-    add_beside_journal(calls, beside);
-    TRY(run_locked(calls, Mode::write));
+    std::vector<Query> queries;
+    for (const JournalRow& each : before) queries.push_back(journal_.append(each));
+    queries.push_back(journal_.append(row));
+    add_beside_journal(queries, beside);
+    TRY(run_locked(queries, Mode::write));
     if (log_) log_->database_has(row.commit_number);
     return {};
   }
@@ -426,20 +426,20 @@ class SqlStore final : public Tables {
  private:
   // In the background. The row of the term comes last, so that a commit does not wait for it.
   Result<> follow(const Following& following) {
-    std::vector<Query> calls;
-    add_journaled(calls, *following.writes);
+    std::vector<Query> queries;
+    add_journaled(queries, *following.writes);
     // From where it begins: before it there may be many that were deleted and are still in the index.
-    calls.push_back(journal_.remove(following.from, following.to));
-    calls.push_back(count_commit(following.to));
-    return dialect_ == Dialect::sqlite ? follow_beside_log(calls, following.to) : follow_on_second(calls);
+    queries.push_back(journal_.remove(following.from, following.to));
+    queries.push_back(count_commit(following.to));
+    return dialect_ == Dialect::sqlite ? follow_beside_log(queries, following.to) : follow_on_second(queries);
   }
 
   // Durable from time to time, so that the log can be cut.
-  Result<> follow_beside_log(std::span<const Query> calls, std::int64_t to) {
+  Result<> follow_beside_log(std::span<const Query> queries, std::int64_t to) {
     const auto now = std::chrono::steady_clock::now();
     const bool is_due = log_ && now - synced_at_ >= std::chrono::seconds{1};
     const std::scoped_lock lock(connection_mutex_);
-    TRY(run_locked(calls, is_due ? Mode::write : Mode::write_lazily));
+    TRY(run_locked(queries, is_due ? Mode::write : Mode::write_lazily));
     if (log_) log_->database_has(to);
     if (is_due) {
       synced_at_ = now;
@@ -448,15 +448,15 @@ class SqlStore final : public Tables {
     return {};
   }
 
-  Result<> follow_on_second(std::span<const Query> calls) {
+  Result<> follow_on_second(std::span<const Query> queries) {
     // A commit holds the row of the term while it waits for rows of others, so this one has more patience.
     // One that has died unnoticed would make the outcome of the following unknown, and the store would be away.
     const bool is_idle = std::chrono::steady_clock::now() - second_used_at_ >= idle_max_;
     if (second_connection_ && is_idle && !second_connection_->script("SELECT 1")) second_connection_.reset();
     if (!second_connection_)
       if (auto second = connect_()) second_connection_ = *std::move(second);
-    if (!second_connection_) return run(calls, Mode::write_lazily);  // where one connection is all that there is
-    Result<> done = second_connection_->run(calls, Mode::write_lazily);
+    if (!second_connection_) return run(queries, Mode::write_lazily);  // where one connection is all that there is
+    Result<> done = second_connection_->run(queries, Mode::write_lazily);
     second_used_at_ = std::chrono::steady_clock::now();
     const bool passes = done || done.error().code == Code::full || done.error().code == Code::conflict || done.error().code == Code::busy;
     if (!passes) second_connection_.reset();
@@ -468,22 +468,22 @@ class SqlStore final : public Tables {
   }
 
   // What a journal holds until the tables follow.
-  void add_journaled(std::vector<Query>& calls, const WriteSet& writes) {
-    add_write(calls, sql_.job_insert, writes.jobs_new, Columns::all);
-    add_update(calls, sql_.job_update, writes.jobs_changed);
-    add_write(calls, sql_.node_insert, writes.nodes_new, Columns::all);
-    add_update(calls, sql_.node_update, writes.nodes_changed);
-    add_write(calls, sql_.result_insert, writes.task_results_new, Columns::all);
-    events_.add_write(calls, writes.events_new);
-    timers_.add_writes(calls, writes);
-    add_write(calls, sql_.workflow_insert, writes.workflows_new, Columns::all);
-    add_write(calls, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
-    add_write(calls, sql_.tag_insert, writes.tags_new, Columns::all);
-    add_write(calls, sql_.log_insert, writes.logs_new, Columns::all);
+  void add_journaled(std::vector<Query>& queries, const WriteSet& writes) {
+    add_write(queries, sql_.job_insert, writes.jobs_new, Columns::all);
+    add_update(queries, sql_.job_update, writes.jobs_changed);
+    add_write(queries, sql_.node_insert, writes.nodes_new, Columns::all);
+    add_update(queries, sql_.node_update, writes.nodes_changed);
+    add_write(queries, sql_.result_insert, writes.task_results_new, Columns::all);
+    events_.add_write(queries, writes.events_new);
+    timers_.add_writes(queries, writes);
+    add_write(queries, sql_.workflow_insert, writes.workflows_new, Columns::all);
+    add_write(queries, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
+    add_write(queries, sql_.tag_insert, writes.tags_new, Columns::all);
+    add_write(queries, sql_.log_insert, writes.logs_new, Columns::all);
   }
-  void add_beside_journal(std::vector<Query>& calls, const WriteSet& writes) {
-    runbooks_.add_writes(calls, writes.runbooks);
-    calls_.add_writes(calls, writes.calls);
+  void add_beside_journal(std::vector<Query>& queries, const WriteSet& writes) {
+    runbooks_.add_writes(queries, writes.runbooks);
+    calls_.add_writes(queries, writes.calls);
   }
 
   // PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the
@@ -493,15 +493,15 @@ class SqlStore final : public Tables {
     const Statement try_lock{"SELECT pg_try_advisory_lock(7021952+?1)::int", {Type::integer}};
     const Statement whose{"SELECT owner FROM writer_state WHERE partition=?1", {Type::integer}};
     bool taken = false;
-    const Query call{&try_lock,
-                    1,
-                    constant({partition_}),
-                    [&](const RowView& row) -> Result<> { return taken = row.integer(0) == 1, Result<>{}; },
-                    {}};
+    const Query query{&try_lock,
+                      1,
+                      constant({partition_}),
+                      [&](const RowView& row) -> Result<> { return taken = row.integer(0) == 1, Result<>{}; },
+                      {}};
     // The backend of a server that was killed may still be busy, and lets go when it notices.
     constexpr int looks = 50;
     for (int look = 0; look < looks; ++look) {
-      TRY(connection.run({&call, 1}, Mode::read));
+      TRY(connection.run({&query, 1}, Mode::read));
       if (taken) return {};
       if (term_ != 0) break;  // a writer that comes back is asked again by its owner
       std::this_thread::sleep_for(std::chrono::milliseconds{100});
@@ -532,15 +532,15 @@ class SqlStore final : public Tables {
 
   // What is asked while the tables follow does not wait for them. Otherwise this connection is the better one: what it has
   // cached stays good, because nobody else writes.
-  Result<> run(std::span<const Query> calls, Mode mode) {
+  Result<> run(std::span<const Query> queries, Mode mode) {
     std::unique_lock lock(connection_mutex_, std::defer_lock);
-    if (log_ && mode == Mode::read && !lock.try_lock()) return log_->read(calls);
+    if (log_ && mode == Mode::read && !lock.try_lock()) return log_->read(queries);
     if (!lock) lock.lock();
-    return run_locked(calls, mode);
+    return run_locked(queries, mode);
   }
-  Result<> run_locked(std::span<const Query> calls, Mode mode) {
+  Result<> run_locked(std::span<const Query> queries, Mode mode) {
     if (!connection_) return not_open();
-    return kept(connection_, connection_->run(calls, mode));
+    return kept(connection_, connection_->run(queries, mode));
   }
 
   Dialect dialect_;

@@ -26,7 +26,7 @@ Subject parse_subject(std::string_view text) {
 }
 
 // In the order of their keys: neighbours are written one after the other.
-void add_write(std::vector<Query>& calls, const Statement& statement, const std::vector<Timer>& timers) {
+void add_write(std::vector<Query>& queries, const Statement& statement, const std::vector<Timer>& timers) {
   if (timers.empty()) return;
   std::vector<Entry> order(timers.begin(), timers.end());
   std::ranges::sort(order, {},
@@ -36,7 +36,7 @@ void add_write(std::vector<Query>& calls, const Statement& statement, const std:
     to[1] = order[set].subject();
     to[2] = std::string_view(order[set].timer->what);
   };
-  calls.push_back({&statement, timers.size(), fill, {}, {}});
+  queries.push_back({&statement, timers.size(), fill, {}, {}});
 }
 
 }  // namespace
@@ -58,9 +58,9 @@ SqlTimers::SqlTimers(Dialect dialect) {
   next = {"SELECT due FROM baton_timers ORDER BY due,subject,what LIMIT 1", {}};
 }
 
-void SqlTimers::add_writes(std::vector<Query>& calls, const WriteSet& writes) const {
-  add_write(calls, remove, writes.timers_gone);
-  add_write(calls, insert, writes.timers_new);
+void SqlTimers::add_writes(std::vector<Query>& queries, const WriteSet& writes) const {
+  add_write(queries, remove, writes.timers_gone);
+  add_write(queries, insert, writes.timers_new);
 }
 
 Timer SqlTimers::read(const RowView& row) {

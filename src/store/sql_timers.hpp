@@ -10,8 +10,8 @@ namespace baton::store {
 
 struct SqlTimers {
   explicit SqlTimers(Dialect dialect);
-  // Appends the calls that write the timers of `writes`, which must outlive their run.
-  void add_writes(std::vector<Query>& calls, const WriteSet& writes) const;
+  // Appends the queries that write the timers of `writes`, which must outlive their run.
+  void add_writes(std::vector<Query>& queries, const WriteSet& writes) const;
   [[nodiscard]] static Timer read(const RowView& row);  // of an answer to `due`
 
   Statement insert, remove;

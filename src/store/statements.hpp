@@ -382,7 +382,7 @@ Statement select_statement(Dialect dialect, Columns columns = Columns::all) {
           types<Row>(Columns::keys), true};
 }
 
-// --- calls
+// --- queries
 // ----------------------------------------------------------------------------------------------------------------------------
 
 template <class Row>
@@ -413,23 +413,23 @@ Error missed(Guard guard) {
   return {Code::conflict, "table " + table_name<Row>() + " lacks a row that was to be updated"};
 }
 
-// Appends a call that writes `rows`; nothing for no rows.
+// Appends a query that writes `rows`; nothing for no rows.
 template <class Row>
-void add_write(std::vector<Query>& calls, const Statement& statement, const std::vector<Row>& rows,
+void add_write(std::vector<Query>& queries, const Statement& statement, const std::vector<Row>& rows,
                auto columns) {
   if (rows.empty()) return;
-  calls.push_back({&statement,
-                   rows.size(),
-                   [order = in_key_order(rows), columns](std::size_t set, std::span<Value> out) {
-                     fill(*order[set], columns, out);
-                   },
-                   {},
-                   missed<Row>(Guard::none)});
+  queries.push_back({&statement,
+                     rows.size(),
+                     [order = in_key_order(rows), columns](std::size_t set, std::span<Value> out) {
+                       fill(*order[set], columns, out);
+                     },
+                     {},
+                     missed<Row>(Guard::none)});
 }
 
 template <class Row>
-void add_update(std::vector<Query>& calls, const Statement& statement, const std::vector<Row>& rows) {
-  add_write(calls, statement, rows, live_columns<Row>());
+void add_update(std::vector<Query>& queries, const Statement& statement, const std::vector<Row>& rows) {
+  add_write(queries, statement, rows, live_columns<Row>());
 }
 
 // A sink that appends each row of an answer to `out`.

@@ -88,10 +88,10 @@ class PostgresConnection final : public Connection {
  public:
   explicit PostgresConnection(Session session) : session_(std::move(session)) {}
 
-  Result<> run(std::span<const Query> calls, Mode mode) override {
+  Result<> run(std::span<const Query> queries, Mode mode) override {
     if (broken()) return fail(Code::unavailable, "PostgreSQL: the connection is lost");
     const bool own = PQtransactionStatus(session_.get()) == PQTRANS_IDLE &&
-                     (mode != Mode::read || calls.size() > 1 || calls[0].sets > 1);
+                     (mode != Mode::read || queries.size() > 1 || queries[0].sets > 1);
     sent_.clear();
     bool alive = PQenterPipelineMode(session_.get()) == 1;
     if (own) {
@@ -99,7 +99,7 @@ class PostgresConnection final : public Connection {
               send_plain(mode == Mode::read ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
       if (mode == Mode::write_lazily) alive = alive && send_plain("SET LOCAL synchronous_commit = off");
     }
-    for (const Query& call : calls) alive = alive && send_call(call);
+    for (const Query& query : queries) alive = alive && send_query(query);
     if (own) alive = alive && send_plain("COMMIT");
     alive = alive && PQpipelineSync(session_.get()) == 1;
     return alive ? receive(mode, own) : lost(mode);
@@ -118,7 +118,7 @@ class PostgresConnection final : public Connection {
  private:
   // What was sent and is to be answered, in order.
   struct Sent {
-    const Query* call = nullptr;
+    const Query* query = nullptr;
     const std::string* prepares = nullptr;  // the SQL, if this is its preparation
     bool commits = false;
   };
@@ -128,24 +128,24 @@ class PostgresConnection final : public Connection {
     return PQsendQueryParams(session_.get(), sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
   }
 
-  bool send_call(const Query& call) {
-    const Statement& statement = *call.statement;
+  bool send_query(const Query& query) {
+    const Statement& statement = *query.statement;
     std::vector<Parameter> parameters;
     parameters.reserve(statement.parameters.size());
     for (const Type type : statement.parameters) parameters.emplace_back(type, statement.arrays);
     if (!send_prepare(statement, parameters)) return false;
 
     std::vector<Value> values(parameters.size());
-    for (std::size_t set = 0; set < call.sets; ++set) {
-      if (call.fill) call.fill(set, values);
+    for (std::size_t set = 0; set < query.sets; ++set) {
+      if (query.fill) query.fill(set, values);
       std::size_t bytes = 0;
       for (std::size_t i = 0; i < values.size(); ++i) {
         parameters[i].add(values[i]);
         bytes += parameters[i].size();
       }
-      const bool last = set + 1 == call.sets;
+      const bool last = set + 1 == query.sets;
       if (statement.arrays && !last && bytes < array_bytes_max) continue;
-      if (!send_execute(call, parameters)) return false;
+      if (!send_execute(query, parameters)) return false;
       for (Parameter& parameter : parameters) parameter.clear();
     }
     return true;
@@ -166,7 +166,7 @@ class PostgresConnection final : public Connection {
                          types.data()) == 1;
   }
 
-  bool send_execute(const Query& call, std::vector<Parameter>& parameters) {
+  bool send_execute(const Query& query, std::vector<Parameter>& parameters) {
     std::vector<const char*> data;
     std::vector<int> sizes;
     for (Parameter& parameter : parameters) {
@@ -174,8 +174,8 @@ class PostgresConnection final : public Connection {
       sizes.push_back(static_cast<int>(parameter.size()));
     }
     const std::vector<int> binary(parameters.size(), 1);
-    sent_.push_back({&call, nullptr, false});
-    return PQsendQueryPrepared(session_.get(), names_.at(call.statement->sql).c_str(),
+    sent_.push_back({&query, nullptr, false});
+    return PQsendQueryPrepared(session_.get(), names_.at(query.statement->sql).c_str(),
                                static_cast<int>(data.size()), data.data(), sizes.data(), binary.data(),
                                0) == 1;
   }
@@ -207,15 +207,15 @@ class PostgresConnection final : public Connection {
         if (sent.prepares != nullptr) prepared_.insert(*sent.prepares);
         return {};
       case PGRES_TUPLES_OK:
-        if (sent.call != nullptr && sent.call->row) {
-          for (int row = 0; row < PQntuples(answer); ++row) TRY(sent.call->row(Row(answer, row)));
+        if (sent.query != nullptr && sent.query->row) {
+          for (int row = 0; row < PQntuples(answer); ++row) TRY(sent.query->row(Row(answer, row)));
         }
         return {};
       case PGRES_PIPELINE_ABORTED: return fail(Code::unavailable, "PostgreSQL: skipped after an error");
       default:
-        if (sent.call != nullptr && sent.call->statement->exact &&
+        if (sent.query != nullptr && sent.query->statement->exact &&
             field(answer, PG_DIAG_SQLSTATE) == "22012") {
-          return std::unexpected(sent.call->missed);
+          return std::unexpected(sent.query->missed);
         }
         return std::unexpected(error_of(answer, mode));
     }

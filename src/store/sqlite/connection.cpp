@@ -92,27 +92,27 @@ class SqliteConnection final : public Connection {
     sqlite3_wal_hook(db_.get(), committed, this);
   }
 
-  Result<> run(std::span<const Query> calls, Mode mode) override {
-    if (mode != Mode::write_lazily) return run_synced(calls, mode);
+  Result<> run(std::span<const Query> queries, Mode mode) override {
+    if (mode != Mode::write_lazily) return run_synced(queries, mode);
     // The WAL is not synced now. The next commit syncs all of it, and a crash before that undoes this one whole.
     TRY(script("PRAGMA synchronous=NORMAL"));
-    Result<> done = run_synced(calls, mode);
+    Result<> done = run_synced(queries, mode);
     if (!script("PRAGMA synchronous=FULL")) broken_ = true;
     return done;
   }
 
-  Result<> run_synced(std::span<const Query> calls, Mode mode) {
+  Result<> run_synced(std::span<const Query> queries, Mode mode) {
     const bool own = sqlite3_get_autocommit(db_.get()) != 0;
     if (own) TRY(script(mode == Mode::read ? "BEGIN" : begin_write_));
-    for (const Query& call : calls) {
-      if (auto done = run_call(call); !done) return own ? roll_back(std::move(done).error()) : done;
+    for (const Query& query : queries) {
+      if (auto done = run_query(query); !done) return own ? roll_back(std::move(done).error()) : done;
     }
     if (own) TRY(commit(mode));
     return {};
   }
 
   // Outside of any transaction.
-  Result<> run_alone(const Query& query) { return run_call(query); }
+  Result<> run_alone(const Query& query) { return run_query(query); }
 
   Result<> script(const std::string& sql) override {
     const int result = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
@@ -168,21 +168,21 @@ class SqliteConnection final : public Connection {
     return SQLITE_OK;
   }
 
-  Result<> run_call(const Query& call) {
-    TRY_ASSIGN(sqlite3_stmt* const statement, prepare(call.statement->sql));
-    values_.resize(call.statement->parameters.size());
+  Result<> run_query(const Query& query) {
+    TRY_ASSIGN(sqlite3_stmt* const statement, prepare(query.statement->sql));
+    values_.resize(query.statement->parameters.size());
     times_.resize(std::max(times_.size(), values_.size()));
     const Row view(statement);
-    for (std::size_t set = 0; set < call.sets; ++set) {
+    for (std::size_t set = 0; set < query.sets; ++set) {
       const ResetOnExit guard(statement);
-      if (call.fill) call.fill(set, values_);
-      TRY(bind(statement, call.statement->parameters));
+      if (query.fill) query.fill(set, values_);
+      TRY(bind(statement, query.statement->parameters));
       int result = sqlite3_step(statement);
       for (; result == SQLITE_ROW; result = sqlite3_step(statement)) {
-        if (call.row) TRY(call.row(view));
+        if (query.row) TRY(query.row(view));
       }
       if (result != SQLITE_DONE) return error(result);
-      if (call.statement->exact && sqlite3_changes(db_.get()) != 1) return std::unexpected(call.missed);
+      if (query.statement->exact && sqlite3_changes(db_.get()) != 1) return std::unexpected(query.missed);
     }
     return {};
   }

@@ -207,14 +207,14 @@ std::string plan(const std::string& path, const store::Statement& statement) {
   store::Statement explain = statement;
   explain.sql = "EXPLAIN QUERY PLAN " + statement.sql;
   std::string lines;
-  const store::Query call{&explain,
-                         1,
-                         {},
-                         [&](const store::RowView& row) -> Result<> {
-                           return lines.append(row.text(3)).append("\n"), Result<>{};
-                         },
-                         {}};
-  const auto done = connection->run({&call, 1}, store::Mode::read);
+  const store::Query query{&explain,
+                           1,
+                           {},
+                           [&](const store::RowView& row) -> Result<> {
+                             return lines.append(row.text(3)).append("\n"), Result<>{};
+                           },
+                           {}};
+  const auto done = connection->run({&query, 1}, store::Mode::read);
   return done ? lines : done.error().message;
 }
 
@@ -275,13 +275,13 @@ TEST(Postgres, ListsUseAnIndexAndNeverSort) {
       "job_id DESC LIMIT 9",
       {}};
   std::string steps;
-  const store::Query call{
+  const store::Query query{
       &explain,
       1,
       {},
       [&](const store::RowView& row) -> Result<> { return steps.append(row.text(0)), Result<>{}; },
       {}};
-  ASSERT_TRUE(connection->run({&call, 1}, store::Mode::read));
+  ASSERT_TRUE(connection->run({&query, 1}, store::Mode::read));
   EXPECT_TRUE(steps.contains("dag_jobs_by_status")) << steps;
   EXPECT_FALSE(steps.contains("Seq Scan") || steps.contains("Sort")) << steps;
 }
@@ -349,9 +349,9 @@ TEST_F(PostgresAway, TheServerNoticesSoonThatAClientHasVanished) {
         "'keepalives_interval', 'keepalives_count', 'user_timeout']) AS name",
         {}};
     std::string found;
-    const store::Query call{
+    const store::Query query{
         &ask, 1, {}, [&](const store::RowView& row) -> Result<> { return found = row.text(0), Result<>{}; }, {}};
-    EXPECT_TRUE(connection->run({&call, 1}, store::Mode::read));
+    EXPECT_TRUE(connection->run({&query, 1}, store::Mode::read));
     return found;
   };
   EXPECT_EQ(settings(url), "10 5 3 20000");

@@ -30,10 +30,10 @@ class Events : public StoreContract {
                           : store::postgres::connect(database.url());
     std::vector<std::string> found;
     const store::Statement statement{sql, {}};
-    const store::Query call{&statement, 1, {}, [&](const store::RowView& row) -> Result<> {
+    const store::Query query{&statement, 1, {}, [&](const store::RowView& row) -> Result<> {
                              return found.emplace_back(row.text(0)), Result<>{};
                            }, {}};
-    const auto done = (*connection)->run({&call, 1}, store::Mode::read);
+    const auto done = (*connection)->run({&query, 1}, store::Mode::read);
     EXPECT_TRUE(done) << done.error().message;
     return found;
   }

@@ -27,13 +27,13 @@ std::vector<store::Statement> statements(store::Dialect dialect) {
 
 std::vector<std::string> lines(store::Connection& connection, const store::Statement& statement, int column) {
   std::vector<std::string> found;
-  const store::Query call{
+  const store::Query query{
       &statement,
       1,
       {},
       [&](const store::RowView& row) -> Result<> { return found.emplace_back(row.text(column)), Result<>{}; },
       {}};
-  const auto done = connection.run({&call, 1}, store::Mode::read);
+  const auto done = connection.run({&query, 1}, store::Mode::read);
   if (!done) found.push_back("SCAN: " + done.error().message);
   return found;
 }
