@@ -135,8 +135,8 @@ TEST(SizeOf, GrowsWithWhatACommandCarries) {
 
 TEST(SubjectOf, ARowOfARunbookIsReadBack) {
   using enum runbook::RowType;
-  for (const runbook::RowType kind : {step, init, cleanup, phase, batch, runbook})
-    EXPECT_EQ(ref_of(subject_of(runbook::Ref{kind, 12})), (runbook::Ref{kind, 12}));
+  for (const runbook::RowType type : {step, init, cleanup, phase, batch, runbook})
+    EXPECT_EQ(ref_of(subject_of(runbook::Ref{type, 12})), (runbook::Ref{type, 12}));
   EXPECT_EQ(ref_of(subject_of(job_id)), runbook::Ref{});
 }
 
@@ -146,8 +146,8 @@ TEST(WaitingTask, IsReadBackAsTheNodeOrTheJobThatItIs) {
   EXPECT_EQ(node_of(of_job), node);
   EXPECT_EQ(ref_of(of_job).type, runbook::RowType::none);
   using enum runbook::RowType;
-  for (const runbook::RowType kind : {step, init, cleanup})
-    EXPECT_EQ(ref_of(waiting_task(runbook::Ref{kind, 12}, from_millis(1))), (runbook::Ref{kind, 12}));
+  for (const runbook::RowType type : {step, init, cleanup})
+    EXPECT_EQ(ref_of(waiting_task(runbook::Ref{type, 12}, from_millis(1))), (runbook::Ref{type, 12}));
 }
 
 TEST(WaitingTask, IsInOrderByItsNumber) {

@@ -53,8 +53,8 @@ std::span<const Subject::Type> subjects_with_topics() {
   return all;
 }
 
-Subject::Type subject_type(runbook::RowType kind) {
-  switch (kind) {
+Subject::Type subject_type(runbook::RowType type) {
+  switch (type) {
     case runbook::RowType::none: break;
     case runbook::RowType::step: return Subject::Type::step;
     case runbook::RowType::init: return Subject::Type::init;
@@ -68,8 +68,8 @@ Subject::Type subject_type(runbook::RowType kind) {
 
 runbook::RowType row_type(Subject::Type type) {
   using enum runbook::RowType;
-  for (const runbook::RowType kind : {step, init, cleanup, phase, batch, runbook})
-    if (subject_type(kind) == type) return kind;
+  for (const runbook::RowType candidate : {step, init, cleanup, phase, batch, runbook})
+    if (subject_type(candidate) == type) return candidate;
   return none;
 }
 

@@ -36,7 +36,7 @@ enum class IdForm { name, number, uuid };
 
 // The subjects of rows, and back.
 [[nodiscard]] inline Subject subject_of(const workflow::JobId& id) { return {Subject::Type::job, id.value}; }
-[[nodiscard]] Subject::Type subject_type(runbook::RowType kind);
+[[nodiscard]] Subject::Type subject_type(runbook::RowType type);
 [[nodiscard]] runbook::RowType row_type(Subject::Type type);  // none: it is not of a runbook
 [[nodiscard]] inline Subject subject_of(runbook::Ref ref) { return {subject_type(ref.type), std::to_string(ref.id)}; }
 [[nodiscard]] runbook::Ref ref_of(const Subject& subject);  // RowType::none: it is not of a runbook

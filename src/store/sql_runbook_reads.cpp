@@ -434,8 +434,8 @@ Result<std::vector<Failure>> SqlRunbookReads::cleanup_failures(std::int64_t batc
 // Each table is a range of its own, in the order of the page; the page is their merge.
 Result<std::vector<ExecutionView>> SqlRunbookReads::dead_jobs(const DeadJobCursor& after, std::size_t limit) {
   std::vector<ExecutionView> found;
-  const auto add = [&](runbook::RowType kind, const Statement& statement, auto read_one) -> Result<> {
-    const std::int64_t id = kind < after.ref.type ? last_id : kind == after.ref.type ? after.ref.id : 0;
+  const auto add = [&](runbook::RowType type, const Statement& statement, auto read_one) -> Result<> {
+    const std::int64_t id = type < after.ref.type ? last_id : type == after.ref.type ? after.ref.id : 0;
     TRY_ASSIGN(auto more, reader_.rows<ExecutionView>(statement, {after.at, id, number(limit)}, read_one));
     std::ranges::move(more, std::back_inserter(found));
     return {};

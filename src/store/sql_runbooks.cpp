@@ -207,9 +207,9 @@ SqlRunbooks::SqlRunbooks(Dialect dialect) : sql_(std::make_unique<RunbookStateme
 SqlRunbooks::~SqlRunbooks() = default;
 
 const Statement& SqlRunbooks::phases_without_timer() const { return sql_->untimed; }
-const Statement& SqlRunbooks::left_by_others(runbook::RowType kind) const {
-  if (kind == runbook::RowType::phase) return sql_->unwalked_phases;
-  return kind == runbook::RowType::step ? sql_->untimed_steps : sql_->untimed_inits;
+const Statement& SqlRunbooks::left_by_others(runbook::RowType type) const {
+  if (type == runbook::RowType::phase) return sql_->unwalked_phases;
+  return type == runbook::RowType::step ? sql_->untimed_steps : sql_->untimed_inits;
 }
 const Statement& SqlRunbooks::reserve_ids(runbook::Table table) const {
   return sql_->reserve[static_cast<std::size_t>(table)];
@@ -232,11 +232,11 @@ void SqlRunbooks::add_writes(std::vector<Query>& queries, const Writes& w) {
 
 void SqlRunbooks::add_waiting(std::vector<Query>& queries, const std::string& queue, std::size_t limit,
                               std::vector<WaitingTask>& out) const {
-  const auto add = [&](const Statement& statement, runbook::RowType kind) {
-    const auto take = [&out, kind](const RowView& row) -> Result<> {
+  const auto add = [&](const Statement& statement, runbook::RowType type) {
+    const auto take = [&out, type](const RowView& row) -> Result<> {
       Time queued_at{};
       if (!row.is_null(1)) (void)decode(row, 1, queued_at);  // what is unreadable is found out when it is given
-      out.push_back(waiting_task({kind, row.integer(0)}, queued_at));
+      out.push_back(waiting_task({type, row.integer(0)}, queued_at));
       return {};
     };
     queries.push_back(

@@ -29,7 +29,7 @@ class SqlRunbooks {
                    std::vector<WaitingTask>& out) const;
 
   [[nodiscard]] const Statement& phases_without_timer() const;
-  [[nodiscard]] const Statement& left_by_others(runbook::RowType kind) const;
+  [[nodiscard]] const Statement& left_by_others(runbook::RowType type) const;
   [[nodiscard]] const Statement& reserve_ids(runbook::Table table) const;
   // SQLite only: makes sure that there is a sequence, so that reserve_ids finds its row.
   [[nodiscard]] const Statement& begin_sequence(runbook::Table table) const;

@@ -302,14 +302,14 @@ class SqlStore final : public Tables {
 
   Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
     std::vector<runbook::Ref> found;
-    for (const runbook::RowType kind : {runbook::RowType::step, runbook::RowType::init, runbook::RowType::phase}) {
-      if (kind < after.type || found.size() >= limit) continue;
+    for (const runbook::RowType type : {runbook::RowType::step, runbook::RowType::init, runbook::RowType::phase}) {
+      if (type < after.type || found.size() >= limit) continue;
       const auto take = [&](const RowView& row) -> Result<> {
-        return found.push_back({kind, row.integer(0)}), Result<>{};
+        return found.push_back({type, row.integer(0)}), Result<>{};
       };
-      const Query query{&runbooks_.left_by_others(kind),
+      const Query query{&runbooks_.left_by_others(type),
                         1,
-                        constant({kind == after.type ? after.id : std::int64_t{0},
+                        constant({type == after.type ? after.id : std::int64_t{0},
                                   static_cast<std::int64_t>(limit - found.size())}),
                         take,
                         {}};

@@ -7,11 +7,11 @@
 namespace baton::simulation {
 namespace {
 
-std::string subject(Subject::Type kind, const std::string& id) { return std::string(name(kind)) + " " + id; }
+std::string subject(Subject::Type type, const std::string& id) { return std::string(name(type)) + " " + id; }
 
 const std::string tenant_of_runbooks = "default";  // their rows know none
 
-bool is_of_runbooks(Subject::Type kind) { return kind == Subject::Type::batch || kind == Subject::Type::runbook; }
+bool is_of_runbooks(Subject::Type type) { return type == Subject::Type::batch || type == Subject::Type::runbook; }
 
 void expect(bool truth, const std::string& what, std::int64_t number) {
   if (!truth) throw Violation{what + " (commit " + std::to_string(number) + ")"};
@@ -50,9 +50,9 @@ std::set<FeedWatch::Owned> FeedWatch::owned_rows(const WriteSet& writes) {
 
 void FeedWatch::durable(const WriteSet& writes, std::int64_t number) {
   Commit commit;
-  const auto wrote = [&](Subject::Type kind, const std::string& id, std::string_view status) {
-    commit.subjects.insert(subject(kind, id));
-    commit.statuses[subject(kind, id)] = status;
+  const auto wrote = [&](Subject::Type type, const std::string& id, std::string_view status) {
+    commit.subjects.insert(subject(type, id));
+    commit.statuses[subject(type, id)] = status;
   };
   for (const auto* rows : {&writes.jobs_new, &writes.jobs_changed})
     for (const auto& row : *rows) wrote(Subject::Type::job, row.job_id.value, name(row.status));

@@ -21,11 +21,11 @@ void plant(WriteSet& writes, workflow::NodeState& node) {
   }
 }
 
-void plant(WriteSet& writes, runbook::Execution& row, runbook::RowType kind) {
+void plant(WriteSet& writes, runbook::Execution& row, runbook::RowType type) {
   if (MUTANT(poll_never_times_out)) row.poll_timeout_sec.reset();
   if (MUTANT(runbook_dead_not_listed)) row.dead_at.reset();
   if (MUTANT(runbook_lease_timer_forgotten) && row.job_state == runbook::JobState::leased) {
-    forget_timer(writes, subject_of(runbook::Ref{kind, row.id}), "");
+    forget_timer(writes, subject_of(runbook::Ref{type, row.id}), "");
     row.timer_due.reset();
   }
 }
@@ -42,9 +42,9 @@ void plant_in_workflows(WriteSet& writes) {
 
 void plant_in_runbooks(WriteSet& writes) {
   runbook::Writes& rows = writes.runbooks;
-  const auto each_job = [&](auto& created, auto& changed, runbook::RowType kind) {
-    for (auto& row : created) plant(writes, row, kind);
-    for (auto& change : changed) plant(writes, change.row, kind);
+  const auto each_job = [&](auto& created, auto& changed, runbook::RowType type) {
+    for (auto& row : created) plant(writes, row, type);
+    for (auto& change : changed) plant(writes, change.row, type);
   };
   each_job(rows.steps_new, rows.steps_changed, runbook::RowType::step);
   each_job(rows.inits_new, rows.inits_changed, runbook::RowType::init);

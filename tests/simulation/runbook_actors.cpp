@@ -269,9 +269,9 @@ void Person::steer(const Batch& batch) {
 void Person::touch_step() {
   Random& random = side_.random();
   std::vector<std::pair<runbook::Ref, StepStatus>> refs;
-  const auto look = [&](RowType kind, const auto& table) {
+  const auto look = [&](RowType type, const auto& table) {
     for (const auto& [id, row] : table)
-      if (row.status != StepStatus::succeeded || random.chance(0.02)) refs.push_back({{kind, id}, row.status});
+      if (row.status != StepStatus::succeeded || random.chance(0.02)) refs.push_back({{type, id}, row.status});
   };
   look(RowType::step, side_.rows().steps);
   look(RowType::init, side_.rows().inits);

@@ -88,9 +88,9 @@ void RunbookWatch::check_batch(const Whole& all) const {
   }
 }
 
-void RunbookWatch::check_timer(RowType kind, std::int64_t id, std::optional<Time> due) const {
-  expect(!due || timers_.contains({*due, subject_of(Ref{kind, id}), ""}), "what a row says of its timer is stored",
-         std::string(name(kind)) + " " + std::to_string(id));
+void RunbookWatch::check_timer(RowType type, std::int64_t id, std::optional<Time> due) const {
+  expect(!due || timers_.contains({*due, subject_of(Ref{type, id}), ""}), "what a row says of its timer is stored",
+         std::string(name(type)) + " " + std::to_string(id));
 }
 
 void RunbookWatch::check_counts(const Whole& all) const {
@@ -129,8 +129,8 @@ void RunbookWatch::check_counts(const Whole& all) const {
                                      std::get<4>(expected.begin()->first));
 }
 
-void RunbookWatch::check_job(const Execution& row, const Whole& all, RowType kind, const std::string& what) const {
-  check_timer(kind, row.id, row.timer_due);
+void RunbookWatch::check_job(const Execution& row, const Whole& all, RowType type, const std::string& what) const {
+  check_timer(type, row.id, row.timer_due);
   if (!row.counted_as) return;  // another's, that we have not come to yet
   const bool out = row.job_state != JobState::none;
   switch (row.status) {
@@ -151,14 +151,14 @@ void RunbookWatch::check_job(const Execution& row, const Whole& all, RowType kin
            "who has a job has a lease and a timer", what);
   if (out && row.delivery_count + (row.job_state != JobState::leased) > 0) {  // not another orchestrator's
     const auto named = row.job_id ? parse_job_id(*row.job_id) : std::nullopt;
-    expect(named && named->ref == Ref{kind, row.id} && named->retry == row.retry_count &&
+    expect(named && named->ref == Ref{type, row.id} && named->retry == row.retry_count &&
                named->poll == (row.status == StepStatus::polling ? row.poll_count : 0),
            "a job is named after its row", what + " " + row.job_id.value_or("?"));
     expect(row.params_json && !row.params_json->text.contains("{{"), "a job is resolved", what);
   }
   if (row.job_state == JobState::queued) expect(row.queued_at.has_value(), "what waits says since when", what);
   const Batch& batch = *all.batch;
-  if (is_terminal(batch.status) && batch.walk == Walk::none && !is_removal({kind, row.id}))
+  if (is_terminal(batch.status) && batch.walk == Walk::none && !is_removal({type, row.id}))
     expect(is_terminal(row.status), "a batch that has ended has only ended steps", what);
   if (row.status == StepStatus::succeeded && row.result_json && row.result_json->text.contains("\"job\"")) {
     const std::string& said = row.result_json->text;
@@ -166,15 +166,15 @@ void RunbookWatch::check_job(const Execution& row, const Whole& all, RowType kin
     expect(!said.contains("\"echo\":true") || said.contains("\"lease\":" + quoted(lease_token(row))),
            "the result is of the last lease", what);
   }
-  check_dead(row, batch, kind, what);
+  check_dead(row, batch, type, what);
 }
 
-void RunbookWatch::check_dead(const Execution& row, const Batch& batch, RowType kind, const std::string& what) const {
+void RunbookWatch::check_dead(const Execution& row, const Batch& batch, RowType type, const std::string& what) const {
   if (row.dead_at) expect(is_failure(row.status), "what was given up has failed", what);
-  const bool is_cancelled = batch.status == BatchStatus::cancelled && !is_removal({kind, row.id});
+  const bool is_cancelled = batch.status == BatchStatus::cancelled && !is_removal({type, row.id});
   if (is_cancelled && batch.walk == Walk::none)
     expect(!row.dead_at, "a batch that was cancelled has no dead letters that nobody can replay", what);
-  const bool has_left = kind == RowType::step &&
+  const bool has_left = type == RowType::step &&
                         rows_.members.at(rows_.steps.at(row.id).batch_member_id).status == MemberStatus::removed;
   if (is_failure(row.status) && row.error_message && row.error_message->starts_with("given up after") && !is_cancelled && !has_left)
     expect(row.dead_at.has_value(), "what was given up is a dead letter", what);
@@ -270,15 +270,15 @@ void RunbookWatch::check_kept(const Writes& writes) const {
 }
 
 template <class Row>
-void RunbookWatch::check_params(const std::vector<Update<Row>>& changed, const Rows<Row>& before, RowType kind) const {
+void RunbookWatch::check_params(const std::vector<Update<Row>>& changed, const Rows<Row>& before, RowType type) const {
   for (const auto& [loaded, row] : changed) {
-    const Execution& stored = *find({kind, row.id});
+    const Execution& stored = *find({type, row.id});
     const bool resolved = loaded.params_json && loaded.params_json->text != "null";
     if (row.params_json != loaded.params_json)
-      expect(!resolved || retried_.contains(batch_of({kind, row.id})), "parameters are resolved once", about(stored, kind));
+      expect(!resolved || retried_.contains(batch_of({type, row.id})), "parameters are resolved once", about(stored, type));
     else
       expect(stored.params_json == before.at(row.id).params_json, "parameters that others write are kept",
-             about(stored, kind));
+             about(stored, type));
   }
 }
 

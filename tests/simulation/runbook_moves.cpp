@@ -49,10 +49,10 @@ std::int64_t RunbookWatch::batch_of(Ref ref) const {
   return ref.type == RowType::init ? rows_.inits.at(ref.id).batch_id : rows_.cleanups.at(ref.id).batch_id;
 }
 
-std::string RunbookWatch::about(const Execution& row, RowType kind) const {
-  return std::string(name(kind)) + " " + std::to_string(row.id) + " '" + row.step_name + "' " +
+std::string RunbookWatch::about(const Execution& row, RowType type) const {
+  return std::string(name(type)) + " " + std::to_string(row.id) + " '" + row.step_name + "' " +
          std::string(name(row.status)) + " " + std::string(name(row.job_state)) + " of batch " +
-         std::to_string(batch_of({kind, row.id}));
+         std::to_string(batch_of({type, row.id}));
 }
 
 const Definition& RunbookWatch::definition(const Batch& batch, std::int32_t version) const {
@@ -215,13 +215,13 @@ void RunbookWatch::committed(const Writes& writes) {
     touched_.insert(rows_.phases.at(id).batch_id);
     if (!fresh) check_move(phases_before_.at(id), rows_.phases.at(id));
   });
-  const auto jobs = [&](RowType kind, const auto& table, const auto& before, const auto& fresh, const auto& changed) {
+  const auto jobs = [&](RowType type, const auto& table, const auto& before, const auto& fresh, const auto& changed) {
     each(fresh, changed, [&](std::int64_t id, bool is_new) {
       const auto& row = table.at(id);
-      touched_.insert(batch_of({kind, id}));
-      expect(row.counted_as == row.status, "a job that was written is counted as it is", about(row, kind));
+      touched_.insert(batch_of({type, id}));
+      expect(row.counted_as == row.status, "a job that was written is counted as it is", about(row, type));
       std::decay_t<decltype(row)> from = is_new ? std::decay_t<decltype(row)>{} : before.at(id);
-      check_move(from, row, {kind, id}, about(row, kind));
+      check_move(from, row, {type, id}, about(row, type));
     });
   };
   jobs(RowType::init, rows_.inits, inits_before_, writes.inits_new, writes.inits_changed);

@@ -62,22 +62,22 @@ class RunbookWatch {
   void check_batch_end(const runbook::Batch& batch) const;
   void check_kept(const runbook::Writes& writes) const;
   template <class Row>
-  void check_params(const std::vector<runbook::Update<Row>>& changed, const Rows<Row>& before, runbook::RowType kind) const;
+  void check_params(const std::vector<runbook::Update<Row>>& changed, const Rows<Row>& before, runbook::RowType type) const;
 
   // rows after a commit (runbook_invariants.cpp)
   [[nodiscard]] Whole whole(std::int64_t batch_id) const;
   void check_batch(const Whole& batch) const;
   void check_counts(const Whole& batch) const;
-  void check_job(const runbook::Execution& row, const Whole& batch, runbook::RowType kind,
+  void check_job(const runbook::Execution& row, const Whole& batch, runbook::RowType type,
                  const std::string& about) const;
-  void check_dead(const runbook::Execution& row, const runbook::Batch& batch, runbook::RowType kind,
+  void check_dead(const runbook::Execution& row, const runbook::Batch& batch, runbook::RowType type,
                   const std::string& about) const;
   void check_members(const Whole& batch) const;
   void check_order(const std::vector<const runbook::StepExecution*>& steps, const std::string& about) const;
   void check_phases(const Whole& batch) const;
   void check_lockstep(const Whole& batch, const runbook::PhaseExecution& phase) const;
   void check_cleanups(const Whole& batch) const;
-  void check_timer(runbook::RowType kind, std::int64_t id, std::optional<Time> due) const;
+  void check_timer(runbook::RowType type, std::int64_t id, std::optional<Time> due) const;
   void check_end(const Whole& batch) const;
   void check_removals(const Whole& batch) const;
 
@@ -98,7 +98,7 @@ class RunbookWatch {
     const runbook::PhaseExecution& phase = rows_.phases.at(step.phase_execution_id);
     return {-phase.offset_minutes, phase.id, step.step_index};
   }
-  [[nodiscard]] std::string about(const runbook::Execution& row, runbook::RowType kind) const;
+  [[nodiscard]] std::string about(const runbook::Execution& row, runbook::RowType type) const;
 
   const store::memory::RunbookTables& rows_;
   const std::set<Timer>& timers_;

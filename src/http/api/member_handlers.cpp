@@ -47,7 +47,7 @@ FailureKey key_of(const ExecutionView& row) {
   return {row.execution.completed_at.value_or(Time{}), static_cast<int>(row.ref.type), row.ref.id};
 }
 
-// A cursor is the key of the last one shown: MILLISECONDS-KIND-ID.
+// A cursor is the key of the last one shown: MILLISECONDS-TYPE-ID.
 std::optional<FailureKey> failure_cursor(const Request& request, std::vector<FieldError>& errors) {
   const auto* text = request.argument("cursor");
   if (text == nullptr) return std::nullopt;
@@ -55,10 +55,10 @@ std::optional<FailureKey> failure_cursor(const Request& request, std::vector<Fie
   const auto first = whole.find('-'), last = whole.rfind('-');
   if (first != whole.npos && last > first) {
     const auto at = to_integer(whole.substr(0, first));
-    const auto kind = to_integer(whole.substr(first + 1, last - first - 1));
+    const auto type = to_integer(whole.substr(first + 1, last - first - 1));
     const auto id = to_integer(whole.substr(last + 1));
-    if (at && kind && id && *at >= 0 && *kind >= 0 && *kind < 100 && *id > 0)
-      return FailureKey{from_millis(*at), static_cast<int>(*kind), *id};
+    if (at && type && id && *at >= 0 && *type >= 0 && *type < 100 && *id > 0)
+      return FailureKey{from_millis(*at), static_cast<int>(*type), *id};
   }
   errors.push_back({"cursor", "must be a next_cursor of an earlier page"});
   return std::nullopt;
@@ -67,12 +67,12 @@ std::string cursor_of(const FailureKey& key) {
   return fmt::format("{}-{}-{}", to_millis(std::get<Time>(key)), std::get<int>(key), std::get<std::int64_t>(key));
 }
 
-// Where the page begins among those of one kind. Of what failed in the same moment, the higher kind was shown
+// Where the page begins among those of one type. Of what failed in the same moment, the higher type was shown
 // before.
-FailedBefore before_of(const std::optional<FailureKey>& cursor, runbook::RowType kind) {
+FailedBefore before_of(const std::optional<FailureKey>& cursor, runbook::RowType type) {
   if (!cursor) return {};
   const auto& [at, shown, id] = *cursor;
-  const int ours = static_cast<int>(kind);
+  const int ours = static_cast<int>(type);
   if (ours == shown) return {at, id};
   return {at, ours < shown ? FailedBefore{}.id : 0};
 }

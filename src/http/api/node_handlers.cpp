@@ -146,7 +146,7 @@ Task<Response> list_approvals(Context& context) {
 
 namespace {
 
-// What the next page of dead letters begins after, in base64: "instant job item node", or "instant kind id" of a job of
+// What the next page of dead letters begins after, in base64: "instant job item node", or "instant type id" of a job of
 // a runbook. Of those of one instant tasks come first, then jobs.
 struct DeadCursor {
   std::optional<NodeCursor> node;
@@ -178,8 +178,8 @@ std::optional<DeadCursor> read_dead_cursor(std::string_view text) {
   const auto number = to_integer(parts[2]);
   if (!millis || *millis < 0 || !number) return std::nullopt;
   const Time at = from_millis(*millis);
-  if (const auto kind = runbook::kind(parts[1]); parts.size() == 3 && kind)
-    return DeadCursor{NodeCursor{at, {std::string(after_all_tasks)}, 0, ""}, {at, {*kind, *number}}};
+  if (const auto type = runbook::row_type(parts[1]); parts.size() == 3 && type)
+    return DeadCursor{NodeCursor{at, {std::string(after_all_tasks)}, 0, ""}, {at, {*type, *number}}};
   if (parts.size() != 4 || *number < -1 || *number > 100'000'000 || !is_printable(parts[3], 400)) return std::nullopt;
   return DeadCursor{NodeCursor{at, {parts[1]}, static_cast<std::int32_t>(*number), parts[3]}, {at, {}}};
 }

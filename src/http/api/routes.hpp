@@ -114,11 +114,11 @@ Task<Response> show_matrix(Context& context);
 // step_handlers.cpp
 Task<Response> list_steps(Context& context);
 Task<Response> list_cleanups(Context& context);
-template <runbook::RowType kind>
+template <runbook::RowType type>
 Task<Response> show_execution(Context& context);
-template <runbook::RowType kind>
+template <runbook::RowType type>
 Task<Response> show_execution_logs(Context& context);
-template <runbook::RowType kind, ChangeStep::What what>
+template <runbook::RowType type, ChangeStep::What what>
 Task<Response> change_execution(Context& context);
 // event_handlers.cpp
 Task<Response> accept_events(Context& context);

@@ -15,8 +15,8 @@ namespace baton::http {
 
 namespace {
 
-Response no_such_step(const Request& request, runbook::RowType kind) {
-  return problem(404, "step_not_found", fmt::format("no {} '{}'", name(kind), request.captures[0]));
+Response no_such_step(const Request& request, runbook::RowType type) {
+  return problem(404, "step_not_found", fmt::format("no {} '{}'", name(type), request.captures[0]));
 }
 
 Response no_such_phase(const Request& request) {
@@ -68,19 +68,19 @@ Task<Response> list_cleanups(Context& context) {
   co_return executions_response("cleanups", *rows, page);
 }
 
-template <runbook::RowType kind>
+template <runbook::RowType type>
 Task<Response> show_execution(Context& context) {
-  const runbook::Ref ref{kind, captured_id(context.request)};
+  const runbook::Ref ref{type, captured_id(context.request)};
   auto query = [ref](Reads& reads) { return reads.execution(ref); };
   auto row = co_await context.read(std::move(query));
   if (!row) co_return problem(row.error());
-  if (!*row) co_return no_such_step(context.request, kind);
+  if (!*row) co_return no_such_step(context.request, type);
   auto response = json_response(200, {});
   append_execution(response.body, **row, Documents::all);
   co_return response;
 }
 
-template <runbook::RowType kind>
+template <runbook::RowType type>
 Task<Response> show_execution_logs(Context& context) {
   std::vector<FieldError> errors;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -89,7 +89,7 @@ Task<Response> show_execution_logs(Context& context) {
       static_cast<std::size_t>(query_integer(context.request, "limit", 200, {1, 1000}, errors));
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   using Lines = std::vector<workflow::LogLine>;
-  const runbook::Ref ref{kind, captured_id(context.request)};
+  const runbook::Ref ref{type, captured_id(context.request)};
   auto query = [ref, after, limit](Reads& reads) -> Result<std::optional<Lines>> {
     TRY_ASSIGN(const auto row, reads.execution(ref));
     if (!row) return std::nullopt;
@@ -97,7 +97,7 @@ Task<Response> show_execution_logs(Context& context) {
   };
   auto lines = co_await context.read(std::move(query));
   if (!lines) co_return problem(lines.error());
-  if (!*lines) co_return no_such_step(context.request, kind);
+  if (!*lines) co_return no_such_step(context.request, type);
   auto response = json_response(200, "{");
   append_list(response.body, "lines", **lines, append_log_line);
   append_member(response.body, "next_after", (*lines)->empty() ? after : (*lines)->back().log_id);
@@ -105,12 +105,12 @@ Task<Response> show_execution_logs(Context& context) {
   co_return response;
 }
 
-template <runbook::RowType kind, ChangeStep::What what>
+template <runbook::RowType type, ChangeStep::What what>
 Task<Response> change_execution(Context& context) {
   auto change = read_attribution(context.request);
   if (!change) co_return std::move(change.error());
-  ChangeStep command{{kind, captured_id(context.request)}, what, std::move(change->by)};
-  if (command.ref.id == 0) co_return no_such_step(context.request, kind);
+  ChangeStep command{{type, captured_id(context.request)}, what, std::move(change->by)};
+  if (command.ref.id == 0) co_return no_such_step(context.request, type);
   auto reply = co_await tell<StepReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
   auto response = json_response(200, {});

@@ -329,7 +329,7 @@ std::string known_topics() {
 // What a client may name, and what it means.
 std::optional<Response> add_topic(Topics& topics, const std::string& text, const std::string& tenant) {
   const auto colon = text.find(':');
-  const std::string_view kind = std::string_view(text).substr(0, colon);
+  const std::string_view type = std::string_view(text).substr(0, colon);
   const std::string id = colon == text.npos ? "" : text.substr(colon + 1);
   if (text == "all") {
     topics.names.push_back(tenant_topic(tenant));
@@ -340,7 +340,7 @@ std::optional<Response> add_topic(Topics& topics, const std::string& text, const
     return std::nullopt;
   }
   for (const Subject::Type subject : subjects_with_topics()) {
-    if (name(subject) != kind) continue;
+    if (name(subject) != type) continue;
     if (!is_id_of(subject, id)) break;
     const bool of_runbooks = subject == Subject::Type::batch || subject == Subject::Type::runbook;
     if (of_runbooks && tenant != "default")

@@ -180,11 +180,11 @@ void Load::by_id(const need::Step& need) {
 }
 
 template <class Row>
-void add_waiting(std::vector<WaitingTask>& found, const auto& table, runbook::RowType kind,
+void add_waiting(std::vector<WaitingTask>& found, const auto& table, runbook::RowType type,
                  const std::string& queue, std::size_t limit) {
   const auto rows = table.template with<JobsWaiting<Row>>(queue);
   for (const Row* row : rows | at_most(limit))
-    found.push_back(waiting_task({kind, row->id}, row->queued_at.value_or(Time{})));
+    found.push_back(waiting_task({type, row->id}, row->queued_at.value_or(Time{})));
 }
 
 }  // namespace
@@ -209,12 +209,12 @@ std::vector<WaitingTask> RunbookTables::waiting(const std::string& queue, std::s
 // Looks through the tables, as the databases do.
 std::vector<Ref> RunbookTables::left_by_others(Ref after, std::size_t limit) const {
   std::vector<Ref> found;
-  const auto add = [&](const auto& table, runbook::RowType kind) {
+  const auto add = [&](const auto& table, runbook::RowType type) {
     for (const auto& [id, row] : table) {
       const bool is_out = row.status == StepStatus::dispatched || row.status == StepStatus::polling;
-      if (found.size() < limit && Ref{kind, id} > after && is_out && !row.timer_due &&
+      if (found.size() < limit && Ref{type, id} > after && is_out && !row.timer_due &&
           row.job_state == JobState::none)
-        found.push_back({kind, id});
+        found.push_back({type, id});
     }
   };
   add(steps, runbook::RowType::step);

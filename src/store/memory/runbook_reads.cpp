@@ -307,9 +307,9 @@ Result<std::vector<Failure>> MemoryReads::cleanup_failures(std::int64_t batch_id
 Result<std::vector<ExecutionView>> MemoryReads::dead_jobs(const DeadJobCursor& after, std::size_t limit) {
   const auto reading = lock();
   std::vector<ExecutionView> found;
-  const auto add = [&]<class Row>(const auto& table, runbook::RowType kind, std::type_identity<Row>) {
+  const auto add = [&]<class Row>(const auto& table, runbook::RowType type, std::type_identity<Row>) {
     constexpr auto last_id = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t id = kind < after.ref.type ? last_id : kind == after.ref.type ? after.ref.id : 0;
+    const std::int64_t id = type < after.ref.type ? last_id : type == after.ref.type ? after.ref.id : 0;
     const auto rows = table.template after<memory::JobsDead<Row>>(std::tuple<>{}, after.at, id);
     for (const Row* row : rows | at_most(limit)) {
       if constexpr (std::is_same_v<Row, StepExecution>)

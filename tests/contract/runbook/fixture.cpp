@@ -25,9 +25,9 @@ support::PostgresServer& postgres() {
 // The server of one kind of store, what it stands on, and the connections to both.
 class World {
  public:
-  explicit World(StoreType kind)
-      : kind_(kind),
-        where_(kind == StoreType::sqlite ? (data_.path() / "baton.db").string()
+  explicit World(StoreType type)
+      : type_(type),
+        where_(type == StoreType::sqlite ? (data_.path() / "baton.db").string()
                                     : postgres().create_database("runbooks")) {}
 
   void ensure(const std::vector<std::string>& more = {}) {
@@ -35,8 +35,8 @@ class World {
     client_.reset();
     sql_.reset();
     server_.reset();  // it holds the lock of the file, if it lives
-    std::vector<std::string> arguments{kind_ == StoreType::sqlite ? "--data" : "--store",
-                                       kind_ == StoreType::sqlite ? data_.path().string() : where_};
+    std::vector<std::string> arguments{type_ == StoreType::sqlite ? "--data" : "--store",
+                                       type_ == StoreType::sqlite ? data_.path().string() : where_};
     if (std::ranges::find(more, "--scheduler") == more.end())
       arguments.insert(arguments.end(), {"--scheduler", "off"});
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -52,12 +52,12 @@ class World {
     if (!sql_) sql_ = open();
     return *sql_;
   }
-  std::unique_ptr<Sql> open() const { return open_sql(kind_, where_); }
+  std::unique_ptr<Sql> open() const { return open_sql(type_, where_); }
   http::Client& client() { return *client_; }
   const std::string& url() const { return server_->url(); }
 
  private:
-  StoreType kind_;
+  StoreType type_;
   support::TemporaryDirectory data_;
   std::string where_;
   std::optional<e2e::Server> server_;
@@ -65,8 +65,8 @@ class World {
   std::optional<http::Client> client_;
 };
 
-World& world(StoreType kind) {
-  if (kind == StoreType::sqlite) {
+World& world(StoreType type) {
+  if (type == StoreType::sqlite) {
     static World sqlite(StoreType::sqlite);
     return sqlite;
   }

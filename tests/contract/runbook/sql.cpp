@@ -100,8 +100,8 @@ std::string text_of(const std::vector<Row>& rows) {
   return text;
 }
 
-std::unique_ptr<Sql> open_sql(StoreType kind, const std::string& where) {
-  if (kind == StoreType::sqlite) return std::make_unique<Sqlite>(where);
+std::unique_ptr<Sql> open_sql(StoreType type, const std::string& where) {
+  if (type == StoreType::sqlite) return std::make_unique<Sqlite>(where);
   return std::make_unique<Postgres>(where);
 }
 

@@ -40,7 +40,7 @@ class Sql {
 };
 
 // A SQLite file or the URL of a PostgreSQL database.
-[[nodiscard]] std::unique_ptr<Sql> open_sql(StoreType kind, const std::string& where);
+[[nodiscard]] std::unique_ptr<Sql> open_sql(StoreType type, const std::string& where);
 
 // A value as SQL text. Always quoted, because '1' is a good integer and a good boolean in both databases.
 struct Cell {

@@ -25,7 +25,7 @@ class Events : public StoreContract {
   }
   // The first column of each row.
   std::vector<std::string> ask(const std::string& sql) {
-    auto connection = database.kind() == StoreType::sqlite
+    auto connection = database.type() == StoreType::sqlite
                           ? store::sqlite::connect(database.path(), store::sqlite::Access::reader)
                           : store::postgres::connect(database.url());
     std::vector<std::string> found;
@@ -82,7 +82,7 @@ TEST_P(EventsOnAll, OfAnyDataCanBeRead) {
   commit(w);
   ASSERT_TRUE(store->follow());
   EXPECT_EQ(ids(0, 10), (std::vector<std::int64_t>{1, 2, 3}));
-  if (database.kind() != StoreType::postgres) return;
+  if (database.type() != StoreType::postgres) return;
   EXPECT_EQ(ask("SELECT CAST(count(event_type) AS text) FROM dag_job_events"), std::vector<std::string>{"3"});
 }
 

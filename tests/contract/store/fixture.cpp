@@ -30,11 +30,11 @@ std::string name_of(const ::testing::TestParamInfo<StoreType>& info) {
   return names[static_cast<int>(info.param)];
 }
 
-Database::Database(StoreType kind)
-    : kind_(static_cast<StoreType>(static_cast<int>(kind) % 3)), has_journal_(kind >= StoreType::memory_journal), directory_(make_directory()) {
+Database::Database(StoreType type)
+    : type_(static_cast<StoreType>(static_cast<int>(type) % 3)), has_journal_(type >= StoreType::memory_journal), directory_(make_directory()) {
   static int count = 0;
-  if (kind_ == StoreType::sqlite) url_ = "sqlite:" + path();
-  if (kind_ == StoreType::postgres) url_ = server().create_database("contract_" + std::to_string(++count));
+  if (type_ == StoreType::sqlite) url_ = "sqlite:" + path();
+  if (type_ == StoreType::postgres) url_ = server().create_database("contract_" + std::to_string(++count));
 }
 
 Database::~Database() {
@@ -44,7 +44,7 @@ Database::~Database() {
 
 std::unique_ptr<Store> Database::store() {
   std::unique_ptr<store::Tables> tables;
-  if (kind_ == StoreType::memory)
+  if (type_ == StoreType::memory)
     tables = std::make_unique<store::MemoryStore>(memory_);
   else
     tables = store::make_tables(url_).value();
@@ -53,12 +53,12 @@ std::unique_ptr<Store> Database::store() {
 }
 
 Result<std::unique_ptr<Reads>> Database::reads() {
-  if (kind_ == StoreType::memory) return std::make_unique<store::MemoryReads>(memory_);
+  if (type_ == StoreType::memory) return std::make_unique<store::MemoryReads>(memory_);
   return store::make_reads(url_);
 }
 
 Result<std::unique_ptr<TokenAdmin>> Database::token_admin() {
-  if (kind_ == StoreType::memory) return std::make_unique<store::MemoryTokenAdmin>(memory_);
+  if (type_ == StoreType::memory) return std::make_unique<store::MemoryTokenAdmin>(memory_);
   return store::make_token_admin(url_);
 }
 
@@ -73,23 +73,23 @@ void script(const Result<std::unique_ptr<store::Connection>>& connection, const 
 }  // namespace
 
 void Database::execute(const std::string& sql) const {
-  script(kind_ == StoreType::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin) : store::postgres::connect(url_), sql);
+  script(type_ == StoreType::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin) : store::postgres::connect(url_), sql);
 }
 
 void Database::execute_in_log(const std::string& sql) const {
-  if (kind_ != StoreType::sqlite) return execute(sql);
+  if (type_ != StoreType::sqlite) return execute(sql);
   script(store::sqlite::connect(store::sqlite::log_path(path()), store::sqlite::Access::admin), sql);
 }
 
 void Database::take_term() {
-  if (kind_ == StoreType::memory)
+  if (type_ == StoreType::memory)
     ++memory_.writers.at(partition).term, memory_.writers.at(partition).owner = -1;
   else
     execute("UPDATE writer_state SET term=term+1, owner='another'");
 }
 
 void Database::lose_rows_of_calls() {
-  if (kind_ == StoreType::memory)
+  if (type_ == StoreType::memory)
     memory_.calls.clear();
   else
     execute("DELETE FROM service_calls");
@@ -103,8 +103,8 @@ Timer node_timer(Time due, int job, const std::string& node_id) {
   return {due, subject_of(job_id(job)), node_id};
 }
 
-Timer runbook_timer(Time due, runbook::RowType kind, std::int64_t id) {
-  return {due, subject_of(runbook::Ref{kind, id}), ""};
+Timer runbook_timer(Time due, runbook::RowType type, std::int64_t id) {
+  return {due, subject_of(runbook::Ref{type, id}), ""};
 }
 
 LoadRequest for_jobs(std::vector<workflow::JobId> ids) {

@@ -29,7 +29,7 @@ inline constexpr Partition partition{0};
 // Each test has a database of its own.
 class Database {
  public:
-  explicit Database(StoreType kind);
+  explicit Database(StoreType type);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -42,12 +42,12 @@ class Database {
   void execute(const std::string& sql) const;  // beside all adapters, of which this one has SQL
   void execute_in_log(const std::string& sql) const;  // where commits of workflows are until the tables follow
   [[nodiscard]] store::MemoryDatabase& memory() { return memory_; }
-  [[nodiscard]] StoreType kind() const { return kind_; }
+  [[nodiscard]] StoreType type() const { return type_; }
   void take_term();           // as another writer would
   void lose_rows_of_calls();  // their events stay
 
  private:
-  StoreType kind_;  // of the tables
+  StoreType type_;  // of the tables
   bool has_journal_;
   std::filesystem::path directory_;
   std::string url_;
@@ -90,7 +90,7 @@ workflow::TaskResult task_result(int n);
 workflow::Event event(int n, std::int64_t event_id);
 Time at(std::int64_t millis);                            // after the start of the test's time
 Timer node_timer(Time due, int job, const std::string& node_id);
-Timer runbook_timer(Time due, runbook::RowType kind, std::int64_t id);
+Timer runbook_timer(Time due, runbook::RowType type, std::int64_t id);
 LoadRequest for_jobs(std::vector<workflow::JobId> ids);  // with their documents
 
 // Compares all columns and names the first that differs.

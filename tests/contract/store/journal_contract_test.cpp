@@ -158,7 +158,7 @@ TEST_P(JournalContract, AWriterThatWasReplacedLeavesTheJournalToTheNextOne) {
 TEST_P(JournalContract, AJournalThatLacksACommitIsNotFollowed) {
   begin(1);
   store.reset();
-  if (database.kind() == StoreType::memory)
+  if (database.type() == StoreType::memory)
     database.memory().writers.at(partition).journal.erase(2);
   else
     database.execute_in_log("DELETE FROM baton_journal WHERE id=2");

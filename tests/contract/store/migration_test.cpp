@@ -22,12 +22,12 @@ const Time morning = from_iso("2026-02-02T08:00:00Z").value();
 // From each version to the newest; the rows are the same in all of them.
 class Migration : public ::testing::TestWithParam<std::tuple<StoreType, int>> {
  protected:
-  [[nodiscard]] static StoreType kind() { return std::get<0>(GetParam()); }
+  [[nodiscard]] static StoreType type() { return std::get<0>(GetParam()); }
   [[nodiscard]] static int version() { return std::get<1>(GetParam()); }
 
   void SetUp() override {
     const std::string name =
-        "version_" + std::to_string(version()) + (kind() == StoreType::sqlite ? ".sqlite.sql" : ".postgres.sql");
+        "version_" + std::to_string(version()) + (type() == StoreType::sqlite ? ".sqlite.sql" : ".postgres.sql");
     std::ifstream file(support::source_dir() / "tests/contract/store" / name);
     ASSERT_TRUE(file) << name;
     database.execute(std::string(std::istreambuf_iterator<char>(file), {}));
@@ -55,7 +55,7 @@ class Migration : public ::testing::TestWithParam<std::tuple<StoreType, int>> {
     return run;
   }
 
-  Database database{kind()};
+  Database database{type()};
   std::unique_ptr<Store> store;
 };
 
@@ -234,8 +234,8 @@ TEST_P(Migration, RunbooksBegin) {
 }
 
 // The tables of a version, with these rows.
-void make_tables(const Database& database, StoreType kind, std::size_t version, const std::string& rows) {
-  const auto dialect = kind == StoreType::sqlite ? store::Dialect::sqlite : store::Dialect::postgres;
+void make_tables(const Database& database, StoreType type, std::size_t version, const std::string& rows) {
+  const auto dialect = type == StoreType::sqlite ? store::Dialect::sqlite : store::Dialect::postgres;
   std::string sql = "CREATE TABLE schema_migrations (version {int} PRIMARY KEY, applied_at {time} NOT NULL);";
   for (std::size_t v = 1; v <= version; ++v)
     sql += std::string(store::migrations()[v - 1]) + "INSERT INTO schema_migrations VALUES (" +
@@ -255,8 +255,8 @@ INSTANTIATE_TEST_SUITE_P(All, TimersOfVersion,
                          });
 
 TEST_P(TimersOfVersion, AreInOneTable) {
-  const auto [kind, version] = GetParam();
-  Database database(kind);
+  const auto [type, version] = GetParam();
+  Database database(type);
   const std::string job = job_id(1).value;
   std::string rows = "INSERT INTO dag_timers(due,job_id,node_id) VALUES (20,'" + job + "','a');";
   std::vector expected{node_timer(from_millis(20), 1, "a")};
@@ -273,7 +273,7 @@ TEST_P(TimersOfVersion, AreInOneTable) {
       expected.push_back(runbook_timer(from_millis(due), of, 9'000'000'000));
     }
   }
-  make_tables(database, kind, static_cast<std::size_t>(version), rows);
+  make_tables(database, type, static_cast<std::size_t>(version), rows);
   auto store = database.store();
   const auto state = store->open(partition);
   ASSERT_TRUE(state) << state.error().message;

@@ -281,12 +281,12 @@ TEST_P(RunbookStepsRead, StepsOfAPhaseComeByMemberInPages) {
   EXPECT_TRUE(reads->steps_of_phase(99, 0, 10)->empty());
 }
 
-TEST_P(RunbookStepsRead, AnExecutionIsFoundByItsKindAndId) {
+TEST_P(RunbookStepsRead, AnExecutionIsFoundByItsTypeAndId) {
   Writes more;
   more.inits_new = {init_row(100)};
   more.cleanups_new = {cleanup_row(100)};
   commit(more);
-  const auto of = [&](runbook::RowType kind, std::int64_t id) { return reads->execution({kind, id}).value(); };
+  const auto of = [&](runbook::RowType type, std::int64_t id) { return reads->execution({type, id}).value(); };
   EXPECT_EQ(of(runbook::RowType::step, 100)->batch_member_id, 2);
   EXPECT_EQ(of(runbook::RowType::init, 100)->batch_id, 1);
   const auto cleanup = of(runbook::RowType::cleanup, 100);

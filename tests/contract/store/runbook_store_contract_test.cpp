@@ -376,8 +376,8 @@ TEST_P(RunbookStoreContract, QueuedJobsAndNodesWaitInOneOrder) {
   set.runbooks.inits_new = {queue(init_row(1), at(20))};
   set.runbooks.cleanups_new = {queue(cleanup_row(1), at(10))};
   ASSERT_TRUE(store->commit(set, ++number));
-  const auto job = [](runbook::RowType kind, std::int64_t id, int when) {
-    return waiting_task({kind, id}, at(when));
+  const auto job = [](runbook::RowType type, std::int64_t id, int when) {
+    return waiting_task({type, id}, at(when));
   };
   const std::vector<WaitingTask> expected = {waiting_task({job_id(1), workflow::no_item, "b"}, 5, at(99)),
                                              job(runbook::RowType::step, 2, 10),

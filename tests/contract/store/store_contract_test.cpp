@@ -367,7 +367,7 @@ TEST_P(StoreContract, ASecondWriterIsRefusedWhileTheFirstIsAlive) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::conflict);
   const std::string who =
-      database.kind() == StoreType::sqlite ? "process " + std::to_string(::getpid()) : "another baton";
+      database.type() == StoreType::sqlite ? "process " + std::to_string(::getpid()) : "another baton";
   EXPECT_TRUE(opened.error().message.contains(who)) << opened.error().message;
   commit({});
   store.reset();
@@ -397,7 +397,7 @@ TEST_P(StoreContract, APartitionHasItsOwnTermAndCommitNumbers) {
 }
 
 TEST_P(StoreContract, WritersOfTwoPartitionsDoNotFenceEachOther) {
-  if (database.kind() == StoreType::sqlite) GTEST_SKIP() << "a file has one writer, whatever its partition";
+  if (database.type() == StoreType::sqlite) GTEST_SKIP() << "a file has one writer, whatever its partition";
   auto second = database.store();
   const auto opened = second->open({1});
   ASSERT_TRUE(opened) << opened.error().message;
@@ -510,8 +510,8 @@ TEST_P(StoreContract, TimersOfAllKindsAreInOneLineAndDifferBySubjectAndWhat) {
   WriteSet w;
   w.timers_new = all;
   std::ranges::reverse(w.timers_new);
-  for (const RowType kind : {RowType::step, RowType::init, RowType::cleanup, RowType::phase, RowType::batch, RowType::runbook})
-    w.timers_new.push_back(runbook_timer(at(9), kind, 1));  // at one time, of one id
+  for (const RowType type : {RowType::step, RowType::init, RowType::cleanup, RowType::phase, RowType::batch, RowType::runbook})
+    w.timers_new.push_back(runbook_timer(at(9), type, 1));  // at one time, of one id
   commit(w);
   EXPECT_EQ(store->next_timer().value(), at(1));
   EXPECT_EQ(store->timers_due(at(8), 100).value(), all);

@@ -178,9 +178,9 @@ rollbacks: {undo: [{name: u, worker_id: pool, function: U}, {name: v, worker_id:
 on_member_removed: [{name: r, worker_id: pool, function: R}]
 )");
   batch_ = machine_.open("waves", machine_.now + 24h, {"bob", "cyd"});
-  const auto waits = [&](RowType kind) {
+  const auto waits = [&](RowType type) {
     for (const Ref ref : machine_.queued())
-      if (ref.type == kind) return ref;
+      if (ref.type == type) return ref;
     return Ref{};
   };
   const auto member = std::prev(machine_.rows.members.end())->first;

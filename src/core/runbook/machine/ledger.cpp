@@ -55,13 +55,13 @@ void insert(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>&
 
 template <class Row>
 void move_rows(std::unordered_map<std::int64_t, Slot<Row>>& rows, std::vector<Row>& fresh,
-               std::vector<Update<Row>>& changed, RowType kind, TimerWrites& timers) {
+               std::vector<Update<Row>>& changed, RowType type, TimerWrites& timers) {
   for (auto& [id, slot] : rows) {
     if constexpr (requires { slot.row.timer_due; }) {
       if (slot.row.timer_due != slot.stored_timer) {
         slot.changed = true;
-        if (slot.stored_timer) timers.timers_gone.push_back({*slot.stored_timer, kind, id});
-        if (slot.row.timer_due) timers.timers_new.push_back({*slot.row.timer_due, kind, id});
+        if (slot.stored_timer) timers.timers_gone.push_back({*slot.stored_timer, type, id});
+        if (slot.row.timer_due) timers.timers_new.push_back({*slot.row.timer_due, type, id});
       }
     }
     if (slot.is_new)

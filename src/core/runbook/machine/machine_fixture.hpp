@@ -86,9 +86,9 @@ class MachineOnRows {
 
   std::vector<Ref> queued() const {
     std::vector<Ref> found;
-    const auto add = [&](const auto& table, RowType kind) {
+    const auto add = [&](const auto& table, RowType type) {
       for (const auto& [id, row] : table)
-        if (row.job_state == JobState::queued) found.push_back({kind, id});
+        if (row.job_state == JobState::queued) found.push_back({type, id});
     };
     add(rows.steps, RowType::step), add(rows.inits, RowType::init), add(rows.cleanups, RowType::cleanup);
     return found;

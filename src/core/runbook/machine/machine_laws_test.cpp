@@ -166,9 +166,9 @@ class MachineWorld {
   }
   [[nodiscard]] std::vector<Ref> leased() const {
     std::vector<Ref> found;
-    const auto add = [&](const auto& table, RowType kind) {
+    const auto add = [&](const auto& table, RowType type) {
       for (const auto& [id, row] : table)
-        if (row.job_state == JobState::leased) found.push_back({kind, id});
+        if (row.job_state == JobState::leased) found.push_back({type, id});
     };
     add(machine.rows.steps, RowType::step), add(machine.rows.inits, RowType::init), add(machine.rows.cleanups, RowType::cleanup);
     return found;

@@ -307,7 +307,7 @@ std::expected<WorkerResult, std::string> parse_worker_result(std::string_view do
 }
 
 std::optional<JobName> parse_job_id(std::string_view text) {
-  for (const auto& [prefix, kind] : prefixes) {
+  for (const auto& [prefix, type] : prefixes) {
     if (!text.starts_with(prefix)) continue;
     text.remove_prefix(prefix.size());
     const auto id = take_number(text, int64_max);
@@ -316,7 +316,7 @@ std::optional<JobName> parse_job_id(std::string_view text) {
     if (!retry) return std::nullopt;
     const auto poll = take_counter(text, "-poll-");
     if (!poll || !text.empty()) return std::nullopt;
-    return JobName{{kind, *id}, *retry, *poll};
+    return JobName{{type, *id}, *retry, *poll};
   }
   return std::nullopt;
 }

@@ -167,14 +167,14 @@ TEST(JobIds, that_nobody_has_written_are_none) {
 
 RC_GTEST_PROP(JobIds, come_back_as_they_went, ()) {
   constexpr std::string_view prefixes[] = {"step", "init", "rollback", "removal"};
-  constexpr RowType kinds[] = {RowType::step, RowType::init, RowType::cleanup, RowType::cleanup};
+  constexpr RowType types[] = {RowType::step, RowType::init, RowType::cleanup, RowType::cleanup};
   const auto which = *rc::gen::inRange<std::size_t>(0, 4);
   const auto id = *rc::gen::inRange<std::int64_t>(1, std::numeric_limits<std::int64_t>::max());
   const auto retry = *rc::gen::inRange<std::int32_t>(0, 1000);
   const auto poll = *rc::gen::inRange<std::int32_t>(0, std::numeric_limits<std::int32_t>::max());
   const auto read = parse_job_id(job_id(prefixes[which], id, retry, poll));
   RC_ASSERT(read.has_value());
-  RC_ASSERT(read->ref == (Ref{kinds[which], id}));
+  RC_ASSERT(read->ref == (Ref{types[which], id}));
   RC_ASSERT(read->retry == retry && read->poll == poll);
 }
 

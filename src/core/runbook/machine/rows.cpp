@@ -24,7 +24,7 @@ constexpr std::array<Words, 8> step_words{"pending", "dispatched",   "polling", 
 constexpr std::array<Words, 4> job_words{"none", "queued", "leased", "parked"};
 constexpr std::array<Words, 8> walk_words{"none", "held", "start", "advance", "stop", "again", "cancel", "resume"};
 constexpr std::array<Words, 2> cleanup_words{"rollback", "removal"};
-constexpr std::array<Words, 7> kind_words{"none", "step", "init", "cleanup", "phase", "batch", "runbook"};
+constexpr std::array<Words, 7> type_words{"none", "step", "init", "cleanup", "phase", "batch", "runbook"};
 
 template <class Enum, std::size_t n>
 constexpr std::string_view word(const std::array<std::string_view, n>& words, Enum value) {
@@ -40,7 +40,7 @@ std::string_view name(StepStatus status) { return word(step_words, status); }
 std::string_view name(JobState state) { return word(job_words, state); }
 std::string_view name(Walk walk) { return word(walk_words, walk); }
 std::string_view name(CleanupKind kind) { return word(cleanup_words, kind); }
-std::string_view name(RowType kind) { return word(kind_words, kind); }
+std::string_view name(RowType type) { return word(type_words, type); }
 std::optional<BatchStatus> batch_status(std::string_view name) { return find_word<BatchStatus>(batch_words, name); }
 std::optional<MemberStatus> member_status(std::string_view name) { return find_word<MemberStatus>(member_words, name); }
 std::optional<PhaseStatus> phase_status(std::string_view name) { return find_word<PhaseStatus>(phase_words, name); }
@@ -48,6 +48,6 @@ std::optional<StepStatus> step_status(std::string_view name) { return find_word<
 std::optional<JobState> job_state(std::string_view name) { return find_word<JobState>(job_words, name); }
 std::optional<Walk> walk(std::string_view name) { return find_word<Walk>(walk_words, name); }
 std::optional<CleanupKind> cleanup_kind(std::string_view name) { return find_word<CleanupKind>(cleanup_words, name); }
-std::optional<RowType> kind(std::string_view name) { return find_word<RowType>(kind_words, name); }
+std::optional<RowType> row_type(std::string_view name) { return find_word<RowType>(type_words, name); }
 
 }  // namespace baton::runbook

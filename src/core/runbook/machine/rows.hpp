@@ -235,8 +235,8 @@ struct BatchEvent {
 };
 
 enum class RowType { none, step, init, cleanup, phase, batch, runbook };
-[[nodiscard]] std::string_view name(RowType kind);
-[[nodiscard]] std::optional<RowType> kind(std::string_view name);
+[[nodiscard]] std::string_view name(RowType type);
+[[nodiscard]] std::optional<RowType> row_type(std::string_view name);
 
 struct Ref {
   RowType type = RowType::none;
