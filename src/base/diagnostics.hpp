@@ -18,13 +18,12 @@ class Diagnostics {
  public:
   void error(Position at, std::string code, std::string message, std::string hint = {});
   void warning(Position at, std::string code, std::string message, std::string hint = {});
-  void add(std::vector<Diagnostic> found);  // by another report, of a part of the document
+  void add(std::vector<Diagnostic> found);  // by others, of a part of the document
 
   // The rest of the document cannot add anything: nobody reads more than this many.
   [[nodiscard]] bool is_full() const { return diagnostics_.size() >= diagnostics_max; }
 
-  // "did you mean 'x'?", or nothing. Costs a comparison with each candidate, and none once the report is
-  // full.
+  // "did you mean 'x'?", or nothing. Costs a comparison with each candidate, and none once this is full.
   [[nodiscard]] std::string did_you_mean(std::string_view word,
                                          const std::vector<std::string_view>& candidates) const;
 

@@ -1,5 +1,5 @@
 // What the simulator does not come across: an engine that refuses one of many for good, and the end of a
-// server. The rest is in tests/simulation/call_load.cpp.
+// server. The rest is in tests/simulation/call_workload.cpp.
 #include "caller/dispatch.hpp"
 
 #include <gtest/gtest.h>

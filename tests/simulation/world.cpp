@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "store/journal/journal_store.hpp"
-#include "tests/simulation/call_load.hpp"
+#include "tests/simulation/call_workload.hpp"
 #include "tests/simulation/faulty_store.hpp"
 #include "tests/simulation/planted_store.hpp"
 #include "tests/simulation/runbook_side.hpp"
@@ -158,7 +158,7 @@ World::World(std::uint64_t seed) : random_(seed), has_(loads_of(seed)) {
              .refuses_rows = random_.chance(0.2)};
   if (has_.workflows) loads_.push_back(std::make_unique<WorkflowLoad>(*this));
   if (has_.runbooks) loads_.push_back(std::make_unique<RunbookSide>(*this));
-  if (has_.calls) loads_.push_back(std::make_unique<CallLoad>(*this));
+  if (has_.calls) loads_.push_back(std::make_unique<CallWorkload>(*this));
 }
 
 // What the engine had begun to store goes with it.

@@ -76,7 +76,7 @@ class World {
   friend class Intruder;
   friend class WorkflowLoad;
   friend class RunbookSide;
-  friend class CallLoad;
+  friend class CallWorkload;
   class FaultyStore;
   class ReplyTo;
   struct Engine;

@@ -128,8 +128,8 @@ void Agent::on_polled(Queue& queue, const Answered& answer) {
   auto tasks = answer && answer->status == 200 ? read_tasks(answer->body)
                                                : Result<std::vector<Task>>(fail(Code::unavailable, ""));
   if (tasks) {
-    if (!queue.retry_delay.is_fresh()) warn(fmt::format("queue {}: the server answers again", queue.name));
-    queue.retry_delay.reset();
+    if (!queue.pauses.is_fresh()) warn(fmt::format("queue {}: the server answers again", queue.name));
+    queue.pauses.reset();
     was_answered_ = true;
     for (Task& task : *tasks) take(std::move(task));
     return;
@@ -139,9 +139,9 @@ void Agent::on_polled(Queue& queue, const Answered& answer) {
     complain(fmt::format("queue {}: {}", queue.name, describe(answer)));
     return end(exit_failed);
   }
-  if (queue.retry_delay.is_fresh()) warn(fmt::format("queue {}: {}", queue.name, describe(answer)));
+  if (queue.pauses.is_fresh()) warn(fmt::format("queue {}: {}", queue.name, describe(answer)));
   queue.is_polling = true;
-  timers_.after(queue.retry_delay.next(), [this, &queue] {
+  timers_.after(queue.pauses.next(), [this, &queue] {
     queue.is_polling = false;
     poll(queue);
   });

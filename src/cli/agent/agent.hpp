@@ -64,7 +64,7 @@ class Agent : private worker::RunListener {
     std::string name;
     std::unique_ptr<Line> line;
     bool is_polling = false;  // or waiting to poll again
-    RetryDelay retry_delay;
+    Pauses pauses;
   };
 
   // Asking.

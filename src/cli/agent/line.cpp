@@ -41,7 +41,7 @@ milliseconds Timers::until_next(milliseconds wait_max) const {
   return std::clamp(left, milliseconds{0}, wait_max);
 }
 
-milliseconds RetryDelay::next() {
+milliseconds Pauses::next() {
   const milliseconds wait = wait_;
   wait_ = std::min(wait_ * 2, longest);
   return wait;

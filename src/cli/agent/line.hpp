@@ -53,7 +53,7 @@ class Timers {
 
 // Waits that double, up to two seconds: a server that is back has 30 seconds to hear of what it has given
 // out.
-class RetryDelay {
+class Pauses {
  public:
   [[nodiscard]] milliseconds next();
   void reset() { wait_ = first; }

@@ -55,11 +55,11 @@ void Results::send() {
 
 void Results::on_answer(const Answered& answer) {
   if (answer && answer->status == 200) {
-    retry_delay_.reset();
+    pauses_.reset();
     settle_each(answer->body);  // still busy: what is added meanwhile waits
     if (!sent_.empty()) return send_later();
   } else if (is_passing(answer) || is_denied(answer) || answer->status == 404) {
-    if (retry_delay_.is_fresh())
+    if (pauses_.is_fresh())
       listener_.trouble(fmt::format("{} results wait: {}", size(), describe(answer)));
     return send_later();
   } else if (sent_.size() > 1) {
@@ -107,7 +107,7 @@ void Results::put_back() {
 
 void Results::send_later() {
   put_back();
-  timers_.after(retry_delay_.next(), [this] {
+  timers_.after(pauses_.next(), [this] {
     is_busy_ = false;
     send();
   });

@@ -44,7 +44,7 @@ class Results {
   std::vector<Entry> sent_;
   std::size_t singles_ = 0;  // so many are sent one by one, to find the one that spoils a batch
   bool is_busy_ = false;     // a request or a pause is under way
-  RetryDelay retry_delay_;
+  Pauses pauses_;
   Line line_;
 };
 

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <memory>
 
+#include "cli/bench/figures.hpp"
 #include "cli/bench/process.hpp"
-#include "cli/bench/report.hpp"
 #include "cli/bench/worker.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/terminal/output.hpp"

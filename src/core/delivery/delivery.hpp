@@ -74,7 +74,7 @@ struct LogText {
 // ---- workers
 
 // Who works on a queue.
-struct QueueReport {
+struct QueueWorkers {
   std::size_t workers = 0;  // seen on it within the last minute
   std::size_t running = 0;  // tasks that those are running
   std::optional<Time> last_poll;

@@ -30,9 +30,9 @@ Result<> Handouts::run(std::vector<Ready> ready) {
   auto at = fresh.upper_bound(matching_.served_last());
   for (std::size_t n = 0; n < fresh.size(); ++n, ++at) {
     if (at == fresh.end()) at = fresh.begin();
-    services_.push_back({.key = at->first, .fresh = std::move(at->second), .served = {}});
+    served_.push_back({.key = at->first, .fresh = std::move(at->second), .polls = {}});
     const bool had_room = has_room();
-    TRY(serve(services_.back()));
+    TRY(serve(served_.back()));
     if (had_room && !has_room()) served_last_ = at->first;
   }
   return {};
@@ -42,11 +42,11 @@ bool Handouts::has_room() const { return count_ < handouts_max_ && bytes_ < batc
 
 // The next of a queue, in its order: of what is known to wait, what the store has beyond that, and what this
 // batch made ready.
-Result<std::vector<WaitingTask>> Handouts::candidates(Service& service, std::size_t limit, bool& refilled) {
-  Queue& queue = *matching_.queues().find(service.key);
+Result<std::vector<WaitingTask>> Handouts::candidates(Served& served, std::size_t limit, bool& refilled) {
+  Queue& queue = *matching_.queues().find(served.key);
   if (queue.ready.empty() && !queue.complete && !refilled) {
     refilled = true;
-    TRY_ASSIGN(std::vector<WaitingTask> stored, store_.waiting(service.key, queue.window));
+    TRY_ASSIGN(std::vector<WaitingTask> stored, store_.waiting(served.key, queue.window));
     if (MUTANT(lose_queue_on_restart)) stored.clear();
     queue.complete = stored.size() < queue.window;
     queue.ready.insert(std::make_move_iterator(stored.begin()), std::make_move_iterator(stored.end()));
@@ -56,10 +56,10 @@ Result<std::vector<WaitingTask>> Handouts::candidates(Service& service, std::siz
     next.push_back(std::move(from.extract(from.begin()).value()));
   };
   while (next.size() < limit) {
-    const bool fresh_first = !service.fresh.empty() && queue.precedes_rest(*service.fresh.begin()) &&
-                             (queue.ready.empty() || *service.fresh.begin() < *queue.ready.begin());
+    const bool fresh_first = !served.fresh.empty() && queue.precedes_rest(*served.fresh.begin()) &&
+                             (queue.ready.empty() || *served.fresh.begin() < *queue.ready.begin());
     if (fresh_first)
-      take(service.fresh);
+      take(served.fresh);
     else if (!queue.ready.empty())
       take(queue.ready);
     else
@@ -70,17 +70,17 @@ Result<std::vector<WaitingTask>> Handouts::candidates(Service& service, std::siz
 
 // The polls of one queue, first come, first served, each filled up before the next one.
 struct Handouts::Polls {
-  Service& service;
+  Served& served;
   std::vector<const WaitingPoll*> polls;
   std::size_t wanted = 0;  // by those that are left
   std::size_t next = 0;
   PollReply reply;
   std::size_t reply_bytes = 0;
 
-  Polls(Service& s, const Queue& queue, std::size_t handouts_max) : service(s) {
+  Polls(Served& s, const Queue& queue, std::size_t handouts_max) : served(s) {
     for (const auto& [id, poll] : queue.polls) {
       if (poll.waiter->gone()) {
-        service.served.push_back({service.key, id, {}});
+        served.polls.push_back({served.key, id, {}});
       } else if (wanted < handouts_max) {
         polls.push_back(&poll);
         wanted += poll.poll.max;
@@ -96,22 +96,22 @@ struct Handouts::Polls {
     if (reply.jobs.size() == poll().max || reply_bytes > reply_bytes_max) close();
   }
   void close() {
-    service.served.push_back({service.key, polls[next]->id, std::exchange(reply, {})});
+    served.polls.push_back({served.key, polls[next]->id, std::exchange(reply, {})});
     reply_bytes = 0;
     ++next;
   }
 };
 
-Result<> Handouts::serve(Service& service) {
-  Queue* queue = matching_.queues().find(service.key);
+Result<> Handouts::serve(Served& served) {
+  Queue* queue = matching_.queues().find(served.key);
   if (!queue) return {};
-  Polls polls(service, *queue, handouts_max_);
+  Polls polls(served, *queue, handouts_max_);
   bool refilled = false;
   std::size_t portion = portion_min;
   std::size_t looks_left = 2 * handouts_max_;  // what is found to wait no longer costs a look too
   while (!polls.is_over() && has_room() && looks_left > 0) {
     TRY_ASSIGN(std::vector<WaitingTask> tasks,
-               candidates(service, std::min({handouts_max_ - count_, polls.wanted, portion}), refilled));
+               candidates(served, std::min({handouts_max_ - count_, polls.wanted, portion}), refilled));
     if (tasks.empty()) break;
     looks_left -= std::min(looks_left, tasks.size());
     const std::size_t bytes_before = bytes_;
@@ -130,18 +130,18 @@ Result<> Handouts::serve(Service& service) {
   }
   if (!polls.reply.jobs.empty()) polls.close();
   // Somebody still waits, and something may still wait too: the next batch goes on.
-  if (!polls.is_over() && (!queue->ready.empty() || !queue->complete || !service.fresh.empty()))
-    match_again_.insert(service.key);
+  if (!polls.is_over() && (!queue->ready.empty() || !queue->complete || !served.fresh.empty()))
+    match_again_.insert(served.key);
   return {};
 }
 
 void Handouts::take_effects(Effects& out) {
   out.emplace_back(MatchAgain{std::move(match_again_), std::move(served_last_)});
-  for (Service& service : services_) {
-    if (!service.fresh.empty()) out.emplace_back(Enqueue{service.key, std::move(service.fresh)});
-    for (ServePoll& serving : service.served) out.emplace_back(std::move(serving));
+  for (Served& served : served_) {
+    if (!served.fresh.empty()) out.emplace_back(Enqueue{served.key, std::move(served.fresh)});
+    for (ServePoll& serving : served.polls) out.emplace_back(std::move(serving));
   }
-  services_.clear();
+  served_.clear();
 }
 
 }  // namespace baton::engine

@@ -30,16 +30,16 @@ class Handouts {
   void take_effects(Effects& out);
 
  private:
-  struct Service {  // what one queue's polls get
+  struct Served {  // what one queue's polls get
     QueueKey key;
     std::set<WaitingTask> fresh;  // made ready in this batch and not handed out by it
-    std::vector<ServePoll> served;
+    std::vector<ServePoll> polls;
   };
   struct Polls;
 
   [[nodiscard]] bool has_room() const;
-  [[nodiscard]] Result<> serve(Service& service);
-  [[nodiscard]] Result<std::vector<WaitingTask>> candidates(Service& service, std::size_t limit, bool& refilled);
+  [[nodiscard]] Result<> serve(Served& served);
+  [[nodiscard]] Result<std::vector<WaitingTask>> candidates(Served& served, std::size_t limit, bool& refilled);
 
   Matching& matching_;
   Store& store_;
@@ -47,7 +47,7 @@ class Handouts {
   const std::size_t handouts_max_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
-  std::vector<Service> services_;
+  std::vector<Served> served_;
   std::set<QueueKey> match_again_;
   std::optional<QueueKey> served_last_;
 };

@@ -101,16 +101,16 @@ std::vector<WorkerInfo> Workers::list(const std::optional<Tenant>& tenant, Time 
   return all;
 }
 
-delivery::QueueReport Workers::on_queue(const QueueKey& queue, Time now) const {
-  delivery::QueueReport report;
-  if (const auto it = last_polls_.find(queue); it != last_polls_.end()) report.last_poll = it->second;
+delivery::QueueWorkers Workers::on_queue(const QueueKey& queue, Time now) const {
+  delivery::QueueWorkers seen;
+  if (const auto it = last_polls_.find(queue); it != last_polls_.end()) seen.last_poll = it->second;
   for (const auto& [key, worker] : workers_) {
     if (key.first != queue.tenant || !worker.queues.contains(queue.queue) || worker.last_seen < now - 1min)
       continue;
-    ++report.workers;
-    report.running += running_count(worker, now);
+    ++seen.workers;
+    seen.running += running_count(worker, now);
   }
-  return report;
+  return seen;
 }
 
 }  // namespace baton::engine

@@ -25,7 +25,7 @@ class Workers {
 
   [[nodiscard]] std::vector<WorkerInfo> list(const std::optional<Tenant>& tenant, Time now) const;
 
-  [[nodiscard]] delivery::QueueReport on_queue(const QueueKey& queue, Time now) const;
+  [[nodiscard]] delivery::QueueWorkers on_queue(const QueueKey& queue, Time now) const;
 
  private:
   struct Worker {

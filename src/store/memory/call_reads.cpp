@@ -162,7 +162,7 @@ Result<std::vector<std::pair<call::Destination, Time>>> MemoryReads::destination
                                                                                       Time until) {
   const auto reading = lock();
   std::map<call::Destination, Time> found;
-  for (const Call* row : database_.calls.after<memory::CallsScheduled>(std::tuple<>{}, after)) {
+  for (const Call* row : database_.calls.after<memory::CallsByTime>(std::tuple<>{}, after)) {
     if (row->due_at > until) break;
     found.try_emplace({row->tenant_id, row->origin}, row->due_at);  // the first is the earliest
   }

@@ -46,7 +46,7 @@ struct CallsToDestination {
     return std::tie(row.tenant_id, row.origin, row.due_at, row.service_call_id);
   }
 };
-struct CallsScheduled {
+struct CallsByTime {
   static bool has(const call::Call& row) { return row.status == call::Status::scheduled; }
   static auto key(const call::Call& row) {
     return std::tie(row.due_at, row.tenant_id, row.origin, row.service_call_id);
@@ -68,7 +68,7 @@ struct CallsByName {
   static auto key(const call::Call& row) { return std::tie(row.tenant_id, row.name, row.service_call_id); }
 };
 struct CallTables {
-  IndexedTable<call::Call, CallsToDestination, CallsScheduled, CallsByDue, CallsRunning, CallsByStatus,
+  IndexedTable<call::Call, CallsToDestination, CallsByTime, CallsByDue, CallsRunning, CallsByStatus,
                CallsByName>
       calls;
   IndexedTable<call::EventRow> call_events;

@@ -47,7 +47,7 @@ class Parser {
     if (!document) return {nullptr, std::move(document).error()};
     strictness_ = strictness;
     read_document(*document);
-    Parsed parsed{nullptr, report_.take()};
+    Parsed parsed{nullptr, diagnostics_.take()};
     if (strictness == Strictness::stored) forgive(parsed.diagnostics, forgiven());
     if (!has_errors(parsed.diagnostics)) parsed.definition = std::move(definition_);
     return parsed;
@@ -55,18 +55,18 @@ class Parser {
 
  private:
   void read_document(const yaml::Node& document) {
-    if (!report_.expect(document, NodeKind::mapping, "the document")) return;
+    if (!diagnostics_.expect(document, NodeKind::mapping, "the document")) return;
     check_keys(document);
     read_name(document);
     if (const auto* description = document.find("description"))
-      definition_->description = report_.text(*description, "'description'").value_or("");
+      definition_->description = diagnostics_.text(*description, "'description'").value_or("");
     if (const auto* progression = document.find("progression")) {
-      const auto word = report_.word(*progression, "'progression'", {"per_member", "lockstep"});
+      const auto word = diagnostics_.word(*progression, "'progression'", {"per_member", "lockstep"});
       definition_->progression = static_cast<Progression>(word.value_or(0));
     }
     read_data_source(document);
     if (const auto* retry = document.find("retry"))
-      definition_->retry = read_retry(*retry, "the runbook", report_);
+      definition_->retry = read_retry(*retry, "the runbook", diagnostics_);
     if (const auto* init = document.find("init"))
       read_list(*init, StepKind::init, "'init'", definition_->init, init_);
     if (const auto* phases = needed(document, "phases")) read_phases(*phases);
@@ -85,10 +85,10 @@ class Parser {
       if (entry.key != "overdue_behavior" && entry.key != "rerun_init")
         others.entries.push_back({entry.key, entry.key_at, {}});
       else
-        report_.error(entry.key_at, "misplaced_key", "'" + entry.key + "' is not part of a runbook",
-                      "give it when you publish");
+        diagnostics_.error(entry.key_at, "misplaced_key", "'" + entry.key + "' is not part of a runbook",
+                           "give it when you publish");
     }
-    report_.check_keys(others, document_keys(), "the runbook");
+    diagnostics_.check_keys(others, document_keys(), "the runbook");
   }
 
   // Of a stored runbook another scheduler may read the source: a defect in it must not stop the batches. Our own
@@ -106,13 +106,13 @@ class Parser {
       if (has_errors(diagnostics)) definition_->data_source.type = SourceType::unsupported;
       for (Diagnostic& each : diagnostics) each.level = Diagnostic::Level::warning;
     }
-    report_.add(std::move(diagnostics));
+    diagnostics_.add(std::move(diagnostics));
   }
 
   const yaml::Entry* needed(const yaml::Node& document, std::string_view key) {
     const auto found = std::ranges::find(document.entries, key, &yaml::Entry::key);
     if (found != document.entries.end()) return &*found;
-    report_.error(document.at, "missing_key", "the runbook has no '" + std::string(key) + "'");
+    diagnostics_.error(document.at, "missing_key", "the runbook has no '" + std::string(key) + "'");
     return nullptr;
   }
 
@@ -120,21 +120,21 @@ class Parser {
     const auto* entry = needed(document, "name");
     if (!entry) return;
     const yaml::Node& node = entry->value;
-    definition_->name = report_.text(node, "'name'").value_or("");
+    definition_->name = diagnostics_.text(node, "'name'").value_or("");
     if (node.kind == NodeKind::string && !is_name(node.text))
-      report_.error(node.at, "invalid_name",
-                    "'name' must be " + std::string(name_rule) + ", found " + in_quotes(node.text));
+      diagnostics_.error(node.at, "invalid_name",
+                         "'name' must be " + std::string(name_rule) + ", found " + in_quotes(node.text));
     if (node.text == "." || node.text == "..")
-      report_.error(node.at, "invalid_name", "'name' must not be " + in_quotes(node.text),
-                    "it is part of a path, where that means something else");
+      diagnostics_.error(node.at, "invalid_name", "'name' must not be " + in_quotes(node.text),
+                         "it is part of a path, where that means something else");
   }
 
   bool read_list(const yaml::Node& list, StepKind kind, const std::string& where, std::vector<Step>& steps,
                  Sketch& sketch) {
-    if (!report_.expect(list, NodeKind::sequence, where)) return false;
-    read_steps(list, kind, where, steps, sketch, report_);
+    if (!diagnostics_.expect(list, NodeKind::sequence, where)) return false;
+    read_steps(list, kind, where, steps, sketch, diagnostics_);
     if (kind == StepKind::init)
-      check_batch_variables(sketch.variables, "init runs for the batch, without a member", report_);
+      check_batch_variables(sketch.variables, "init runs for the batch, without a member", diagnostics_);
     return true;
   }
 
@@ -142,14 +142,14 @@ class Parser {
 
   void read_phases(const yaml::Entry& entry) {
     const yaml::Node& phases = entry.value;
-    if (!report_.expect(phases, NodeKind::sequence, "'phases'")) return;
+    if (!diagnostics_.expect(phases, NodeKind::sequence, "'phases'")) return;
     if (phases.items.empty())
-      return report_.error(entry.key_at, "empty_list", "the runbook has no phase",
-                           "as phases: [{name: cut-over, offset: T-0, steps: [...]}]");
+      return diagnostics_.error(entry.key_at, "empty_list", "the runbook has no phase",
+                                "as phases: [{name: cut-over, offset: T-0, steps: [...]}]");
     if (phases.items.size() > phases_max)
-      return report_.error(entry.key_at, "too_many",
-                           "the runbook has " + std::to_string(phases.items.size()) +
-                               " phases; the limit is " + std::to_string(phases_max));
+      return diagnostics_.error(entry.key_at, "too_many",
+                                "the runbook has " + std::to_string(phases.items.size()) +
+                                    " phases; the limit is " + std::to_string(phases_max));
     for (const yaml::Node& item : phases.items) read_phase(item);
   }
 
@@ -157,70 +157,70 @@ class Parser {
     Phase& phase = definition_->phases.emplace_back();
     Sketch& sketch = phases_.emplace_back();
     std::string where = "phase " + std::to_string(definition_->phases.size());
-    if (!report_.expect(body, NodeKind::mapping, where)) return;
+    if (!diagnostics_.expect(body, NodeKind::mapping, where)) return;
     const auto* name = body.find("name");
     if (name && name->kind == NodeKind::string && !name->text.empty())
       where = "phase " + in_quotes(name->text);
-    report_.check_keys(body, {"name", "offset", "steps"}, where);
+    diagnostics_.check_keys(body, {"name", "offset", "steps"}, where);
     if (name) {
       read_phase_name(*name, where, phase);
     } else {
-      report_.error(body.at, "missing_key", where + " has no 'name'");
+      diagnostics_.error(body.at, "missing_key", where + " has no 'name'");
     }
     if (const auto* offset = body.find("offset")) {
-      if (const auto minutes = read_offset(*offset, "'offset' of " + where, report_)) {
+      if (const auto minutes = read_offset(*offset, "'offset' of " + where, diagnostics_)) {
         phase.offset_minutes = *minutes;
         check_offset(phase, *offset, where);
       }
     } else {
-      report_.error(body.at, "missing_key", where + " has no 'offset'", "as offset: T-5d, or T-0");
+      diagnostics_.error(body.at, "missing_key", where + " has no 'offset'", "as offset: T-5d, or T-0");
     }
     const auto* steps = body.find("steps");
-    if (!steps) return report_.error(body.at, "missing_key", where + " has no 'steps'");
+    if (!steps) return diagnostics_.error(body.at, "missing_key", where + " has no 'steps'");
     if (!read_list(*steps, StepKind::member, where, phase.steps, sketch)) return;
-    if (steps->items.empty()) report_.error(steps->at, "empty_list", where + " has no step");
+    if (steps->items.empty()) diagnostics_.error(steps->at, "empty_list", where + " has no step");
   }
 
   void read_phase_name(const yaml::Node& name, const std::string& where, Phase& phase) {
-    phase.name = read_fixed(name, "'name' of " + where, report_);
+    phase.name = read_fixed(name, "'name' of " + where, diagnostics_);
     if (!phase.name.empty() && definition_->phase(phase.name) != &phase)
-      report_.error(name.at, "duplicate_phase", "there are two phases named " + in_quotes(phase.name));
+      diagnostics_.error(name.at, "duplicate_phase", "there are two phases named " + in_quotes(phase.name));
   }
 
   void check_offset(const Phase& phase, const yaml::Node& offset, const std::string& where) {
     if (definition_->data_source.immediate && phase.offset_minutes > 0)
-      report_.warning(offset.at, "before_immediate",
-                      where + " is before T, but T is the moment a batch is found: it is overdue at once",
-                      "use T-0 or T+...");
+      diagnostics_.warning(offset.at, "before_immediate",
+                           where + " is before T, but T is the moment a batch is found: it is overdue at once",
+                           "use T-0 or T+...");
     const auto [same, is_new] = phase_at_.emplace(phase.offset_minutes, where);
     if (!is_new) {
-      report_.warning(offset.at, "same_offset", where + " begins together with " + same->second,
-                      "make one phase of them, if one is to come after the other");
+      diagnostics_.warning(offset.at, "same_offset", where + " begins together with " + same->second,
+                           "make one phase of them, if one is to come after the other");
     } else if (same != phase_at_.begin()) {  // an earlier one of the list is later in time
-      report_.warning(offset.at, "phase_order",
-                      where + " stands after " + std::prev(same)->second + ", but begins before it",
-                      "write phases in the order of time");
+      diagnostics_.warning(offset.at, "phase_order",
+                           where + " stands after " + std::prev(same)->second + ", but begins before it",
+                           "write phases in the order of time");
     }
   }
 
   // ---- Rollbacks ----
 
   void read_rollbacks(const yaml::Node& rollbacks) {
-    if (!report_.expect(rollbacks, NodeKind::mapping, "'rollbacks'")) return;
+    if (!diagnostics_.expect(rollbacks, NodeKind::mapping, "'rollbacks'")) return;
     if (rollbacks.entries.size() > rollbacks_max)
-      return report_.error(rollbacks.at, "too_many",
-                           "the runbook has " + std::to_string(rollbacks.entries.size()) +
-                               " rollbacks; the limit is " + std::to_string(rollbacks_max));
+      return diagnostics_.error(rollbacks.at, "too_many",
+                                "the runbook has " + std::to_string(rollbacks.entries.size()) +
+                                    " rollbacks; the limit is " + std::to_string(rollbacks_max));
     for (const yaml::Entry& entry : rollbacks.entries) {
       const std::string where = "rollback " + in_quotes(entry.key);
       yaml::Node name{.kind = NodeKind::string, .at = entry.key_at, .text = entry.key};
-      (void)read_fixed(name, "the name of a rollback", report_);
+      (void)read_fixed(name, "the name of a rollback", diagnostics_);
       Rollback& rollback = rollbacks_[entry.key];
       rollback.at = entry.key_at;
       auto& steps = definition_->rollbacks[entry.key];
       if (read_list(entry.value, StepKind::cleanup, where, steps, rollback.sketch) &&
           entry.value.items.empty())
-        report_.error(entry.value.at, "empty_list", where + " has no step");
+        diagnostics_.error(entry.value.at, "empty_list", where + " has no step");
     }
   }
 
@@ -232,23 +232,23 @@ class Parser {
       const auto found = rollbacks_.find(mention.name);
       all_known &= found != rollbacks_.end();
       if (found == rollbacks_.end())
-        return report_.error(mention.at, "unknown_rollback",
-                             "'on_failure' of " + mention.where + " names the rollback " +
-                                 in_quotes(mention.name) + ", which is not there",
-                             report_.did_you_mean(mention.name, names));
+        return diagnostics_.error(mention.at, "unknown_rollback",
+                                  "'on_failure' of " + mention.where + " names the rollback " +
+                                      in_quotes(mention.name) + ", which is not there",
+                                  diagnostics_.did_you_mean(mention.name, names));
       Rollback& rollback = found->second;
       rollback.used = true;
       if (!from_init || std::exchange(rollback.of_init, true)) return;
       check_batch_variables(rollback.sketch.variables, mention.where + " rolls back by it, without a member",
-                            report_);
+                            diagnostics_);
     };
     for (const auto& mention : init_.rollbacks) link(mention, true);
     for (const Sketch& phase : phases_)
       for (const auto& mention : phase.rollbacks) link(mention, false);
     for (const auto& [name, rollback] : rollbacks_)
       if (!rollback.used && all_known)  // otherwise it is perhaps the one that was meant
-        report_.warning(rollback.at, "unused_rollback",
-                        "no 'on_failure' names the rollback " + in_quotes(name));
+        diagnostics_.warning(rollback.at, "unused_rollback",
+                             "no 'on_failure' names the rollback " + in_quotes(name));
   }
 
   // ---- Across phases ----
@@ -258,9 +258,9 @@ class Parser {
     for (const Sketch& phase : phases_)
       for (const auto& step : phase.polls)
         if (std::ranges::find(init_.polls, step.name, &Sketch::Mention::name) != init_.polls.end())
-          report_.warning(step.at, "ambiguous_step_name",
-                          step.where + " polls, and so does a step of 'init' of the same name",
-                          "give one another name, or a poll-check from outside may be taken for the other");
+          diagnostics_.warning(step.at, "ambiguous_step_name",
+                               step.where + " polls, and so does a step of 'init' of the same name",
+                               "give one another name, or a poll-check from outside may be taken for the other");
   }
 
   // What only a later step puts out is unknown, unless the source has a column of that name.
@@ -290,10 +290,10 @@ class Parser {
     const std::string name = lower(variable.name);
     const auto found = first.find(name);
     if (found == first.end() || known.contains(name)) return;
-    report_.warning(variable.at, "used_before_output",
-                    variable.where + " refers to " + in_quotes(variable.name) + ", which only " +
-                        found->second + " puts out",
-                    "that is later; it is known only if a column has that name");
+    diagnostics_.warning(variable.at, "used_before_output",
+                         variable.where + " refers to " + in_quotes(variable.name) + ", which only " +
+                             found->second + " puts out",
+                         "that is later; it is known only if a column has that name");
   }
 
   struct Rollback {
@@ -304,7 +304,7 @@ class Parser {
   };
 
   Strictness strictness_ = Strictness::publish;
-  Diagnostics report_;
+  Diagnostics diagnostics_;
   std::shared_ptr<Definition> definition_ = std::make_shared<Definition>();
   std::map<std::int32_t, std::string> phase_at_;  // by offset
   std::map<std::string, Rollback> rollbacks_;

@@ -6,6 +6,6 @@
 
 namespace baton::runbook {
 
-void read_source(const yaml::Entry& entry, DataSource& source, Diagnostics& report);
+void read_source(const yaml::Entry& entry, DataSource& source, Diagnostics& diagnostics);
 
 }  // namespace baton::runbook

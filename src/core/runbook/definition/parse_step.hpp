@@ -30,13 +30,13 @@ struct Sketch {
 
 // `where` names the list: "phase 'cut-over'".
 void read_steps(const yaml::Node& list, StepKind kind, const std::string& where, std::vector<Step>& steps,
-                Sketch& sketch, Diagnostics& report);
+                Sketch& sketch, Diagnostics& diagnostics);
 
 // A name that is the same for all members: no template.
-[[nodiscard]] std::string read_fixed(const yaml::Node& node, const std::string& what, Diagnostics& report);
+[[nodiscard]] std::string read_fixed(const yaml::Node& node, const std::string& what, Diagnostics& diagnostics);
 
 // Init steps, and the rollbacks they name, know the batch only. `why` goes into the message.
 void check_batch_variables(const std::vector<Sketch::Mention>& variables, const std::string& why,
-                           Diagnostics& report);
+                           Diagnostics& diagnostics);
 
 }  // namespace baton::runbook

@@ -12,11 +12,11 @@ constexpr int cycles_max = 10;
 
 class Graph {
  public:
-  Graph(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at, Diagnostics& report)
+  Graph(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at, Diagnostics& diagnostics)
       : definition_(definition),
         sketches_(sketches),
         nodes_at_(nodes_at),
-        report_(report),
+        diagnostics_(diagnostics),
         edges_at_(sketches.size()) {}
 
   void build() {
@@ -60,7 +60,7 @@ class Graph {
       if (sketch.type != NodeType::start) continue;
       if (start_) {
         start_unique_ = false;
-        report_.error(
+        diagnostics_.error(
             sketch.at, "second_start",
             in_quotes(id(i)) + " is a second start node; " + in_quotes(id(*start_)) + " is the first");
       } else {
@@ -70,18 +70,18 @@ class Graph {
     definition_.start = start_.value_or(0);
     if (!all_typed) return;  // the one that is missing may be the one that was misspelt
     if (!start_)
-      report_.error(nodes_at_, "no_start", "there is no start node",
-                    "add one: start: {type: start, next: ...}");
-    if (!ends) report_.error(nodes_at_, "no_end", "there is no end node", "add one: end: {type: end}");
+      diagnostics_.error(nodes_at_, "no_start", "there is no start node",
+                         "add one: start: {type: start, next: ...}");
+    if (!ends) diagnostics_.error(nodes_at_, "no_end", "there is no end node", "add one: end: {type: end}");
   }
 
   MaybeNode lookup(const Reference& reference, NodeIndex owner, std::string_view key) {
     if (const auto found = definition_.find(reference.name)) return found;
     complete_ = false;
-    report_.error(reference.at, "unknown_node",
-                  "'" + std::string(key) + "' of node " + in_quotes(id(owner)) + " names " +
-                      in_quotes(reference.name) + ", which is not a node",
-                  guesses_left_-- > 0 ? report_.did_you_mean(reference.name, ids_) : std::string{});
+    diagnostics_.error(reference.at, "unknown_node",
+                       "'" + std::string(key) + "' of node " + in_quotes(id(owner)) + " names " +
+                           in_quotes(reference.name) + ", which is not a node",
+                       guesses_left_-- > 0 ? diagnostics_.did_you_mean(reference.name, ids_) : std::string{});
     return std::nullopt;
   }
 
@@ -102,7 +102,7 @@ class Graph {
     if (!from || !to) return;
     const auto refuse = [&](std::string code, std::string message) {
       complete_ = false;
-      report_.error(reference.at, std::move(code), std::move(message));
+      diagnostics_.error(reference.at, std::move(code), std::move(message));
     };
     if (*from == *to)
       return refuse("follows_itself", "node " + in_quotes(id(owner)) + " cannot follow itself");
@@ -127,8 +127,8 @@ class Graph {
       if (goes_on || !sketch.type || sketch.type == NodeType::end || sketch.type == NodeType::conditional ||
           !sketch.edges_known)
         continue;
-      report_.error(sketch.at, "dead_end",
-                    "node " + in_quotes(id(i)) + " has no next; every path must reach an end node");
+      diagnostics_.error(sketch.at, "dead_end",
+                         "node " + in_quotes(id(i)) + " has no next; every path must reach an end node");
     }
   }
 
@@ -171,7 +171,7 @@ class Graph {
     for (auto visit = std::ranges::find(path, back_to, &Visit::node); visit != path.end(); ++visit)
       names += id(visit->node) + " -> ";
     sound_ = false;
-    report_.error(at, "cycle", "the nodes form a cycle: " + names + id(back_to));
+    diagnostics_.error(at, "cycle", "the nodes form a cycle: " + names + id(back_to));
   }
 
   // Only when all edges are known: one that is misspelt would make a whole tail unreachable.
@@ -195,8 +195,8 @@ class Graph {
     for (NodeIndex i = 0; i < sketches_.size(); ++i) {
       if (reached[i]) continue;
       sound_ = false;  // what comes before what is found along the edges from the start
-      report_.error(sketches_[i].at, "unreachable",
-                    "node " + in_quotes(id(i)) + " cannot be reached from the start");
+      diagnostics_.error(sketches_[i].at, "unreachable",
+                         "node " + in_quotes(id(i)) + " cannot be reached from the start");
     }
   }
 
@@ -206,8 +206,8 @@ class Graph {
       if (sketches_[i].type != NodeType::fan_in || !is_sound()) continue;
       const auto& incoming = definition_.nodes[i].incoming;
       if (incoming.size() == 1 && definition_.nodes[incoming[0]].type == NodeType::fan_out) continue;
-      report_.error(sketches_[i].at, "fan_in_without_fan_out",
-                    "node " + in_quotes(id(i)) + " is a fan_in and must follow exactly one node, a fan_out");
+      diagnostics_.error(sketches_[i].at, "fan_in_without_fan_out",
+                         "node " + in_quotes(id(i)) + " is a fan_in and must follow exactly one node, a fan_out");
     }
   }
 
@@ -216,7 +216,7 @@ class Graph {
       const auto name = parse_item_name(id(i));
       const MaybeNode fan_out = name ? definition_.find(name->fan_out) : std::nullopt;
       if (!fan_out || sketches_[*fan_out].type != NodeType::fan_out) continue;
-      report_.error(
+      diagnostics_.error(
           sketches_[i].at, "name_clash",
           "the name " + in_quotes(id(i)) + " is that of a child of the fan_out " + in_quotes(id(*fan_out)));
     }
@@ -225,7 +225,7 @@ class Graph {
   Definition& definition_;
   const std::vector<Sketch>& sketches_;
   const Position nodes_at_;
-  Diagnostics& report_;
+  Diagnostics& diagnostics_;
   std::vector<std::string_view> ids_;
   std::vector<std::vector<Position>>
       edges_at_;                             // beside each node's `next`: where the document names the edge
@@ -241,8 +241,8 @@ class Graph {
 class Lookups {
  public:
   Lookups(Definition& definition, const std::vector<Sketch>& sketches, bool graph_is_sound,
-          Diagnostics& report)
-      : definition_(definition), sketches_(sketches), graph_is_sound_(graph_is_sound), report_(report) {
+          Diagnostics& diagnostics)
+      : definition_(definition), sketches_(sketches), graph_is_sound_(graph_is_sound), diagnostics_(diagnostics) {
     for (const Node& node : definition.nodes) nodes_.push_back(node.id);
     for (const Input& input : definition.inputs) inputs_.push_back(input.name);
     if (graph_is_sound) find_ancestors();
@@ -275,8 +275,8 @@ class Lookups {
 
   void error(const Place& place, std::size_t offset, std::string code, const std::string& message,
              std::string hint = {}) {
-    report_.error(place.written.position(offset), std::move(code), place.what + ": " + message,
-                  std::move(hint));
+    diagnostics_.error(place.written.position(offset), std::move(code), place.what + ": " + message,
+                       std::move(hint));
   }
 
   void check(NodeIndex i, const Place& place) {
@@ -290,7 +290,7 @@ class Lookups {
       if (inputs_.empty() || input.guarded || std::ranges::find(inputs_, input.name) != inputs_.end())
         continue;
       error(place, input.offset, "unknown_input", "there is no input " + in_quotes(input.name),
-            report_.did_you_mean(input.name, inputs_));
+            diagnostics_.did_you_mean(input.name, inputs_));
     }
     for (const auto& other : found.nodes) check_node(i, place, other);
   }
@@ -299,7 +299,7 @@ class Lookups {
     const auto index = definition_.find(other.node);
     if (!index)
       return error(place, other.offset, "unknown_node", "there is no node " + in_quotes(other.node),
-                   report_.did_you_mean(other.node, nodes_));
+                   diagnostics_.did_you_mean(other.node, nodes_));
     if (graph_is_sound_ && !before_[i][*index])
       return error(place, other.offset, "not_upstream",
                    "node " + in_quotes(other.node) + " does not come before node " +
@@ -312,7 +312,7 @@ class Lookups {
   Definition& definition_;
   const std::vector<Sketch>& sketches_;
   const bool graph_is_sound_;
-  Diagnostics& report_;
+  Diagnostics& diagnostics_;
   std::vector<std::string_view> nodes_, inputs_;
   std::vector<std::vector<bool>> before_;
 };
@@ -365,10 +365,10 @@ class Hints {
 }  // namespace
 
 void connect(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at,
-             Diagnostics& report) {
-  Graph graph(definition, sketches, nodes_at, report);
+             Diagnostics& diagnostics) {
+  Graph graph(definition, sketches, nodes_at, diagnostics);
   graph.build();
-  Lookups(definition, sketches, graph.is_sound(), report).check();
+  Lookups(definition, sketches, graph.is_sound(), diagnostics).check();
   if (graph.is_sound()) Hints(definition).fill();
 }
 

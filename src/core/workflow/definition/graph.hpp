@@ -42,6 +42,6 @@ struct Sketch {
 // is of nodes[i], and `nodes_at` is where a node that is missing is missed. Every step is linear in the
 // edges, none recursive.
 void connect(Definition& definition, const std::vector<Sketch>& sketches, Position nodes_at,
-             Diagnostics& report);
+             Diagnostics& diagnostics);
 
 }  // namespace baton::workflow

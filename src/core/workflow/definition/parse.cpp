@@ -31,7 +31,7 @@ class Parser {
     auto document = yaml::parse(text);
     if (!document) return {nullptr, std::move(document).error()};
     read_document(*document);
-    Parsed parsed{nullptr, report_.take()};
+    Parsed parsed{nullptr, diagnostics_.take()};
     if (strictness == Strictness::stored)  // a job may still be running by what a later version forbids
       forgive(parsed.diagnostics, {"unknown_key", "reserved_queue", "invalid_name"});
     if (!has_errors(parsed.diagnostics)) parsed.definition = std::move(definition_);
@@ -40,46 +40,46 @@ class Parser {
 
  private:
   void read_document(const yaml::Node& document) {
-    if (!report_.expect(document, NodeKind::mapping, "the document")) return;
-    report_.check_keys(document, document_keys(), "the workflow");
+    if (!diagnostics_.expect(document, NodeKind::mapping, "the document")) return;
+    diagnostics_.check_keys(document, document_keys(), "the workflow");
     read_workflow_id(document);
     if (const auto* version = document.find("version")) {
-      const auto value = report_.integer(*version, "'version'", 1, std::numeric_limits<std::int32_t>::max());
+      const auto value = diagnostics_.integer(*version, "'version'", 1, std::numeric_limits<std::int32_t>::max());
       definition_->version = static_cast<std::int32_t>(value.value_or(0));
     }
     if (const auto* description = document.find("description"))
-      definition_->description = report_.text(*description, "'description'").value_or("");
+      definition_->description = diagnostics_.text(*description, "'description'").value_or("");
     if (const auto* on_failure = document.find("on_failure")) {
-      const auto word = report_.word(*on_failure, "'on_failure'", {"fail_fast", "finish_running"});
+      const auto word = diagnostics_.word(*on_failure, "'on_failure'", {"fail_fast", "finish_running"});
       definition_->on_failure = static_cast<OnFailure>(word.value_or(0));
     }
     if (const auto* inputs = document.find("inputs")) read_inputs(*inputs);
     if (const auto* nodes = document.find("nodes")) {
       read_nodes(*nodes, std::ranges::find(document.entries, "nodes", &yaml::Entry::key)->key_at);
     } else {
-      report_.error(document.at, "missing_key", "the workflow has no 'nodes'");
+      diagnostics_.error(document.at, "missing_key", "the workflow has no 'nodes'");
     }
   }
 
   void read_workflow_id(const yaml::Node& document) {
     const auto* node = document.find("workflow_id");
-    if (!node) return report_.error(document.at, "missing_key", "the workflow has no 'workflow_id'");
-    definition_->workflow_id = report_.text(*node, "'workflow_id'").value_or("");
+    if (!node) return diagnostics_.error(document.at, "missing_key", "the workflow has no 'workflow_id'");
+    definition_->workflow_id = diagnostics_.text(*node, "'workflow_id'").value_or("");
     if (node->kind == NodeKind::string && !is_name(node->text))
-      report_.error(node->at, "invalid_name",
-                    "'workflow_id' must be " + std::string(name_rule) + ", found " + in_quotes(node->text));
+      diagnostics_.error(node->at, "invalid_name",
+                         "'workflow_id' must be " + std::string(name_rule) + ", found " + in_quotes(node->text));
   }
 
   // ---- Inputs ----
 
   void read_inputs(const yaml::Node& inputs) {
-    if (!report_.expect(inputs, NodeKind::mapping, "'inputs'")) return;
+    if (!diagnostics_.expect(inputs, NodeKind::mapping, "'inputs'")) return;
     if (inputs.entries.size() > inputs_max)
-      return report_.error(inputs.at, "too_many_inputs",
-                           "a workflow has at most " + std::to_string(inputs_max) + " inputs");
+      return diagnostics_.error(inputs.at, "too_many_inputs",
+                                "a workflow has at most " + std::to_string(inputs_max) + " inputs");
     for (const yaml::Entry& entry : inputs.entries) {
       if (!is_name(entry.key))
-        report_.error(
+        diagnostics_.error(
             entry.key_at, "invalid_name",
             "the name of an input must be " + std::string(name_rule) + ", found " + in_quotes(entry.key));
       read_input(entry, definition_->inputs.emplace_back());
@@ -94,29 +94,29 @@ class Parser {
       return;
     }
     if (entry.value.kind != NodeKind::mapping)
-      return report_.wrong_type(entry.value, where, "a type name or a mapping");
-    report_.check_keys(entry.value, {"type", "required", "default", "description"}, where);
+      return diagnostics_.wrong_type(entry.value, where, "a type name or a mapping");
+    diagnostics_.check_keys(entry.value, {"type", "required", "default", "description"}, where);
     bool typed = true;
     if (const auto* type = entry.value.find("type")) typed = read_input_type(*type, where, input);
     const auto* required = entry.value.find("required");
-    if (required && report_.expect(*required, NodeKind::boolean, "'required' of " + where))
+    if (required && diagnostics_.expect(*required, NodeKind::boolean, "'required' of " + where))
       input.required = required->as_bool();
     if (const auto* text = entry.value.find("description"))
-      (void)report_.text(*text, "'description' of " + where);
+      (void)diagnostics_.text(*text, "'description' of " + where);
     const auto* preset = entry.value.find("default");
     if (!preset) return;
     if (typed && !matches(input.type, *preset))
-      report_.error(preset->at, "wrong_default",
-                    "'default' of " + where + " is not of its type " + std::string(to_string(input.type)));
+      diagnostics_.error(preset->at, "wrong_default",
+                         "'default' of " + where + " is not of its type " + std::string(to_string(input.type)));
     if (input.required)
-      report_.warning(preset->at, "required_with_default",
-                      where + " has a default, so that it is never missing",
-                      "remove 'required' or 'default'");
+      diagnostics_.warning(preset->at, "required_with_default",
+                           where + " has a default, so that it is never missing",
+                           "remove 'required' or 'default'");
     input.default_value = yaml::to_json(*preset);
   }
 
   bool read_input_type(const yaml::Node& node, const std::string& where, Input& input) {
-    if (!report_.expect(node, NodeKind::string, "'type' of " + where)) return false;
+    if (!diagnostics_.expect(node, NodeKind::string, "'type' of " + where)) return false;
     Words names;
     for (const InputType type : {InputType::string, InputType::integer, InputType::number, InputType::boolean,
                                  InputType::array, InputType::object}) {
@@ -125,8 +125,8 @@ class Parser {
       input.type = type;
       return true;
     }
-    report_.error(node.at, "unknown_input_type", where + " has the unknown type " + in_quotes(node.text),
-                  input_type_hint(node.text, names));
+    diagnostics_.error(node.at, "unknown_input_type", where + " has the unknown type " + in_quotes(node.text),
+                       input_type_hint(node.text, names));
     return false;
   }
 
@@ -145,7 +145,7 @@ class Parser {
     for (const auto& [other, ours] : others)
       if (word == other) return "did you mean '" + std::string(ours) + "'?";
     if (word == "any") return "leave 'type' out to accept any value";
-    std::string guess = report_.did_you_mean(word, names);
+    std::string guess = diagnostics_.did_you_mean(word, names);
     return guess.empty() ? "types are string, integer, number, boolean, array, object" : guess;
   }
 
@@ -167,17 +167,17 @@ class Parser {
   // ---- Nodes ----
 
   void read_nodes(const yaml::Node& nodes, Position key_at) {
-    if (!report_.expect(nodes, NodeKind::mapping, "'nodes'")) return;
+    if (!diagnostics_.expect(nodes, NodeKind::mapping, "'nodes'")) return;
     if (nodes.entries.size() > nodes_max)
-      return report_.error(key_at, "too_many_nodes",
-                           "the workflow has " + std::to_string(nodes.entries.size()) +
-                               " nodes; the limit is " + std::to_string(nodes_max));
+      return diagnostics_.error(key_at, "too_many_nodes",
+                                "the workflow has " + std::to_string(nodes.entries.size()) +
+                                    " nodes; the limit is " + std::to_string(nodes_max));
     for (const yaml::Entry& entry : nodes.entries)
-      read_node(entry, definition_->nodes.emplace_back(), sketches_.emplace_back(), report_);
-    connect(*definition_, sketches_, key_at, report_);
+      read_node(entry, definition_->nodes.emplace_back(), sketches_.emplace_back(), diagnostics_);
+    connect(*definition_, sketches_, key_at, diagnostics_);
   }
 
-  Diagnostics report_;
+  Diagnostics diagnostics_;
   std::shared_ptr<Definition> definition_ = std::make_shared<Definition>();
   std::vector<Sketch> sketches_;  // beside definition_->nodes; they point into the document
 };

@@ -62,22 +62,22 @@ std::string a_type(NodeType type) {
 
 class NodeReader {
  public:
-  NodeReader(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& report)
+  NodeReader(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& diagnostics)
       : entry_(entry),
         body_(entry.value),
         node_(node),
         sketch_(sketch),
-        report_(report),
+        diagnostics_(diagnostics),
         where_("node " + in_quotes(entry.key)) {}
 
   void read() {
     node_.id = entry_.key;
     sketch_.at = entry_.key_at;
     if (!is_name(entry_.key))
-      report_.error(
+      diagnostics_.error(
           entry_.key_at, "invalid_name",
           "the name of a node must be " + std::string(name_rule) + ", found " + in_quotes(entry_.key));
-    if (!report_.expect(body_, NodeKind::mapping, where_)) {
+    if (!diagnostics_.expect(body_, NodeKind::mapping, where_)) {
       sketch_.edges_known = false;
       return;
     }
@@ -86,7 +86,7 @@ class NodeReader {
     if (sketch_.unsupported) return;  // its other keys are those of a later version
     check_keys();
     if (const auto* description = body_.find("description"))
-      (void)report_.text(*description, "'description' of " + where_);
+      (void)diagnostics_.text(*description, "'description' of " + where_);
     if (const auto* on_failure = body_.find("on_failure");
         on_failure && (!sketch_.type || has(keys_of(*sketch_.type), "on_failure")))
       node_.on_failure = read_consequence(*on_failure, "'on_failure' of " + where_);
@@ -106,14 +106,14 @@ class NodeReader {
   void read_type() {
     const auto* type = body_.find("type");
     if (!type)
-      return report_.error(entry_.key_at, "missing_key", where_ + " has no 'type'", std::string(types_hint));
-    if (!report_.expect(*type, NodeKind::string, "'type' of " + where_)) return;
+      return diagnostics_.error(entry_.key_at, "missing_key", where_ + " has no 'type'", std::string(types_hint));
+    if (!diagnostics_.expect(*type, NodeKind::string, "'type' of " + where_)) return;
     const auto found = std::ranges::find(node_types(), std::string_view(type->text));
     if (found == node_types().end()) {
-      std::string guess = report_.did_you_mean(type->text, node_types());
-      return report_.error(type->at, "unknown_node_type",
-                           where_ + " has the unknown type " + in_quotes(type->text),
-                           guess.empty() ? std::string(types_hint) : std::move(guess));
+      std::string guess = diagnostics_.did_you_mean(type->text, node_types());
+      return diagnostics_.error(type->at, "unknown_node_type",
+                                where_ + " has the unknown type " + in_quotes(type->text),
+                                guess.empty() ? std::string(types_hint) : std::move(guess));
     }
     const auto index = static_cast<std::size_t>(found - node_types().begin());
     if (index < node_types_supported) {
@@ -122,31 +122,31 @@ class NodeReader {
       return;
     }
     sketch_.unsupported = true;
-    report_.error(type->at, "unsupported_node_type",
-                  "the node type '" + type->text + "' is not supported by this version",
-                  std::string(types_hint));
+    diagnostics_.error(type->at, "unsupported_node_type",
+                       "the node type '" + type->text + "' is not supported by this version",
+                       std::string(types_hint));
   }
 
   // A key of another type does no harm; one of no type may be a slip for one of this.
   void check_keys() {
-    if (!sketch_.type) return report_.check_keys(body_, all_keys(), where_);
+    if (!sketch_.type) return diagnostics_.check_keys(body_, all_keys(), where_);
     const NodeType type = *sketch_.type;
     yaml::Node others{.kind = NodeKind::mapping, .at = body_.at};
     for (const yaml::Entry& entry : body_.entries) {
       if (has(keys_of(type), entry.key)) continue;
       if (entry.key == "next" && type == NodeType::end) {
-        report_.error(entry.key_at, "end_has_next", where_ + " is an end node and cannot have 'next'");
+        diagnostics_.error(entry.key_at, "end_has_next", where_ + " is an end node and cannot have 'next'");
       } else if (entry.key == "next" && type == NodeType::conditional) {
-        report_.error(entry.key_at, "conditional_has_next",
-                      where_ + " is a conditional and goes on by its 'branches', not by 'next'");
+        diagnostics_.error(entry.key_at, "conditional_has_next",
+                           where_ + " is a conditional and goes on by its 'branches', not by 'next'");
       } else if (has(all_keys(), entry.key)) {
-        report_.warning(entry.key_at, "ignored_key",
-                        "'" + entry.key + "' means nothing in " + a_type(type) + " node");
+        diagnostics_.warning(entry.key_at, "ignored_key",
+                             "'" + entry.key + "' means nothing in " + a_type(type) + " node");
       } else {
         others.entries.push_back({entry.key, entry.key_at, {}});
       }
     }
-    report_.check_keys(others, keys_of(type), where_);
+    diagnostics_.check_keys(others, keys_of(type), where_);
   }
 
   // ---- Edges ----
@@ -163,11 +163,11 @@ class NodeReader {
   bool read_depends_on(const yaml::Node& value) {
     const std::string what = "'depends_on' of " + where_;
     if (value.kind != NodeKind::mapping) return read_names(value, what, sketch_.depends_on);
-    report_.check_keys(value, {"all_of", "any_of"}, what);
+    diagnostics_.check_keys(value, {"all_of", "any_of"}, what);
     const auto* all = value.find("all_of");
     const auto* any = value.find("any_of");
     if ((all == nullptr) == (any == nullptr)) {
-      report_.error(value.at, "invalid_depends_on", what + " must have either 'all_of' or 'any_of'");
+      diagnostics_.error(value.at, "invalid_depends_on", what + " must have either 'all_of' or 'any_of'");
       return false;
     }
     if (any) node_.join = Join::any_of;
@@ -185,7 +185,7 @@ class NodeReader {
       return true;
     }
     if (value.kind != NodeKind::sequence) {
-      report_.wrong_type(value, what, "a name or a list of names");
+      diagnostics_.wrong_type(value, what, "a name or a list of names");
       return false;
     }
     bool all_read = true;
@@ -193,7 +193,7 @@ class NodeReader {
       if (is_text(item)) {
         names.push_back({item.text, item.at});
       } else {
-        report_.wrong_type(item, "a name in " + what, "a name");
+        diagnostics_.wrong_type(item, "a name in " + what, "a name");
         all_read = false;
       }
     }
@@ -208,14 +208,14 @@ class NodeReader {
   }
 
   void problem(Position at, const expression::Problem& problem, const std::string& what) {
-    report_.error(at, problem.code, what + ": " + problem.message, problem.hint);
+    diagnostics_.error(at, problem.code, what + ": " + problem.message, problem.hint);
   }
 
   // Text in which expressions may stand; `bare`: it is one, without braces.
   std::optional<expression::Template> read_template(const yaml::Node& value, const std::string& what,
                                                     bool bare = false) {
     if (!value.is_scalar() || value.kind == NodeKind::null) {
-      report_.wrong_type(value, what, "a text");
+      diagnostics_.wrong_type(value, what, "a text");
       return std::nullopt;
     }
     auto parsed =
@@ -232,7 +232,7 @@ class NodeReader {
   std::optional<expression::Template> read_expression(const yaml::Node& value, const std::string& what) {
     auto text = read_template(value, what);
     if (text && text->is_constant()) {
-      report_.error(value.at, "not_an_expression", what + " has no expression", "write it as {{ ... }}");
+      diagnostics_.error(value.at, "not_an_expression", what + " has no expression", "write it as {{ ... }}");
       return std::nullopt;
     }
     return text;
@@ -244,24 +244,24 @@ class NodeReader {
     if (const auto* handler = body.find("handler")) {
       node_.handler = read_literal(*handler, "'handler' of " + where);
     } else if (handler_needed) {
-      report_.error(at, "missing_key", where + " is a task and has no 'handler'");
+      diagnostics_.error(at, "missing_key", where + " is a task and has no 'handler'");
     }
     if (const auto* queue = body.find("queue")) {
       node_.queue = read_literal(*queue, "'queue' of " + where);
       if (node_.queue == builtin_queue)
-        report_.error(queue->at, "reserved_queue",
-                      "the queue 'builtin' is reserved for the server's own handlers",
-                      "leave 'queue' out, and a built-in handler is found there");
+        diagnostics_.error(queue->at, "reserved_queue",
+                           "the queue 'builtin' is reserved for the server's own handlers",
+                           "leave 'queue' out, and a built-in handler is found there");
       if (node_.queue == approval_queue)
-        report_.error(queue->at, "reserved_queue", "the queue 'approval' is reserved for approvals",
-                      "a node of type approval waits there");
+        diagnostics_.error(queue->at, "reserved_queue", "the queue 'approval' is reserved for approvals",
+                           "a node of type approval waits there");
     }
     if (const auto* params = body.find("params");
-        params && report_.expect(*params, NodeKind::mapping, "'params' of " + where))
+        params && diagnostics_.expect(*params, NodeKind::mapping, "'params' of " + where))
       read_params(*params, "'params' of " + where);
     if (const auto* timeout = body.find("timeout_seconds"))
       node_.timeout = std::chrono::seconds{
-          report_.integer(*timeout, "'timeout_seconds' of " + where, 1, timeout_seconds_max).value_or(1)};
+          diagnostics_.integer(*timeout, "'timeout_seconds' of " + where, 1, timeout_seconds_max).value_or(1)};
     if (const auto* retry = body.find("retry")) read_retry(*retry, where);
   }
 
@@ -274,26 +274,26 @@ class NodeReader {
   }
 
   std::string read_literal(const yaml::Node& value, const std::string& what) {
-    std::string text = report_.short_text(value, what);
+    std::string text = diagnostics_.short_text(value, what);
     if (expression::has_expression(text))
-      report_.error(value.at, "unsupported_expression", what + " must be a fixed text, without expressions");
+      diagnostics_.error(value.at, "unsupported_expression", what + " must be a fixed text, without expressions");
     return text;
   }
 
   void read_retry(const yaml::Node& value, const std::string& where) {
     RetryPolicy& retry = node_.retry;
-    if (!report_.expect(value, NodeKind::mapping, "'retry' of " + where)) return;
-    report_.check_keys(value, {"max_attempts", "backoff", "initial_delay_seconds", "max_delay_seconds"},
-                       "'retry' of " + where);
+    if (!diagnostics_.expect(value, NodeKind::mapping, "'retry' of " + where)) return;
+    diagnostics_.check_keys(value, {"max_attempts", "backoff", "initial_delay_seconds", "max_delay_seconds"},
+                            "'retry' of " + where);
     if (const auto* attempts = value.find("max_attempts")) {
-      const auto number = report_.integer(*attempts, "'max_attempts' of " + where, 1, 1000);
+      const auto number = diagnostics_.integer(*attempts, "'max_attempts' of " + where, 1, 1000);
       retry.attempts_max = static_cast<std::int32_t>(number.value_or(1));
     } else {
-      report_.warning(value.at, "retry_without_attempts",
-                      "'retry' of " + where + " has no 'max_attempts', so that it is tried once");
+      diagnostics_.warning(value.at, "retry_without_attempts",
+                           "'retry' of " + where + " has no 'max_attempts', so that it is tried once");
     }
     if (const auto* backoff = value.find("backoff")) {
-      const auto word = report_.word(*backoff, "'backoff' of " + where, {"fixed", "exponential"});
+      const auto word = diagnostics_.word(*backoff, "'backoff' of " + where, {"fixed", "exponential"});
       retry.backoff = static_cast<Backoff>(word.value_or(0));
     }
     bool delays_known = true;
@@ -305,19 +305,19 @@ class NodeReader {
     if (!longest) {  // whoever sets only the first delay does not mean to have it cut by a default
       retry.delay_max = retry.initial_delay;
     } else if (retry.backoff == Backoff::exponential) {
-      report_.warning(longest->at, "delay_order",
-                      "'max_delay_seconds' of " + where + " is less than the initial delay and replaces it");
+      diagnostics_.warning(longest->at, "delay_order",
+                           "'max_delay_seconds' of " + where + " is less than the initial delay and replaces it");
     }
   }
 
   bool read_delay(const yaml::Node& value, const std::string& what, Duration& delay) {
-    const auto number = report_.number(value, what, 0, delay_seconds_max);
+    const auto number = diagnostics_.number(value, what, 0, delay_seconds_max);
     if (number) delay = Duration{std::llround(*number * 1000)};
     return number.has_value();
   }
 
   Consequence read_consequence(const yaml::Node& value, const std::string& what) {
-    return report_.word(value, what, {"fail", "continue"}) == 1u ? Consequence::go_on : Consequence::fail;
+    return diagnostics_.word(value, what, {"fail", "continue"}) == 1u ? Consequence::go_on : Consequence::fail;
   }
 
   // ---- Conditionals ----
@@ -327,12 +327,12 @@ class NodeReader {
     const auto* field = body_.find("condition_field");
     const auto* branches = body_.find("branches");
     if ((condition == nullptr) == (field == nullptr))
-      report_.error(condition ? field->at : entry_.key_at, "invalid_condition",
-                    where_ + " must have either 'condition' or 'condition_field'");
+      diagnostics_.error(condition ? field->at : entry_.key_at, "invalid_condition",
+                         where_ + " must have either 'condition' or 'condition_field'");
     if (!branches) {
       sketch_.edges_known = false;
-      return report_.error(entry_.key_at, "missing_key", where_ + " is a conditional and has no 'branches'",
-                           "as branches: {true: ..., false: ...}");
+      return diagnostics_.error(entry_.key_at, "missing_key", where_ + " is a conditional and has no 'branches'",
+                                "as branches: {true: ..., false: ...}");
     }
     if (field && !condition)
       read_cases(*branches, *field);
@@ -342,20 +342,20 @@ class NodeReader {
 
   void read_true_false(const yaml::Node& branches, const yaml::Node* condition) {
     const std::string what = "'branches' of " + where_;
-    if (!report_.expect(branches, NodeKind::mapping, what)) {
+    if (!diagnostics_.expect(branches, NodeKind::mapping, what)) {
       sketch_.edges_known = false;
       return;
     }
     std::optional<expression::Template> test;
     if (condition) test = read_expression(*condition, "'condition' of " + where_);
     if (test && only_expression(condition->text).empty())  // text beside it would always be true
-      report_.error(condition->at, "invalid_condition",
-                    "'condition' of " + where_ + " must be one expression");
+      diagnostics_.error(condition->at, "invalid_condition",
+                         "'condition' of " + where_ + " must be one expression");
     for (const yaml::Entry& entry : branches.entries) {
       if (entry.key != "true" && entry.key != "false") {
         sketch_.edges_known = false;
-        report_.error(entry.key_at, "unknown_branch",
-                      what + " are 'true' and 'false', found " + in_quotes(entry.key));
+        diagnostics_.error(entry.key_at, "unknown_branch",
+                           what + " are 'true' and 'false', found " + in_quotes(entry.key));
         continue;
       }
       Branch branch{.name = entry.key, .is_default = entry.key == "false"};
@@ -365,7 +365,7 @@ class NodeReader {
     for (const std::string_view word : {"true", "false"})
       if (!branches.find(word)) {
         sketch_.edges_known = false;
-        report_.error(
+        diagnostics_.error(
             branches.at, "missing_branch", what + " have no '" + std::string(word) + "'",
             "add " + std::string(word) + ": with the name of an end node, if nothing is to be done");
       }
@@ -381,15 +381,15 @@ class NodeReader {
     sketch_.edges_known &= read_names(targets, what, names);
     if (names.empty() && targets.kind == NodeKind::sequence) {
       sketch_.edges_known = false;
-      report_.error(targets.at, "empty_value", what + " leads nowhere",
-                    "name a node, an end node for example");
+      diagnostics_.error(targets.at, "empty_value", what + " leads nowhere",
+                         "name a node, an end node for example");
     }
     node_.branches.push_back(std::move(branch));
   }
 
   void read_cases(const yaml::Node& branches, const yaml::Node& field) {
     const std::string what = "'branches' of " + where_;
-    if (!report_.expect(branches, NodeKind::sequence, what)) {
+    if (!diagnostics_.expect(branches, NodeKind::sequence, what)) {
       sketch_.edges_known = false;
       return;
     }
@@ -398,12 +398,12 @@ class NodeReader {
     for (const yaml::Node& item : branches.items) defaults += read_case(item, subject) ? 1 : 0;
     if (branches.items.empty()) {
       sketch_.edges_known = false;
-      report_.error(branches.at, "missing_branch", what + " are none");
+      diagnostics_.error(branches.at, "missing_branch", what + " are none");
     } else if (defaults == 0)
-      report_.warning(branches.at, "no_default_branch",
-                      what + " have no default: the node fails when none of them fits",
-                      "add default: true to one");
-    if (defaults > 1) report_.error(branches.at, "second_default", what + " have more than one default");
+      diagnostics_.warning(branches.at, "no_default_branch",
+                           what + " have no default: the node fails when none of them fits",
+                           "add default: true to one");
+    if (defaults > 1) diagnostics_.error(branches.at, "second_default", what + " have more than one default");
   }
 
   // What stands between the braces of a text that is one expression and nothing else; empty: it is not.
@@ -424,38 +424,38 @@ class NodeReader {
     if (!(braces ? read_expression(field, what) : read_template(field, what, true))) return {};
     const std::string inner = braces ? only_expression(field.text) : field.text;
     if (!inner.empty()) return "(" + inner + ")";
-    report_.error(field.at, "invalid_condition", what + " must be one expression");
+    diagnostics_.error(field.at, "invalid_condition", what + " must be one expression");
     return {};
   }
 
   // True: it is the default.
   bool read_case(const yaml::Node& item, const std::string& subject) {
     const std::string what = "a branch of " + where_;
-    if (!report_.expect(item, NodeKind::mapping, what)) {
+    if (!diagnostics_.expect(item, NodeKind::mapping, what)) {
       sketch_.edges_known = false;
       return false;
     }
-    report_.check_keys(item, {"name", "condition", "default", "next"}, what);
+    diagnostics_.check_keys(item, {"name", "condition", "default", "next"}, what);
     Branch branch{.name = std::to_string(node_.branches.size())};
     if (const auto* given = item.find("name"))
-      branch.name = report_.text(*given, "'name' of " + what).value_or("");
+      branch.name = diagnostics_.text(*given, "'name' of " + what).value_or("");
     if (std::ranges::find(node_.branches, branch.name, &Branch::name) != node_.branches.end())
-      report_.error(item.at, "duplicate_branch",
-                    where_ + " has two branches named " + in_quotes(branch.name));
+      diagnostics_.error(item.at, "duplicate_branch",
+                         where_ + " has two branches named " + in_quotes(branch.name));
     if (const auto* preset = item.find("default");
-        preset && report_.expect(*preset, NodeKind::boolean, "'default' of " + what))
+        preset && diagnostics_.expect(*preset, NodeKind::boolean, "'default' of " + what))
       branch.is_default = preset->as_bool();
     const auto* condition = item.find("condition");
     if (condition && !subject.empty()) branch.condition = read_case_condition(*condition, subject);
     if (!condition && !branch.is_default)
-      report_.error(item.at, "missing_key", what + " has neither 'condition' nor 'default: true'");
+      diagnostics_.error(item.at, "missing_key", what + " has neither 'condition' nor 'default: true'");
     const bool is_default = branch.is_default;
     if (const auto* next = item.find("next")) {
       const std::string next_of = "'next' of branch " + in_quotes(branch.name) + " of " + where_;
       add_branch(std::move(branch), *next, next_of);
     } else {
       sketch_.edges_known = false;
-      report_.error(item.at, "missing_key", what + " has no 'next'");
+      diagnostics_.error(item.at, "missing_key", what + " has no 'next'");
     }
     return is_default;
   }
@@ -465,15 +465,15 @@ class NodeReader {
                                                           const std::string& subject) {
     const std::string what = "'condition' of a branch of " + where_;
     if (!value.is_scalar()) {
-      report_.wrong_type(value, what, "a comparison as \">= 1000\"");
+      diagnostics_.wrong_type(value, what, "a comparison as \">= 1000\"");
       return std::nullopt;
     }
     constexpr std::array<std::string_view, 9> operators{"==", "!=",  "<=",      ">=", "<",
                                                         ">",  "in ", "not in ", "is "};
     if (std::ranges::none_of(operators, [&](std::string_view op) { return value.text.starts_with(op); })) {
-      report_.error(value.at, "invalid_condition",
-                    what + " must begin with a comparison, found " + in_quotes(value.text),
-                    "as \">= 1000\" or \"== 'gold'\"");
+      diagnostics_.error(value.at, "invalid_condition",
+                         what + " must begin with a comparison, found " + in_quotes(value.text),
+                         "as \">= 1000\" or \"== 'gold'\"");
       return std::nullopt;
     }
     auto parsed = expression::Template::parse_expression(subject + " " + value.text);
@@ -501,20 +501,20 @@ class NodeReader {
     if (const auto* source = body_.find("source"))
       node_.source = read_expression(*source, "'source' of " + where_);
     else
-      report_.error(entry_.key_at, "missing_key", where_ + " is a fan_out and has no 'source'",
-                    "as source: \"{{ inputs.urls }}\"");
+      diagnostics_.error(entry_.key_at, "missing_key", where_ + " is a fan_out and has no 'source'",
+                         "as source: \"{{ inputs.urls }}\"");
     const auto* task = body_.find("task");
     if (!task) {
-      report_.error(entry_.key_at, "missing_key", where_ + " is a fan_out and has no 'task'",
-                    "as task: {handler: ..., params: {url: \"{{ item }}\"}}");
-    } else if (report_.expect(*task, NodeKind::mapping, "'task' of " + where_)) {
-      report_.check_keys(*task, {"handler", "queue", "params", "timeout_seconds", "retry"},
-                         "'task' of " + where_);
+      diagnostics_.error(entry_.key_at, "missing_key", where_ + " is a fan_out and has no 'task'",
+                         "as task: {handler: ..., params: {url: \"{{ item }}\"}}");
+    } else if (diagnostics_.expect(*task, NodeKind::mapping, "'task' of " + where_)) {
+      diagnostics_.check_keys(*task, {"handler", "queue", "params", "timeout_seconds", "retry"},
+                              "'task' of " + where_);
       read_task(*task, task->at, "'task' of " + where_, true);
     }
     if (const auto* limit = body_.find("max_parallel"))
       node_.parallel_max = static_cast<std::int32_t>(
-          report_.integer(*limit, "'max_parallel' of " + where_, 1, 1'000'000).value_or(1));
+          diagnostics_.integer(*limit, "'max_parallel' of " + where_, 1, 1'000'000).value_or(1));
     if (const auto* value = body_.find("on_item_failure"))
       node_.on_item_failure = read_consequence(*value, "'on_item_failure' of " + where_);
   }
@@ -522,7 +522,7 @@ class NodeReader {
   void read_fan_in() {
     if (const auto* value = body_.find("aggregation")) {
       const auto word =
-          report_.word(*value, "'aggregation' of " + where_, {"collect", "concat", "sum", "first", "last"});
+          diagnostics_.word(*value, "'aggregation' of " + where_, {"collect", "concat", "sum", "first", "last"});
       node_.aggregation = static_cast<Aggregation>(word.value_or(0));
     }
     if (const auto* field = body_.find("field")) node_.field = read_literal(*field, "'field' of " + where_);
@@ -534,20 +534,20 @@ class NodeReader {
     const auto* duration = body_.find("duration");
     const auto* until = body_.find("until");
     if ((duration == nullptr) == (until == nullptr))
-      return report_.error(duration ? until->at : entry_.key_at, "invalid_wait",
-                           where_ + " must have either 'duration' or 'until'");
+      return diagnostics_.error(duration ? until->at : entry_.key_at, "invalid_wait",
+                                where_ + " must have either 'duration' or 'until'");
     if (duration) {
       node_.duration = read_template(*duration, "'duration' of " + where_);
       if (node_.duration && node_.duration->is_constant() && !read_span(std::string_view(duration->text)))
-        report_.error(duration->at, "wrong_value",
-                      "'duration' of " + where_ + " must be seconds or a text as '1h30m', found " +
-                          in_quotes(duration->text));
+        diagnostics_.error(duration->at, "wrong_value",
+                           "'duration' of " + where_ + " must be seconds or a text as '1h30m', found " +
+                               in_quotes(duration->text));
     } else {
       node_.until = read_template(*until, "'until' of " + where_);
       if (node_.until && node_.until->is_constant() && !from_iso(until->text))
-        report_.error(until->at, "wrong_value",
-                      "'until' of " + where_ + " must be an instant as 2026-01-31T08:00:00Z, found " +
-                          in_quotes(until->text));
+        diagnostics_.error(until->at, "wrong_value",
+                           "'until' of " + where_ + " must be an instant as 2026-01-31T08:00:00Z, found " +
+                               in_quotes(until->text));
     }
   }
 
@@ -557,12 +557,12 @@ class NodeReader {
       node_.message = read_template(*message, "'message' of " + where_);
     if (const auto* timeout = body_.find("timeout_seconds"))
       node_.timeout = std::chrono::seconds{
-          report_.integer(*timeout, "'timeout_seconds' of " + where_, 1, timeout_seconds_max).value_or(1)};
+          diagnostics_.integer(*timeout, "'timeout_seconds' of " + where_, 1, timeout_seconds_max).value_or(1)};
     if (const auto* value = body_.find("on_timeout")) {
-      const auto word = report_.word(*value, "'on_timeout' of " + where_, {"reject", "approve"});
+      const auto word = diagnostics_.word(*value, "'on_timeout' of " + where_, {"reject", "approve"});
       node_.approved_by_timeout = word == 1u;
       if (node_.timeout.count() == 0)
-        report_.warning(value->at, "ignored_key", "'on_timeout' means nothing without 'timeout_seconds'");
+        diagnostics_.warning(value->at, "ignored_key", "'on_timeout' means nothing without 'timeout_seconds'");
     }
     if (const auto* value = body_.find("on_reject"))
       node_.on_reject = read_consequence(*value, "'on_reject' of " + where_);
@@ -572,14 +572,14 @@ class NodeReader {
   const yaml::Node& body_;
   Node& node_;
   Sketch& sketch_;
-  Diagnostics& report_;
+  Diagnostics& diagnostics_;
   const std::string where_;
 };
 
 }  // namespace
 
-void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& report) {
-  NodeReader(entry, node, sketch, report).read();
+void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& diagnostics) {
+  NodeReader(entry, node, sketch, diagnostics).read();
 }
 
 }  // namespace baton::workflow

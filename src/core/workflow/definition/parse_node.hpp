@@ -9,6 +9,6 @@
 namespace baton::workflow {
 
 // Fills all of `node` but what follows from the graph as a whole, and says in `sketch` what that needs.
-void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& report);
+void read_node(const yaml::Entry& entry, Node& node, Sketch& sketch, Diagnostics& diagnostics);
 
 }  // namespace baton::workflow

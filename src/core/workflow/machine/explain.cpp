@@ -145,16 +145,16 @@ class Explainer {
 
   void explain_queue(const NodeState& state) {
     const std::string queue = "queue '" + *state.queue + "'";
-    const auto report = look_at_queue_(state.tenant, *state.queue);
-    if (!report.last_poll)
+    const auto seen = look_at_queue_(state.tenant, *state.queue);
+    if (!seen.last_poll)
       return add(state, "no_worker", "no worker has asked for work on " + queue + " since the server started",
                  state.dispatched_at);
-    if (report.workers == 0 && *report.last_poll < now_ - std::chrono::minutes{1})
+    if (seen.workers == 0 && *seen.last_poll < now_ - std::chrono::minutes{1})
       return add(state, "no_worker",
-                 "no worker is on " + queue + "; the last one asked at " + to_iso(*report.last_poll),
+                 "no worker is on " + queue + "; the last one asked at " + to_iso(*seen.last_poll),
                  state.dispatched_at);
     add(state, "workers_busy",
-        counted(report.workers, "worker") + " on " + queue + ", " + counted(report.running, "task") +
+        counted(seen.workers, "worker") + " on " + queue + ", " + counted(seen.running, "task") +
             " running; this one waits for its turn (priority " + std::to_string(state.priority) + ")",
         state.dispatched_at);
   }

@@ -30,7 +30,7 @@ struct Explanation {
   std::vector<WaitingNode> waiting;
 };
 
-using LookAtQueue = std::function<delivery::QueueReport(const Tenant& tenant, const std::string& queue)>;
+using LookAtQueue = std::function<delivery::QueueWorkers(const Tenant& tenant, const std::string& queue)>;
 
 // The job's nodes are loaded, and of large fan-outs some children.
 [[nodiscard]] Explanation explain(Run& run, const LookAtQueue& look_at_queue, Time now);

@@ -1,4 +1,4 @@
-#include "cli/bench/report.hpp"
+#include "cli/bench/figures.hpp"
 
 #include <fmt/format.h>
 

@@ -19,10 +19,10 @@
 
 namespace baton::simulation {
 
-class CallLoad final : public Workload, caller::DispatchActions {
+class CallWorkload final : public Workload, caller::DispatchActions {
  public:
-  explicit CallLoad(World& world);
-  ~CallLoad() override;
+  explicit CallWorkload(World& world);
+  ~CallWorkload() override;
 
   void set_options(EngineOptions& options) override;
   [[nodiscard]] Duration storm_lasts() const override;

@@ -1,4 +1,4 @@
-#include "tests/simulation/call_load.hpp"
+#include "tests/simulation/call_workload.hpp"
 
 #include <algorithm>
 
@@ -28,9 +28,9 @@ bool has(const OptionalJson& meta, std::string_view word) { return meta && meta-
 }  // namespace
 
 // The store as it is read by whoever makes the calls.
-class CallLoad::StoredCalls final : public store::MemoryReads {
+class CallWorkload::StoredCalls final : public store::MemoryReads {
  public:
-  explicit StoredCalls(CallLoad& load) : MemoryReads(load.database_), load_(load) {}
+  explicit StoredCalls(CallWorkload& load) : MemoryReads(load.database_), load_(load) {}
 
   Result<std::optional<call::Call>> service_call(const CallKey& key) override {
     if (fails()) return away();
@@ -60,35 +60,35 @@ class CallLoad::StoredCalls final : public store::MemoryReads {
  private:
   bool fails() { return !load_.calm_ && load_.random_.chance(0.03); }
   static std::unexpected<Error> away() { return fail(Code::unavailable, "the store does not answer"); }
-  CallLoad& load_;
+  CallWorkload& load_;
 };
 
-CallLoad::CallLoad(World& world)
+CallWorkload::CallWorkload(World& world)
     : world_(world),
       random_(world.random_),
       calm_(world.calm_),
       database_(world.database_),
       began_(world.clock_.time),
       stored_(std::make_unique<StoredCalls>(*this)) {}
-CallLoad::~CallLoad() = default;
+CallWorkload::~CallWorkload() = default;
 
-void CallLoad::expect(bool holds, const std::string& what, const CallKey& key) {
+void CallWorkload::expect(bool holds, const std::string& what, const CallKey& key) {
   if (!holds) throw Violation{what + " (service call " + key.id.value + " of " + key.tenant.value + ")"};
 }
 
 // --- the server
 
-void CallLoad::set_options(EngineOptions& options) {
+void CallWorkload::set_options(EngineOptions& options) {
   options.kinds.calls.scheduled = [this](std::vector<DueCall> calls) {
     std::ranges::move(calls, std::back_inserter(told_));
     step_after({});
   };
 }
 
-Duration CallLoad::storm_lasts() const { return 13min; }
-Duration CallLoad::calm_lasts() const { return 2h; }
+Duration CallWorkload::storm_lasts() const { return 13min; }
+Duration CallWorkload::calm_lasts() const { return 2h; }
 
-void CallLoad::engine_started() {
+void CallWorkload::engine_started() {
   told_.clear();
   wake_at_.reset();
   caller::DispatchOptions options;
@@ -105,7 +105,7 @@ void CallLoad::engine_started() {
   step_after({});
 }
 
-void CallLoad::engine_died() {
+void CallWorkload::engine_died() {
   on_the_wire_.clear();
   ++life_;
   dispatch_.reset();
@@ -116,7 +116,7 @@ void CallLoad::engine_died() {
 }
 
 // Rows are lost and damaged while nobody looks; events are not.
-void CallLoad::damage_rows() {
+void CallWorkload::damage_rows() {
   for (const auto& [key, status] : statuses()) {
     if (!database_.calls.contains(key)) continue;
     const auto what = random_.below(40);
@@ -135,7 +135,7 @@ void CallLoad::damage_rows() {
 }
 
 // In order: what is idle can be left without any doubt.
-void CallLoad::stop() {
+void CallWorkload::stop() {
   if (!dispatch_) return;
   dispatch_->begin_no_more();
   if_alive(3s, [this] {
@@ -146,17 +146,17 @@ void CallLoad::stop() {
   });
 }
 
-void CallLoad::if_alive(Duration delay, std::function<void()> act) {
+void CallWorkload::if_alive(Duration delay, std::function<void()> act) {
   after(delay, [this, life = life_, act = std::move(act)] {
     if (life == life_ && dispatch_) act();
   });
 }
 
-void CallLoad::tell_engine(Command command, Then then) {
+void CallWorkload::tell_engine(Command command, Then then) {
   world_.tell_engine(std::move(command), std::move(then));
 }
 
-void CallLoad::step() {
+void CallWorkload::step() {
   if (random_.chance(0.8)) tell_scheduled();
   const Duration wait = dispatch_->step(world_.clock_.now(), world_.clock_.time - began_);
   check_nothing_waits();
@@ -165,7 +165,7 @@ void CallLoad::step() {
 }
 
 // The earliest of what is asked for.
-void CallLoad::step_after(Duration delay) {
+void CallWorkload::step_after(Duration delay) {
   const Time at = world_.clock_.time + delay;
   if (wake_at_ && *wake_at_ <= at) return;
   wake_at_ = at;
@@ -178,7 +178,7 @@ void CallLoad::step_after(Duration delay) {
 
 // --- clients
 
-void CallLoad::start() {
+void CallWorkload::start() {
   for (int i = 0; i < clients_left_; ++i)
     after(Duration{random_.between(0, 600'000)}, [this] {
       client();
@@ -191,7 +191,7 @@ void CallLoad::start() {
     });
 }
 
-void CallLoad::client() {
+void CallWorkload::client() {
   const Time now = world_.clock_.now();
   const auto what = random_.below(10);
   if (what < 1)  // many at once
@@ -206,7 +206,7 @@ void CallLoad::client() {
     meddle();
 }
 
-void CallLoad::submit(Time due) {
+void CallWorkload::submit(Time due) {
   NewCall wanted;
   wanted.key = {Tenant{"tenant-" + std::to_string(random_.below(3))},
                 call::CallId{"call-" + std::to_string(10'000 + ++next_id_)}};
@@ -229,7 +229,7 @@ void CallLoad::submit(Time due) {
 }
 
 // Whoever submits what is due reserves a place, and the engine hears of it a little later; or never.
-void CallLoad::submit(NewCall wanted, Then then) {
+void CallWorkload::submit(NewCall wanted, Then then) {
   if (places_ && *wanted.due_at <= world_.clock_.now())
     wanted.place = places_->reserve({wanted.key.tenant, wanted.origin});
   if (wanted.place && random_.chance(0.05)) return;
@@ -240,7 +240,7 @@ void CallLoad::submit(NewCall wanted, Then then) {
   });
 }
 
-void CallLoad::change(const CallKey& key) {
+void CallWorkload::change(const CallKey& key) {
   ChangeCall command{.key = key, .by = "ada"};
   command.what = random_.chance(0.3) ? ChangeCall::What::cancel : ChangeCall::What::reschedule;
   command.due_at = world_.clock_.now() + Duration{random_.between(-5'000, 200'000)};
@@ -249,7 +249,7 @@ void CallLoad::change(const CallKey& key) {
 
 // A row that is still found is not to be believed. A call that is being made ends without its row being read: what its end
 // does not write stays damaged until the Dispatch looks.
-void CallLoad::damage(const CallKey& key) {
+void CallWorkload::damage(const CallKey& key) {
   const call::Call* row = database_.calls.get(key);
   if (row == nullptr || is_terminal(row->status)) return;
   const bool in_tags = row->status == call::Status::running && random_.chance(0.5);
@@ -261,7 +261,7 @@ void CallLoad::damage(const CallKey& key) {
   });
 }
 
-void CallLoad::meddle() {
+void CallWorkload::meddle() {
   if (random_.chance(0.2)) return damage(submitted_[random_.below(submitted_.size())].key);
   const NewCall& chosen = submitted_[random_.below(submitted_.size())];
   const auto row = call::fold(database_.stream(chosen.key));
@@ -287,7 +287,7 @@ void CallLoad::meddle() {
 }
 
 // A client that heard no answer asks again, and its call has another id now.
-void CallLoad::submit_again(const NewCall& chosen) {
+void CallWorkload::submit_again(const NewCall& chosen) {
   NewCall again = chosen;
   again.key.id = call::CallId{"call-" + std::to_string(10'000 + ++next_id_)};
   name_request(again);
@@ -302,7 +302,7 @@ void CallLoad::submit_again(const NewCall& chosen) {
 
 // --- what the Dispatch wants
 
-void CallLoad::ask(caller::Ticket ticket, Command command) {
+void CallWorkload::ask(caller::Ticket ticket, Command command) {
   // Somebody thinks better of it at the last moment, or a little later; or sets the clock back.
   if (const auto* start = std::get_if<StartCalls>(&command); start && !calm_) {
     if (random_.chance(0.2))
@@ -319,16 +319,16 @@ void CallLoad::ask(caller::Ticket ticket, Command command) {
   });
 }
 
-void CallLoad::tell_scheduled() {
+void CallWorkload::tell_scheduled() {
   for (; !told_.empty(); told_.pop_front()) dispatch_->scheduled(told_.front(), world_.clock_.now());
 }
 
-Result<CallReads*> CallLoad::reads() {
+Result<CallReads*> CallWorkload::reads() {
   if (!calm_ && random_.chance(0.03)) return fail(Code::unavailable, "the store does not answer");
   return stored_.get();
 }
 
-void CallLoad::send(caller::Ticket ticket, const call::Destination& to, OutgoingRequest request) {
+void CallWorkload::send(caller::Ticket ticket, const call::Destination& to, OutgoingRequest request) {
   on_the_wire_[ticket] = to;
   check_wire(to);
   const CallKey key = key_of(to, request);
@@ -358,7 +358,7 @@ void CallLoad::send(caller::Ticket ticket, const call::Destination& to, Outgoing
   });
 }
 
-void CallLoad::answer_probe(caller::Ticket ticket, const CallKey& key) {
+void CallWorkload::answer_probe(caller::Ticket ticket, const CallKey& key) {
   expect(in_doubt_.contains(key), "only what was under way is probed", key);
   OutgoingResult result{.kind = OutgoingKind::http_error, .may_have_left = true, .status = 404};
   if (seen_.contains(key)) result.kind = OutgoingKind::answered, result.status = 200;
@@ -369,14 +369,14 @@ void CallLoad::answer_probe(caller::Ticket ticket, const CallKey& key) {
   if_alive(Duration{random_.between(1, 1'000)}, [this, ticket, result] { end(ticket, result); });
 }
 
-void CallLoad::end(caller::Ticket ticket, const OutgoingResult& result) {
+void CallWorkload::end(caller::Ticket ticket, const OutgoingResult& result) {
   on_the_wire_.erase(ticket);
   dispatch_->ended(ticket, result);
   step_after({});
 }
 
 // A request names its call; that of a repeated one names the first, so the one that runs is meant.
-CallKey CallLoad::key_of(const call::Destination& to, const OutgoingRequest& request) const {
+CallKey CallWorkload::key_of(const call::Destination& to, const OutgoingRequest& request) const {
   const CallKey named{to.tenant, call::CallId{request.url.substr(request.url.rfind('/') + 1)}};
   for (const auto& [again, first] : repeats_)
     if (const auto it = database_.calls.find(again);
@@ -387,12 +387,12 @@ CallKey CallLoad::key_of(const call::Destination& to, const OutgoingRequest& req
 
 // --- what holds
 
-bool CallLoad::is_repeated(const CallKey& key) const {
+bool CallWorkload::is_repeated(const CallKey& key) const {
   return std::ranges::any_of(repeats_, [&](const auto& each) { return each.second == key; });
 }
 
 // What the streams say, whatever has become of the rows.
-std::vector<std::pair<CallKey, call::Status>> CallLoad::statuses() const {
+std::vector<std::pair<CallKey, call::Status>> CallWorkload::statuses() const {
   std::vector<std::pair<CallKey, call::Status>> all;
   for (const auto& [key, event] : database_.call_events) {
     if (all.empty() || all.back().first != key.first) all.emplace_back(key.first, call::Status{});
@@ -401,18 +401,18 @@ std::vector<std::pair<CallKey, call::Status>> CallLoad::statuses() const {
   return all;
 }
 
-bool CallLoad::rows_are_right() const {
+bool CallWorkload::rows_are_right() const {
   return std::ranges::all_of(statuses(), [&](const auto& each) {
     const call::Call* row = database_.calls.get(each.first);
     return row != nullptr && row->status == each.second && *row == *call::fold(database_.stream(each.first));
   });
 }
 
-bool CallLoad::at_rest() const {
+bool CallWorkload::at_rest() const {
   return dispatch_ && std::ranges::all_of(statuses(), [](const auto& each) { return is_terminal(each.second); });
 }
 
-void CallLoad::check_places() const {
+void CallWorkload::check_places() const {
   std::map<Tenant, std::size_t> by_tenant;
   std::size_t all = 0;
   for (const auto& [key, status] : statuses()) {
@@ -422,7 +422,7 @@ void CallLoad::check_places() const {
   }
 }
 
-void CallLoad::check_wire(const call::Destination& to) const {
+void CallWorkload::check_wire(const call::Destination& to) const {
   const auto of = [&](auto same) {
     return static_cast<std::size_t>(
         std::ranges::count_if(on_the_wire_, [&](const auto& each) { return same(each.second); }));
@@ -434,7 +434,7 @@ void CallLoad::check_wire(const call::Destination& to) const {
 }
 
 // When there is no trouble any more and nothing is under way, nothing that is due waits.
-void CallLoad::check_nothing_waits() const {
+void CallWorkload::check_nothing_waits() const {
   if (world_.clock_.time < world_.storm_ends_ + 2min || !on_the_wire_.empty()) return;
   for (const auto& [key, status] : statuses())
     expect(status != call::Status::scheduled ||
@@ -442,9 +442,9 @@ void CallLoad::check_nothing_waits() const {
            "what is due is made", key);
 }
 
-void CallLoad::check_touched() { check_places(); }
+void CallWorkload::check_touched() { check_places(); }
 
-void CallLoad::check_all() {
+void CallWorkload::check_all() {
   std::map<CallKey, std::vector<call::EventRow>> streams;
   for (const auto& [key, event] : database_.call_events) streams[key.first].push_back(event);
   for (const auto& [key, events] : streams) {
@@ -461,7 +461,7 @@ void CallLoad::check_all() {
     expect(database_.calls.contains({key.first, id}), "what was acknowledged is there", {key.first, id});
 }
 
-void CallLoad::check_ended(const call::Call& row) const {
+void CallWorkload::check_ended(const call::Call& row) const {
   const CallKey key = row.key();
   const bool seen = seen_.contains(key);
   if (row.status == call::Status::succeeded) return expect(seen, "what succeeded was received", key);
