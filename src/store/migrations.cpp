@@ -600,7 +600,7 @@ ALTER TABLE writer_state ADD COLUMN followed {bigint} NOT NULL DEFAULT 0;
 UPDATE writer_state SET followed = last_commit;
 )sql";
 
-// The events of jobs in pages (sql_events.hpp); those of before stay rows. Whoever asks for dag_job_events sees both.
+// The events of jobs in pages (sql_job_pages.hpp); those of before stay rows. Whoever asks for dag_job_events sees both.
 constexpr std::string_view version_9 = R"sql(
 ALTER TABLE dag_job_events RENAME TO dag_job_event_rows;
 CREATE TABLE dag_job_event_pages (
@@ -618,15 +618,41 @@ UNION ALL
 // Commits may be in a log beside the database (sql_journal.hpp), of which versions before this one know nothing.
 constexpr std::string_view version_10 = "SELECT 1;";
 
-// Ids and times in a page are told by how far they are from those of the page.
+// Ids and times in a page are told by how far they are from those of the page, and a job that has completed keeps its
+// nodes and results there (sql_job_pages.hpp). What others read are views; nothing is converted.
 constexpr std::string_view version_11 = R"sql(
-ALTER TABLE dag_job_event_pages ADD COLUMN since {bigint};
+{drop_events_view}
+ALTER TABLE dag_job_event_pages RENAME TO dag_job_pages;
+ALTER TABLE dag_job_pages ADD COLUMN since {bigint};
+ALTER TABLE dag_job_pages ADD COLUMN nodes {text};
+ALTER TABLE dag_job_pages ADD COLUMN results {text};
+ALTER TABLE dag_node_states RENAME TO dag_node_rows;
+ALTER TABLE dag_task_results RENAME TO dag_task_result_rows;
 {replace_view} dag_job_events(job_id, event_id, event_type, node_id, created_at, event_data) AS
 SELECT job_id, event_id, event_type, node_id, created_at, event_data FROM dag_job_event_rows
 UNION ALL
-{paged_events} WHERE p.since IS NULL
+{paged_events_of_9}
 UNION ALL
-{paged_events_11} WHERE p.since IS NOT NULL;
+{paged_events_of_11};
+CREATE VIEW dag_node_states(job_id, item_index, node_id, status, waiting_for, edges_fired, retry_count, retry_base, delivery_count,
+  priority, task_id, tenant, queue, worker_id, lease_until, timer_due, items_total, items_created, items_done, items_failed,
+  sweep_next, dispatched_at, started_at, completed_at, dead_at, log_bytes, error, progress, checkpoint, params, output) AS
+SELECT job_id, item_index, node_id, status, waiting_for, edges_fired, retry_count, retry_base, delivery_count,
+  priority, task_id, tenant, queue, worker_id, lease_until, timer_due, items_total, items_created, items_done, items_failed,
+  sweep_next, dispatched_at, started_at, completed_at, dead_at, log_bytes, error, progress, checkpoint, params, output
+FROM dag_node_rows
+UNION ALL
+SELECT p.job_id, {int:0}, {text:1}, {text:2}, {int:3}, {int:4}, {int:5}, {int:6}, {int:7},
+  {int:8}, p.job_id || '_' || {text:9}, {text:10}, {text:11}, {text:12}, {time:13}, {time:14}, {int:15}, {int:16}, {int:17}, {int:18},
+  {int:19}, {time:20}, {time:21}, {time:22}, {time:23}, {int:24}, {text:25}, {json:26}, {json:27}, {json:28}, {json:29}
+FROM dag_job_pages AS p, {each:nodes} WHERE p.nodes IS NOT NULL;
+CREATE VIEW dag_task_results(task_id, job_id, node_id, status, error, worker_id, lease, execution_duration_ms, processed,
+  received_at, output) AS
+SELECT task_id, job_id, node_id, status, error, worker_id, lease, execution_duration_ms, processed, received_at, output
+FROM dag_task_result_rows
+UNION ALL
+SELECT p.job_id || '_' || {text:0}, p.job_id, {text:1}, {text:2}, {text:3}, {text:4}, {text:5}, {bigint:6}, {int:7}, {time:8}, {json:9}
+FROM dag_job_pages AS p, {each:results} WHERE p.results IS NOT NULL;
 )sql";
 
 // Version n is at n - 1; append only.
@@ -640,15 +666,43 @@ constexpr std::string_view paged_events_postgres =
     "SELECT p.job_id, (e.value->>0)::bigint, e.value->>1, e.value->>2, (e.value->>3)::timestamptz, e.value->4"
     " FROM dag_job_event_pages AS p, json_array_elements(p.events::json) AS e(value)";
 
-constexpr std::string_view paged_events_11_sqlite =
-    "SELECT p.job_id, p.last_event_id - (e.value->>0), e.value->>1, e.value->>2,"
-    " strftime('%Y-%m-%dT%H:%M:%S', (p.since + (e.value->>3)) / 1000, 'unixepoch') ||"
-    " printf('.%03dZ', (p.since + (e.value->>3)) % 1000), e.value->4"
-    " FROM dag_job_event_pages AS p, json_each(p.events) AS e";
-constexpr std::string_view paged_events_11_postgres =
-    "SELECT p.job_id, p.last_event_id - (e.value->>0)::bigint, e.value->>1, e.value->>2,"
-    " 'epoch'::timestamptz + (p.since + (e.value->>3)::bigint) * interval '1 millisecond', e.value->4"
-    " FROM dag_job_event_pages AS p, json_array_elements(p.events::json) AS e(value)";
+// A cell of a page (version 11): the n-th of an array in it.
+std::string cell(Dialect dialect, std::string_view type, std::string_view n) {
+  const std::string text = "(e.value->>" + std::string(n) + ")";
+  const std::string since = "(p.since + " + text + (dialect == Dialect::sqlite ? ")" : "::bigint)");
+  if (dialect == Dialect::sqlite) {
+    if (type != "time") return text;
+    return "strftime('%Y-%m-%dT%H:%M:%S', " + since + " / 1000, 'unixepoch') || printf('.%03dZ', " + since + " % 1000)";
+  }
+  if (type == "time") return "'epoch'::timestamptz + " + since + " * interval '1 millisecond'";
+  if (type == "text") return text + " COLLATE \"C\"";
+  return text + "::" + (type == "int" ? "integer" : std::string(type));
+}
+
+// {int:3}, {each:nodes}
+std::string with_cells(std::string sql, Dialect dialect) {
+  for (const std::string_view type : {"int", "bigint", "text", "time", "json", "each"}) {
+    const std::string word = "{" + std::string(type) + ":";
+    for (std::size_t at = 0; (at = sql.find(word, at)) != sql.npos;) {
+      const std::size_t from = at + word.size(), end = sql.find('}', at);
+      const std::string what = sql.substr(from, end - from);
+      const std::string each = dialect == Dialect::sqlite ? "json_each(p." + what + ") AS e"
+                                                          : "json_array_elements(p." + what + "::json) AS e(value)";
+      sql.replace(at, end - at + 1, type == "each" ? each : cell(dialect, type, what));
+    }
+  }
+  return sql;
+}
+
+constexpr std::string_view paged_events_of_9_sqlite =
+    "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"
+    " FROM dag_job_pages AS p, json_each(p.events) AS e WHERE p.since IS NULL";
+constexpr std::string_view paged_events_of_9_postgres =
+    "SELECT p.job_id, (e.value->>0)::bigint, e.value->>1, e.value->>2, (e.value->>3)::timestamptz, e.value->4"
+    " FROM dag_job_pages AS p, json_array_elements(p.events::json) AS e(value) WHERE p.since IS NULL";
+constexpr std::string_view paged_events_of_11 =
+    "SELECT p.job_id, p.last_event_id - {bigint:0}, e.value->>1, e.value->>2, {time:3}, e.value->4"
+    " FROM dag_job_pages AS p, {each:events} WHERE p.since IS NOT NULL";
 
 struct Word {
   std::string_view placeholder, sqlite, postgres;
@@ -667,8 +721,11 @@ constexpr Word words[] = {
     {"{service_calls_pkey_last}", "", service_calls_pkey_last},
     {"{journal_uncompressed}", "", "ALTER TABLE baton_journal ALTER COLUMN data SET STORAGE EXTERNAL;"},
     {"{paged_events}", paged_events_sqlite, paged_events_postgres},
-    {"{paged_events_11}", paged_events_11_sqlite, paged_events_11_postgres},
-    {"{replace_view}", "DROP VIEW dag_job_events; CREATE VIEW", "CREATE OR REPLACE VIEW"},  // which keeps who may read it
+    {"{paged_events_of_9}", paged_events_of_9_sqlite, paged_events_of_9_postgres},
+    {"{paged_events_of_11}", paged_events_of_11, paged_events_of_11},
+    // PostgreSQL keeps who may read it.
+    {"{drop_events_view}", "DROP VIEW dag_job_events;", ""},
+    {"{replace_view}", "CREATE VIEW", "CREATE OR REPLACE VIEW"},
     {"{true}", "1", "true"},
     {"{false}", "0", "false"},
     {"{text}", "TEXT", "text COLLATE \"C\""},
@@ -701,7 +758,7 @@ std::string in_dialect(std::string_view text, Dialect dialect) {
       sql.replace(at, word.placeholder.size(), replacement);
     }
   }
-  return sql;
+  return with_cells(std::move(sql), dialect);
 }
 
 }  // namespace baton::store

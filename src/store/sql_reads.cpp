@@ -6,7 +6,7 @@
 #include "core/workflow/definition/definition.hpp"
 #include "store/schema.hpp"
 #include "store/sql_call_reads.hpp"
-#include "store/sql_events.hpp"
+#include "store/sql_job_pages.hpp"
 
 namespace baton::store {
 namespace {
@@ -23,20 +23,24 @@ constexpr std::chrono::seconds id_slack{30};
 // The smallest id of a moment: uuid7 without its random digits, which sorts before all that have them.
 std::string first_id(Time time) { return uuid7(std::max(time, Time{}), 0, 0).substr(0, 13); }
 
+// Of the nodes of one job, which are in rows; if there are none, the job may have completed and keep them in its page.
+struct NodeStatements {
+  NodeStatements(const std::string& where, std::vector<Type> types)
+      : rows{select<NodeState>() + where, types},
+        packed{"SELECT " + names<NodeState>(Columns::all) + " FROM dag_node_states" + where, std::move(types)} {}
+  Statement rows, packed;
+};
+
 struct ReadStatements {
-  SqlEvents events{Dialect::sqlite};  // reads are the same in both
+  SqlJobPages pages{Dialect::sqlite};  // reads are the same in both
   Statement job{select<Job>() + " WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
   Statement has_job{"SELECT job_id FROM dag_jobs WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
-  Statement nodes{select<NodeState>() + " WHERE job_id=?1 AND item_index=-1 ORDER BY node_id LIMIT ?2",
-                  {Type::text, Type::integer}};
+  NodeStatements nodes{" WHERE job_id=?1 AND item_index=-1 ORDER BY node_id LIMIT ?2", {Type::text, Type::integer}};
   // A fan-out's children have no gaps, so a page is a range of the key.
-  Statement items{
-      select<NodeState>() +
-          " WHERE job_id=?1 AND item_index>?3 AND item_index<=?3+?4 AND node_id=?2||'_'||item_index"
-          " ORDER BY item_index",
+  NodeStatements items{
+      " WHERE job_id=?1 AND item_index>?3 AND item_index<=?3+?4 AND node_id=?2||'_'||item_index ORDER BY item_index",
       {Type::text, Type::text, Type::integer, Type::integer}};
-  Statement node{select<NodeState>() + " WHERE job_id=?1 AND item_index=?2 AND node_id=?3",
-                 {Type::text, Type::integer, Type::text}};
+  NodeStatements node{" WHERE job_id=?1 AND item_index=?2 AND node_id=?3", {Type::text, Type::integer, Type::text}};
   Statement logs{select<LogLine>() + " WHERE job_id=?1 AND node_id=?2 AND log_id>?3 ORDER BY log_id LIMIT ?4",
                  {Type::text, Type::text, Type::integer, Type::integer}};
   Statement dead_letters{
@@ -86,20 +90,22 @@ class SqlReads final : public SqlCallReads {
   }
 
   Result<std::vector<NodeState>> nodes(const JobId& id, std::size_t limit) override {
-    return all<NodeState>(sql_.nodes, {encode(id), number(limit)});
+    return nodes_of_job(sql_.nodes, {encode(id), number(limit)});
   }
 
   Result<std::vector<NodeState>> items(const JobId& id, const std::string& fan_out, std::int32_t after,
                                        std::size_t limit) override {
-    return all<NodeState>(
+    return nodes_of_job(
         sql_.items, {encode(id), encode(fan_out), std::int64_t{std::max(after, no_item)}, number(limit)});
   }
 
   Result<std::optional<NodeState>> node(const JobId& id, const std::string& node_id) override {
-    TRY_ASSIGN(auto found, first<NodeState>(sql_.node, {encode(id), std::int64_t{no_item}, encode(node_id)}));
+    TRY_ASSIGN(auto found, nodes_of_job(sql_.node, {encode(id), std::int64_t{no_item}, encode(node_id)}));
     const auto name = parse_item_name(node_id);
-    if (found || !name) return found;
-    return first<NodeState>(sql_.node, {encode(id), std::int64_t{name->item}, encode(node_id)});
+    if (found.empty() && name) {
+      TRY_ASSIGN(found, nodes_of_job(sql_.node, {encode(id), std::int64_t{name->item}, encode(node_id)}));
+    }
+    return found.empty() ? std::nullopt : std::optional{std::move(found.front())};
   }
 
   Result<std::vector<LogLine>> logs(const JobId& id, const std::string& node_id, std::int64_t after,
@@ -147,14 +153,14 @@ class SqlReads final : public SqlCallReads {
   }
 
   Result<std::vector<Event>> timeline(const JobId& id, std::int64_t after, std::size_t limit) override {
-    TRY_ASSIGN(auto events, all<Event>(sql_.events.rows, {encode(id), after, number(limit)}));
+    TRY_ASSIGN(auto events, all<Event>(sql_.pages.event_rows, {encode(id), after, number(limit)}));
     const std::size_t pages_at_once = std::min<std::size_t>(8, limit / 256 + 1);
     for (std::size_t pages = pages_at_once; pages == pages_at_once && events.size() < limit;) {
       const std::int64_t last = events.empty() ? after : events.back().event_id;
       const std::size_t known = events.size();
       pages = 0;
-      const auto take = [&](const RowView& row) { return ++pages, SqlEvents::read_page(row, id, last, events); };
-      const Query query{&sql_.events.pages, 1, constant({encode(id), last, number(pages_at_once)}), take, {}};
+      const auto take = [&](const RowView& row) { return ++pages, SqlJobPages::read_events(row, id, last, events); };
+      const Query query{&sql_.pages.pages, 1, constant({encode(id), last, number(pages_at_once)}), take, {}};
       TRY(reader_.run({&query, 1}, [&] { events.resize(known), pages = 0; }));
     }
     if (events.size() > limit) events.resize(limit);
@@ -191,6 +197,10 @@ class SqlReads final : public SqlCallReads {
   Result<std::vector<Token>> tokens() override { return all<Token>(sql_.tokens, {}); }
 
  private:
+  Result<std::vector<NodeState>> nodes_of_job(const NodeStatements& ask, const std::vector<Value>& values) {
+    TRY_ASSIGN(auto found, all<NodeState>(ask.rows, values));
+    return found.empty() ? all<NodeState>(ask.packed, values) : std::move(found);
+  }
   template <class Row>
   Result<std::vector<Row>> all(const Statement& statement, std::vector<Value> values) {
     return reader_.all<Row>(statement, std::move(values));

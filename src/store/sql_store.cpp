@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
+#include "core/workflow/machine/machine.hpp"
 #include "store/background.hpp"
 #include "store/commit_log.hpp"
 #include "store/data_tables.hpp"
 #include "store/schema.hpp"
 #include "store/sql_calls.hpp"
-#include "store/sql_events.hpp"
+#include "store/sql_job_pages.hpp"
 #include "store/sql_runbooks.hpp"
 #include "store/sql_timers.hpp"
 #include "store/statements.hpp"
@@ -26,10 +28,8 @@ struct Statements {
         job_update(update_statement<Job>(d)),
         job_select(select_statement<Job>(d, Columns::summary)),
         job_select_whole(select_statement<Job>(d)),
-        node_insert(insert_statement<NodeState>(d)),
         node_update(update_statement<NodeState>(d)),
         node_select(select_statement<NodeState>(d)),
-        result_insert(insert_statement<TaskResult>(d)),
         result_select(select_statement<TaskResult>(d)),
         workflow_insert(insert_statement<Workflow>(d)),
         workflow_select(select_statement<Workflow>(d)),
@@ -42,12 +42,12 @@ struct Statements {
             " FROM dag_workflows WHERE tenant=?1 AND workflow_id=?2 ORDER BY version DESC LIMIT 1",
         {Type::text, Type::text}};
     waiting = {
-        "SELECT job_id,item_index,node_id,priority,dispatched_at FROM dag_node_states WHERE "
+        "SELECT job_id,item_index,node_id,priority,dispatched_at FROM dag_node_rows WHERE "
         "status='DISPATCHED'"
         " AND tenant=?1 AND queue=?2 ORDER BY priority DESC,dispatched_at,job_id,item_index,node_id LIMIT ?3",
         {Type::text, Type::text, Type::integer}};
     running_builtin = {
-        "SELECT job_id,item_index,node_id FROM dag_node_states WHERE status='RUNNING' AND tenant='' ORDER BY "
+        "SELECT job_id,item_index,node_id FROM dag_node_rows WHERE status='RUNNING' AND tenant='' ORDER BY "
         "job_id,item_index,node_id LIMIT ?1",
         {Type::integer}};
     make_partition = {
@@ -63,8 +63,7 @@ struct Statements {
                     true};
   }
   Statement job_insert, job_update, job_select, job_select_whole;
-  Statement node_insert, node_update, node_select;
-  Statement result_insert, result_select;
+  Statement node_update, node_select, result_select;
   Statement workflow_insert, workflow_select;
   Statement key_insert, key_select;
   Statement tag_insert, log_insert;
@@ -159,7 +158,7 @@ class SqlStore final : public Tables {
         sql_(dialect),
         journal_(dialect, SqlJournal::Where::database),
         timers_(dialect),
-        events_(dialect),
+        pages_(dialect),
         runbooks_(dialect),
         calls_(dialect) {
     if (connect_log) log_ = std::make_unique<CommitLog>(std::move(connect_log));
@@ -234,6 +233,7 @@ class SqlStore final : public Tables {
     }
     if (!queries.empty()) TRY(run(queries, Mode::read));
     drop_repeated(loaded.workflows);
+    TRY(load_packed(keys, loaded));
     return loaded;
   }
 
@@ -424,6 +424,35 @@ class SqlStore final : public Tables {
   }
 
  private:
+  // What was not found may be in the page of a job that has completed. Rarely is anything of it asked for.
+  Result<> load_packed(const Keys& keys, Loaded& loaded) {
+    std::set<std::string_view> open;  // jobs that have not completed
+    for (const Job& job : loaded.jobs)
+      if (job.status != JobStatus::completed) open.insert(job.job_id.value);
+    std::set<std::tuple<std::string_view, std::int32_t, std::string_view>> nodes;
+    for (const NodeState& node : loaded.nodes) nodes.emplace(node.job_id.value, node.item_index, node.node_id);
+    std::set<std::string_view> results;
+    for (const TaskResult& result : loaded.task_results) results.insert(result.task_id);
+    std::vector<Query> queries;
+    std::vector<NodeState> more_nodes;
+    std::vector<TaskResult> more_results;
+    for (const auto& key : keys.nodes) {
+      const auto& [job_id, item_index, node_id] = key;
+      if (nodes.contains(key) || open.contains(job_id)) continue;
+      queries.push_back({&pages_.packed_node, 1, constant({job_id, std::int64_t{item_index}, node_id}), collect(more_nodes), {}});
+    }
+    for (const std::string_view task_id : keys.task_results) {
+      const auto name = parse_task_id(task_id);
+      if (!name || results.contains(task_id) || open.contains(name->job_id)) continue;
+      queries.push_back({&pages_.packed_result, 1, constant({name->job_id, task_id}), collect(more_results), {}});
+    }
+    if (queries.empty()) return {};
+    TRY(run(queries, Mode::read));
+    std::ranges::move(more_nodes, std::back_inserter(loaded.nodes));
+    std::ranges::move(more_results, std::back_inserter(loaded.task_results));
+    return {};
+  }
+
   // In the background. The row of the term comes last, so that a commit does not wait for it.
   Result<> follow(const Following& following) {
     std::vector<Query> queries;
@@ -471,10 +500,8 @@ class SqlStore final : public Tables {
   void add_journaled(std::vector<Query>& queries, const WriteSet& writes) {
     add_write(queries, sql_.job_insert, writes.jobs_new, Columns::all);
     add_update(queries, sql_.job_update, writes.jobs_changed);
-    add_write(queries, sql_.node_insert, writes.nodes_new, Columns::all);
     add_update(queries, sql_.node_update, writes.nodes_changed);
-    add_write(queries, sql_.result_insert, writes.task_results_new, Columns::all);
-    events_.add_write(queries, writes.events_new);
+    pages_.add_writes(queries, writes);
     timers_.add_writes(queries, writes);
     add_write(queries, sql_.workflow_insert, writes.workflows_new, Columns::all);
     add_write(queries, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
@@ -549,7 +576,7 @@ class SqlStore final : public Tables {
   Statements sql_;
   SqlJournal journal_;
   SqlTimers timers_;
-  SqlEvents events_;
+  SqlJobPages pages_;
   SqlRunbooks runbooks_;
   SqlCalls calls_;
   std::mutex connection_mutex_;             // taken for each use of the connection

@@ -40,7 +40,7 @@ struct Table<workflow::Job> {
 template <>
 struct Table<workflow::NodeState> {
   using Row = workflow::NodeState;
-  static constexpr std::string_view name = "dag_node_states";
+  static constexpr std::string_view name = "dag_node_rows";  // of those that are in no page (sql_job_pages.hpp)
   static constexpr auto columns = std::tuple{
       key("job_id", &Row::job_id),
       key("item_index", &Row::item_index),
@@ -79,7 +79,7 @@ struct Table<workflow::NodeState> {
 template <>
 struct Table<workflow::TaskResult> {
   using Row = workflow::TaskResult;
-  static constexpr std::string_view name = "dag_task_results";
+  static constexpr std::string_view name = "dag_task_result_rows";  // the same
   static constexpr auto columns = std::tuple{
       key("task_id", &Row::task_id),       fixed("job_id", &Row::job_id),
       fixed("node_id", &Row::node_id),     fixed("status", &Row::status),

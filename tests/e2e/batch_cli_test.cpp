@@ -120,7 +120,7 @@ TEST_F(BatchCommands, StepLogsPrintsEveryPage) {
 }
 
 TEST_F(BatchCommands, PublishTellsWhatBecomesOfOpenBatches) {
-  int status = 201;
+  std::atomic<int> status = 201;
   answer_with([&](const Request& request) -> Reply {
     if (request.target.starts_with("/api/v1/runbooks"))
       return {status, R"({"name":"contoso","version":2,"in_transition":true,"warnings":[]})"};

@@ -93,6 +93,22 @@ void WorkflowLoad::committed(const WriteSet& writes) {
   for (const NodeState& node : writes.nodes_new) touched_.insert(node.job_id);
   for (const NodeState& node : writes.nodes_changed) touched_.insert(node.job_id);
   for (const Event& event : writes.events_new) touched_.insert(event.job_id);
+  check_settled(writes);
+}
+
+// Stores pack what a completed job leaves, so it must not change any more.
+void WorkflowLoad::check_settled(const WriteSet& writes) {
+  for (const NodeState& node : writes.nodes_changed)
+    expect(!completed_.contains(node.job_id) || !settled_.contains(key_of(node)), "what a completed job leaves never changes",
+           node.job_id.value + " " + node.node_id);
+  for (const auto* jobs : {&writes.jobs_new, &writes.jobs_changed})
+    for (const Job& job : *jobs) {
+      expect(!completed_.contains(job.job_id), "what a completed job leaves never changes", job.job_id.value);
+      if (job.status == JobStatus::completed) completed_.insert(job.job_id);
+    }
+  for (const auto* nodes : {&writes.nodes_new, &writes.nodes_changed})
+    for (const NodeState& node : *nodes)
+      if (is_terminal(node.status) && !node.dead_at && !node.timer_due && !node.sweep_next) settled_.insert(key_of(node));
 }
 
 }  // namespace baton::simulation

@@ -55,6 +55,7 @@ class WorkflowLoad final : public Workload {
                     const workflow::NodeState& node) const;
   void check_events(const workflow::Job& job, const workflow::Definition& definition);
   void check_final(const workflow::Job& job);
+  void check_settled(const WriteSet& writes);
   static void expect(bool truth, const std::string& what, const std::string& about);
 
   World& world_;
@@ -67,6 +68,8 @@ class WorkflowLoad final : public Workload {
   std::vector<std::unique_ptr<class Worker>> workers_;
   std::vector<std::unique_ptr<class Intruder>> intruders_;
   std::set<workflow::JobId> touched_;  // by the commits since the last look
+  std::set<workflow::JobId> completed_;
+  std::set<NodeKey> settled_;  // nothing comes of them any more
 
   std::set<std::pair<std::string, std::string>> handed_out_;            // (task, lease): each at most once
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;  // until when

@@ -183,7 +183,7 @@ TEST(Sqlite, ATaskThatWaitsSinceATimeThatCannotBeReadHidesNoOther) {
     w.nodes_new.back().dispatched_at = at(1'000);
   }
   ASSERT_TRUE(store->commit(w, 1));
-  database.execute("UPDATE dag_node_states SET dispatched_at='yesterday' WHERE node_id='a'");
+  database.execute("UPDATE dag_node_rows SET dispatched_at='yesterday' WHERE node_id='a'");
   const auto waiting = store->waiting({{"default"}, "q"}, 10);
   ASSERT_TRUE(waiting) << waiting.error().message;
   EXPECT_EQ(waiting->size(), 2u);
@@ -244,19 +244,19 @@ TEST(Sqlite, TheOtherQuestionsUseAnIndexAndNeverSort) {
   Database database(StoreType::sqlite);
   ASSERT_TRUE(database.store()->open(partition));
   for (const char* sql :
-       {"SELECT job_id,item_index,node_id FROM dag_node_states WHERE status='DISPATCHED' AND tenant='t' AND "
+       {"SELECT job_id,item_index,node_id FROM dag_node_rows WHERE status='DISPATCHED' AND tenant='t' AND "
         "queue='q'"
         " ORDER BY priority DESC,dispatched_at,job_id,item_index,node_id LIMIT 9",
-        "SELECT job_id FROM dag_node_states WHERE job_id='j' AND item_index=-1 ORDER BY node_id LIMIT 9",
-        "SELECT job_id FROM dag_node_states WHERE job_id='j' AND item_index>5 AND "
+        "SELECT job_id FROM dag_node_rows WHERE job_id='j' AND item_index=-1 ORDER BY node_id LIMIT 9",
+        "SELECT job_id FROM dag_node_rows WHERE job_id='j' AND item_index>5 AND "
         "node_id='f'||'_'||item_index ORDER "
         "BY item_index LIMIT 9",
-        "SELECT job_id FROM dag_node_states WHERE dead_at IS NOT NULL AND tenant='t' AND "
+        "SELECT job_id FROM dag_node_rows WHERE dead_at IS NOT NULL AND tenant='t' AND "
         "(dead_at,job_id,item_index,node_id)>('2026','j',-1,'n') ORDER BY dead_at,job_id,item_index,node_id "
         "LIMIT 9",
         "SELECT job_id FROM dag_task_logs WHERE job_id='j' AND node_id='n' AND log_id>5 ORDER BY log_id "
         "LIMIT 9",
-        "SELECT events FROM dag_job_event_pages WHERE job_id='j' AND last_event_id>1 ORDER BY last_event_id LIMIT 9",
+        "SELECT events FROM dag_job_pages WHERE job_id='j' AND last_event_id>1 ORDER BY last_event_id LIMIT 9",
         "SELECT job_id FROM dag_job_event_rows WHERE job_id='j' AND event_id>1 ORDER BY event_id LIMIT 9",
         "SELECT workflow_id,max(version) FROM dag_workflows WHERE tenant='t' AND workflow_id>'' GROUP BY "
         "workflow_id LIMIT 9"}) {

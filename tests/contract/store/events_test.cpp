@@ -94,7 +94,7 @@ TEST_P(EventsBySql, AreRowsOfAViewWithThoseOfBefore) {
   database.execute("INSERT INTO dag_job_event_rows(job_id,event_id,event_type,node_id,created_at,event_data) VALUES('" +
                    job_id(1).value + "',5,'job_created',NULL,'2026-01-31T08:00:00.000Z','{\"by\":\"hand\"}')");
   // A page as versions 9 and 10 of the schema have them.
-  database.execute("INSERT INTO dag_job_event_pages(job_id,last_event_id,events) VALUES('" + job_id(1).value +
+  database.execute("INSERT INTO dag_job_pages(job_id,last_event_id,events) VALUES('" + job_id(1).value +
                    "',7,'[[6,\"node_completed\",\"a\",\"2026-01-31T08:00:01.250Z\"],[7,\"job_completed\",null,\"2026-01-31T08:00:02.000Z\"]]')");
   EXPECT_EQ(ids(0, 5), (std::vector<std::int64_t>{5, 6, 7, 100, 101}));
   EXPECT_EQ(database.reads().value()->timeline(job_id(1), 5, 1).value().at(0).created_at, from_iso_or_utc("2026-01-31T08:00:01.250Z"));

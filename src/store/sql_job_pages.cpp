@@ -1,0 +1,282 @@
+#include "store/sql_job_pages.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "base/json_document.hpp"
+#include "base/json_write.hpp"
+#include "store/statements.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+// So that a reader who wants a few need not read thousands, nor megabytes.
+constexpr std::size_t page_events_max = 256, page_bytes_max = 64 << 10;
+// Of what a job that has completed keeps in its page: whoever reads one node reads all.
+constexpr std::size_t packed_nodes_max = 64, packed_bytes_max = 16 << 10;
+
+struct Page {
+  std::string_view job_id;
+  std::int64_t last = 0;   // event
+  std::int64_t since = 0;  // the time of the first one
+  std::vector<const Event*> list;
+  std::size_t bytes = 0;  // about
+  std::string events, nodes, results;
+};
+
+// Data that is nested as deep as we accept is too deep within a page, and PostgreSQL cannot look into a page that has
+// a NUL (backslash u0000) anywhere. Such data is a text in the page.
+bool fits_a_page(std::string_view data) {
+  constexpr int depth_max = 60;
+  int depth = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (data[i] == '[' || data[i] == '{') ++depth;  // in a text too: rarely, and then it is only a text
+    if (data[i] == ']' || data[i] == '}') --depth;
+    if (depth > depth_max) return false;
+    if (data[i] == '\\' && data.substr(++i).starts_with("u0000")) return false;
+  }
+  return true;
+}
+
+bool is_full(const Page& page) { return page.list.size() == page_events_max || page.bytes >= page_bytes_max; }
+
+void add(Page& page, const Event& event) {
+  if (page.list.empty()) page.since = to_millis(event.created_at);
+  page.last = event.event_id;
+  page.bytes += 40 + (event.event_data ? event.event_data->text.size() : 0);
+  page.list.push_back(&event);
+}
+
+void append(std::string& out, const Page& page, const Event& event) {
+  out += out.empty() ? "[[" : ",[";
+  append_value(out, page.last - event.event_id);
+  out += ',';
+  append_value(out, name(event.event_type));
+  out += ',';
+  append_value(out, event.node_id);
+  out += ',';
+  append_value(out, to_millis(event.created_at) - page.since);
+  if (event.event_data) {
+    out += ',';
+    const std::string& data = event.event_data->text;
+    fits_a_page(data) ? void(out += data) : append_quoted(out, data);
+  }
+  out += ']';
+}
+
+std::vector<Page> pages_of(const std::vector<Event>& events) {
+  std::vector<const Event*> order;
+  for (const Event& event : events) order.push_back(&event);
+  std::ranges::stable_sort(order, {}, [](const Event* event) { return event->event_id; });  // which they mostly are
+  std::vector<Page> pages;
+  std::unordered_map<std::string_view, std::size_t> open;  // of each job the page that is not full
+  for (const Event* event : order) {
+    const auto [place, is_new] = open.try_emplace(event->job_id.value, pages.size());
+    if (!is_new && is_full(pages[place->second])) place->second = pages.size();
+    if (place->second == pages.size()) pages.push_back({.job_id = event->job_id.value});
+    add(pages[place->second], *event);
+  }
+  for (Page& page : pages) {
+    for (const Event* event : page.list) append(page.events, page, *event);
+    page.events += ']';
+  }
+  std::ranges::sort(pages, {}, [](const Page& page) { return std::pair(page.job_id, page.last); });
+  return pages;
+}
+
+// --- what a job that has completed leaves
+
+struct Packed {
+  std::vector<const NodeState*> nodes;
+  std::vector<const TaskResult*> results;
+  std::size_t bytes = 0;
+  bool fits = true;
+};
+using PackedJobs = std::unordered_map<std::string_view, Packed>;
+
+// Nothing comes of it any more.
+bool is_settled(const NodeState& node) {
+  return is_terminal(node.status) && !node.dead_at && !node.timer_due && !node.sweep_next;
+}
+
+std::size_t size_of(const OptionalJson& document) { return document ? document->text.size() : 0; }
+
+void add(PackedJobs& jobs, const NodeState& node) {
+  const auto job = jobs.find(node.job_id.value);
+  if (job == jobs.end()) return;
+  Packed& packed = job->second;
+  packed.nodes.push_back(&node);
+  packed.bytes += size_of(node.params) + size_of(node.output) + size_of(node.progress) + size_of(node.checkpoint) +
+                  node.error.value_or("").size();
+  packed.fits = packed.fits && is_settled(node);
+}
+
+void add(PackedJobs& jobs, const TaskResult& result) {
+  const auto job = jobs.find(result.job_id.value);
+  if (job == jobs.end()) return;
+  job->second.results.push_back(&result);
+  job->second.bytes += size_of(result.output) + result.error.value_or("").size();
+}
+
+// Those that began and completed in these writes.
+PackedJobs packed_jobs(const WriteSet& writes) {
+  PackedJobs jobs;
+  for (const Job& job : writes.jobs_new)
+    if (job.status == JobStatus::completed) jobs.try_emplace(job.job_id.value);
+  if (jobs.empty()) return jobs;
+  for (const NodeState& node : writes.nodes_new) add(jobs, node);
+  for (const TaskResult& result : writes.task_results_new) add(jobs, result);
+  std::erase_if(jobs, [](const auto& job) {
+    const Packed& packed = job.second;
+    return !packed.fits || packed.nodes.empty() || packed.nodes.size() > packed_nodes_max || packed.bytes > packed_bytes_max;
+  });
+  return jobs;
+}
+
+template <class T>
+void append_cell(std::string& out, const T& value, const Page& page, bool is_task_id) {
+  if constexpr (is_optional<T>::value) {
+    value ? append_cell(out, *value, page, is_task_id) : void(out += "null");
+  } else if constexpr (std::is_same_v<T, Time>) {
+    append_value(out, to_millis(value) - page.since);
+  } else if constexpr (std::is_same_v<T, Json>) {
+    append_quoted(out, value.text);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    out += value ? '1' : '0';
+  } else if constexpr (is_id<T>::value) {
+    append_quoted(out, value.value);
+  } else if constexpr (std::is_enum_v<T>) {
+    append_quoted(out, name(value));
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    append_quoted(out, is_task_id ? std::string_view(value).substr(page.job_id.size() + 1) : std::string_view(value));
+  } else {
+    append_value(out, value);
+  }
+}
+
+// Without the nulls at its end.
+template <class Row>
+void append_row(std::string& out, const Row& row, const Page& page) {
+  out += '[';
+  std::size_t end = out.size();
+  for_each_column<Row>([&](const auto& column) {
+    if (column.name == "job_id") return;
+    append_cell(out, row.*column.member, page, column.name == "task_id");
+    if (!out.ends_with("null")) end = out.size();
+    out += ',';
+  });
+  out.resize(end);
+  out += ']';
+}
+
+template <class Row>
+std::string rows_text(const std::vector<const Row*>& rows, const Page& page) {
+  std::string out;
+  append_list(out, rows, [&](std::string& to, const Row* row) { append_row(to, *row, page); });
+  return out;
+}
+
+bool names_its_job(const std::string& task_id, std::string_view job_id) {
+  return task_id.starts_with(job_id) && task_id.size() > job_id.size();
+}
+
+// A job whose events are not one page stays in rows.
+void pack(std::vector<Page>& pages, PackedJobs& jobs) {
+  std::unordered_map<std::string_view, std::size_t> counts;
+  for (const Page& page : pages) ++counts[page.job_id];
+  std::erase_if(jobs, [&](const auto& job) {
+    const auto& [id, packed] = job;
+    return counts[id] != 1 ||
+           !std::ranges::all_of(packed.nodes, [&](const auto* node) { return !node->task_id || names_its_job(*node->task_id, id); }) ||
+           !std::ranges::all_of(packed.results, [&](const auto* result) { return names_its_job(result->task_id, id); });
+  });
+  for (Page& page : pages) {
+    const auto job = jobs.find(page.job_id);
+    if (job == jobs.end()) continue;
+    page.nodes = rows_text(job->second.nodes, page);
+    page.results = rows_text(job->second.results, page);
+  }
+}
+
+// The rows of all others.
+template <class Row>
+void add_rows(std::vector<Query>& queries, const Statement& statement, const std::vector<Row>& rows, const PackedJobs& packed) {
+  if (packed.empty()) return add_write(queries, statement, rows, Columns::all);
+  std::vector<const Row*> others;
+  for (const Row& row : rows)
+    if (!packed.contains(row.job_id.value)) others.push_back(&row);
+  if (others.empty()) return;
+  std::ranges::sort(others, [](const Row* a, const Row* b) { return key_of(*a) < key_of(*b); });
+  const std::size_t count = others.size();
+  const auto fill_row = [others = std::move(others)](std::size_t set, std::span<Value> out) {
+    fill(*others[set], Columns::all, out);
+  };
+  queries.push_back({&statement, count, fill_row, {}, {}});
+}
+
+}  // namespace
+
+SqlJobPages::SqlJobPages(Dialect dialect)
+    : insert{std::string("INSERT INTO dag_job_pages(job_id,last_event_id,since,events,nodes,results) ") +
+                 (dialect == Dialect::sqlite ? "VALUES(?1,?2,?3,?4,?5,?6)" : "SELECT * FROM unnest(?1,?2,?3,?4,?5,?6)"),
+             {Type::text, Type::integer, Type::integer, Type::text, Type::text, Type::text},
+             true},
+      node_insert(insert_statement<NodeState>(dialect)),
+      result_insert(insert_statement<TaskResult>(dialect)),
+      pages{"SELECT events,last_event_id,since FROM dag_job_pages WHERE job_id=?1 AND last_event_id>?2 ORDER BY last_event_id LIMIT ?3",
+            {Type::text, Type::integer, Type::integer}},
+      event_rows{"SELECT " + names<Event>(Columns::all) +
+                     " FROM dag_job_event_rows WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
+                 {Type::text, Type::integer, Type::integer}},
+      packed_node{"SELECT " + names<NodeState>(Columns::all) +
+                      " FROM dag_node_states WHERE job_id=?1 AND item_index=?2 AND node_id=?3",
+                  {Type::text, Type::integer, Type::text}},
+      packed_result{"SELECT " + names<TaskResult>(Columns::all) + " FROM dag_task_results WHERE job_id=?1 AND task_id=?2",
+                    {Type::text, Type::text}} {}
+
+void SqlJobPages::add_writes(std::vector<Query>& queries, const WriteSet& writes) const {
+  std::vector<Page> made = pages_of(writes.events_new);
+  PackedJobs packed = packed_jobs(writes);
+  pack(made, packed);
+  add_rows(queries, node_insert, writes.nodes_new, packed);
+  add_rows(queries, result_insert, writes.task_results_new, packed);
+  if (made.empty()) return;
+  auto all = std::make_shared<const std::vector<Page>>(std::move(made));
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Value{} : Value{std::string_view(text)}; };
+  const auto fill_page = [all, text_or_null](std::size_t set, std::span<Value> to) {
+    const Page& page = (*all)[set];
+    to[0] = page.job_id, to[1] = page.last, to[2] = page.since, to[3] = std::string_view(page.events);
+    to[4] = text_or_null(page.nodes), to[5] = text_or_null(page.results);
+  };
+  queries.push_back({&insert, all->size(), fill_page, {}, {}});
+}
+
+Result<> SqlJobPages::read_events(const RowView& row, const JobId& job_id, std::int64_t after, std::vector<Event>& out) {
+  const auto unreadable = [] { return fail(Code::invalid, "table dag_job_pages holds a row that this version cannot read"); };
+  const auto document = JsonDocument::parse(row.text(0));
+  if (!document || document->root().kind() != JsonKind::array) return unreadable();
+  const bool is_absolute = row.is_null(2);
+  for (const JsonView& item : document->root().items()) {
+    if (item.kind() != JsonKind::array) return unreadable();
+    const auto fields = item.items();
+    if (fields.size() < 4 || fields[0].kind() != JsonKind::integer || fields[1].kind() != JsonKind::string ||
+        fields[3].kind() != (is_absolute ? JsonKind::string : JsonKind::integer))
+      return unreadable();
+    const std::int64_t id = is_absolute ? fields[0].integer() : row.integer(1) - fields[0].integer();
+    if (id <= after) continue;
+    const auto type = event_type(fields[1].string());
+    const auto created_at =
+        is_absolute ? from_iso_or_utc(fields[3].string()) : from_millis(row.integer(2) + fields[3].integer());
+    if (!type || !created_at) return unreadable();
+    Event event{.job_id = job_id, .event_id = id, .event_type = *type, .created_at = *created_at};
+    if (fields[2].kind() == JsonKind::string) event.node_id = std::string(fields[2].string());
+    if (fields.size() > 4) event.event_data = fields[4].json();
+    out.push_back(std::move(event));
+  }
+  return {};
+}
+
+}  // namespace baton::store

@@ -1,0 +1,36 @@
+// What jobs leave behind, many things in one row.
+//
+// Events are most of what is written for a job and are read only one after the other, so those that come to the tables
+// together are one page: a JSON array of [how far its id is before that of the last, type, node or null, milliseconds after
+// the time `since`, data], the last one only if there is some. Versions 9 and 10 wrote ids and times themselves, and no
+// `since`. What versions before 9 have written, a row each, is in dag_job_event_rows, and is older than any page.
+//
+// A job that began and completed since the tables followed last never changes again. Its nodes and results are in its page
+// too, as arrays of their columns in the order of tables.hpp, without the id of the job: a task id without it in front, a
+// time in milliseconds after `since`, a document as text. Such a job has no row in dag_node_rows and
+// dag_task_result_rows; one with a node that died, or with much in it, has.
+//
+// People and other programs see rows, in the views dag_job_events, dag_node_states and dag_task_results.
+#pragma once
+
+#include "ports/store.hpp"
+#include "store/connection.hpp"
+
+namespace baton::store {
+
+struct SqlJobPages {
+  explicit SqlJobPages(Dialect dialect);
+  // Appends the queries that write new events, nodes and results, which must outlive their run.
+  void add_writes(std::vector<Query>& queries, const WriteSet& writes) const;
+  // Appends the events of an answer to `pages` that come behind `after`.
+  [[nodiscard]] static Result<> read_events(const RowView& row, const workflow::JobId& job_id, std::int64_t after,
+                                            std::vector<workflow::Event>& out);
+
+  Statement insert, node_insert, result_insert;
+  Statement pages;       // of a job, with events behind this one, at most so many
+  Statement event_rows;  // the same of those of before, as Table<Event> has their columns
+  // One that may be in a page: of a job, by index and name, and by task id.
+  Statement packed_node, packed_result;
+};
+
+}  // namespace baton::store
