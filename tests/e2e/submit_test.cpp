@@ -17,13 +17,19 @@ class Submit : public testing::Test {
     return baton(std::move(arguments), {"BATON_SERVER=" + server_.url()});
   }
   // The keys in what was sent, header or body.
-  std::vector<std::string> keys() const {
+  std::vector<std::string> keys() {
     static const std::regex pattern(R"re(dempotency-?[Kk]ey"?: ?"?([^"\r\n]+))re");
     std::vector<std::string> found;
-    for (const std::string& text : sent_)
+    for (const std::string& text : sent())
       for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it)
         found.push_back((*it)[1]);
     return found;
+  }
+
+  std::vector<std::string> sent() {
+    std::vector<std::string> all;
+    server_.between_requests([&] { all = sent_; });
+    return all;
   }
 
   int breaks_ = 1;
@@ -43,11 +49,11 @@ TEST_F(Submit, AJobIsSubmittedOnceThoughTheConnectionBreaks) {
   EXPECT_NE(ran.err.find("waiting for the server"), std::string::npos) << ran.err;
   ASSERT_EQ(keys().size(), 2U);
   EXPECT_EQ(keys()[0], keys()[1]);
-  EXPECT_EQ(sent_[0], sent_[1]);
+  EXPECT_EQ(sent()[0], sent()[1]);
 }
 
 TEST_F(Submit, EachHasAKeyOfItsOwnUnlessOneIsGiven) {
-  breaks_ = 0;
+  server_.between_requests([&] { breaks_ = 0; });
   EXPECT_EQ(run({"job", "submit", "w"}).code, 0);
   EXPECT_EQ(run({"job", "submit", "w"}).code, 0);
   EXPECT_EQ(run({"job", "submit", "w", "--idempotency-key", "mine"}).code, 0);
@@ -57,17 +63,20 @@ TEST_F(Submit, EachHasAKeyOfItsOwnUnlessOneIsGiven) {
 }
 
 TEST_F(Submit, SoAreServiceCalls) {
-  answer_ = {202,
-             R"({"serviceCallId":"c1","status":"Scheduled","calls":[{"created":true},{"created":true}]})"};
+  server_.between_requests([&] {
+    answer_ = {202, R"({"serviceCallId":"c1","status":"Scheduled","calls":[{"created":true},{"created":true}]})"};
+  });
   EXPECT_EQ(run({"call", "submit", "http://a.example/"}).code, 0);
-  breaks_ = 1;
+  server_.between_requests([&] { breaks_ = 1; });
   EXPECT_EQ(run({"call", "repeat", "c1"}).code, 0);
   ASSERT_EQ(keys().size(), 4U);
   EXPECT_EQ(keys()[0], keys()[1]);
   EXPECT_EQ(keys()[2], keys()[3]);
   EXPECT_NE(keys()[0], keys()[2]);
-  sent_.clear();
-  breaks_ = 1;
+  server_.between_requests([&] {
+    sent_.clear();
+    breaks_ = 1;
+  });
   const support::TemporaryDirectory directory;
   const std::string file = (directory.path() / "calls").string();
   std::ofstream(file) << R"({"name":"a"})" << '\n' << R"({"name":"b","idempotencyKey":"mine"})" << '\n';
@@ -80,7 +89,6 @@ TEST_F(Submit, SoAreServiceCalls) {
 }
 
 TEST_F(Submit, AServerThatOnlyFailsCouldNotServe) {
-  breaks_ = 0;
   int looks = 0;
   FakeServer failing([&](const Request&) -> Reply {
     if (looks++ == 0) return {200, R"({"events":[],"status":"RUNNING","next_after":0})"};
