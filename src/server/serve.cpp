@@ -1,6 +1,5 @@
 // The life of the server's process.
 #include <fmt/format.h>
-#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -83,18 +82,9 @@ int tell_why(const Error& error) {
   return error.code == Code::invalid ? wrong_settings : cannot_start;
 }
 
-// Rows of a batch come and go by the megabyte, and memory that is given back to the system costs a fault for each page when it
-// is had again: runbooks are a tenth faster when some of it is kept.
-void keep_freed_memory() {
-  (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  (void)mallopt(M_TRIM_THRESHOLD, 128 << 20);
-  (void)mallopt(M_TOP_PAD, 4 << 20);
-}
-
 }  // namespace
 
 int serve(const Config& config) {
-  keep_freed_memory();
   set_up_logging(config.log_level, config.log_format);
   for (const std::string& note : config.notes) spdlog::info("{}", note);
   raise_file_limit(config.connections_max, config.calls_max);
