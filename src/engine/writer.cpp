@@ -206,7 +206,10 @@ Result<> Writer::commit(std::unique_ptr<Batch>& batch, const Prepared& prepared)
   if (prepared.writes->empty()) return {};
   ENSURE(prepared.number == last_commit_ + 1);
   // Whatever keeps the tables from following keeps everybody from going far ahead of them.
-  if (tables_.is_far_behind(2)) TRY(tables_.follow());
+  if (tables_.is_far_behind(2)) {
+    perform_durable();
+    TRY(tables_.follow());
+  }
   const Commit commit{prepared.number, clock_.now(), std::chrono::steady_clock::now()};
   if (prepared.goes_beside) return begin_commit(std::move(batch), *prepared.writes, commit), Result<>{};
   perform_durable();
@@ -245,6 +248,7 @@ std::optional<Writer::Line> Writer::settle() {
     return not_stored(std::move(one.batch), std::move(one.effects), done.error(), true);
   }
   if (one.batch->took_timers()) timers_were_taken(one.batch->more_timers());
+  ENSURE(durable_.empty());
   durable_ = std::move(one.effects);
   follow_when_due();  // before the next commit, which may go on as long as this one
   return std::nullopt;

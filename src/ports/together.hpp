@@ -3,8 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <utility>
-#include <vector>
 
 namespace baton {
 
@@ -13,23 +13,23 @@ class Together {
   Together() : outer_(std::exchange(here_, this)) {}
   ~Together() {
     here_ = outer_;
-    for (const auto& each : put_off_) wake(each);
+    for (auto& [who, how] : put_off_) wake(who, std::move(how));
   }
   Together(const Together&) = delete;
   Together& operator=(const Together&) = delete;
 
-  // At the end of the outermost one that lives on this thread, otherwise at once.
-  static void wake(std::function<void()> who) {
+  // At the end of the outermost one that lives on this thread, once for each `who`; otherwise at once.
+  static void wake(const void* who, std::function<void()> how) {
     if (here_)
-      here_->put_off_.push_back(std::move(who));
+      here_->put_off_.try_emplace(who, std::move(how));
     else
-      who();
+      how();
   }
 
  private:
   inline static thread_local Together* here_ = nullptr;
   Together* const outer_;
-  std::vector<std::function<void()>> put_off_;
+  std::map<const void*, std::function<void()>> put_off_;
 };
 
 }  // namespace baton

@@ -621,6 +621,7 @@ constexpr std::string_view version_10 = "SELECT 1;";
 // Ids and times in a page are told by how far they are from those of the page, and a job that has completed keeps its
 // nodes and results there (sql_job_pages.hpp). What others read are views; nothing is converted.
 constexpr std::string_view version_11 = R"sql(
+{names_in_views_stay}
 {drop_events_view}
 ALTER TABLE dag_job_event_pages RENAME TO dag_job_pages;
 ALTER TABLE dag_job_pages ADD COLUMN since {bigint};
@@ -653,6 +654,7 @@ FROM dag_task_result_rows
 UNION ALL
 SELECT p.job_id || '_' || {text:0}, p.job_id, {text:1}, {text:2}, {text:3}, {text:4}, {text:5}, {bigint:6}, {int:7}, {time:8}, {json:9}
 FROM dag_job_pages AS p, {each:results} WHERE p.results IS NOT NULL;
+{names_in_views_go_with_tables}
 )sql";
 
 // Version n is at n - 1; append only.
@@ -723,6 +725,9 @@ constexpr Word words[] = {
     {"{paged_events}", paged_events_sqlite, paged_events_postgres},
     {"{paged_events_of_9}", paged_events_of_9_sqlite, paged_events_of_9_postgres},
     {"{paged_events_of_11}", paged_events_of_11, paged_events_of_11},
+    // What people have made on these tables means the views from now on.
+    {"{names_in_views_stay}", "PRAGMA legacy_alter_table=ON;", ""},
+    {"{names_in_views_go_with_tables}", "PRAGMA legacy_alter_table=OFF;", ""},
     // PostgreSQL keeps who may read it.
     {"{drop_events_view}", "DROP VIEW dag_job_events;", ""},
     {"{replace_view}", "CREATE VIEW", "CREATE OR REPLACE VIEW"},

@@ -180,7 +180,7 @@ std::string rows_text(const std::vector<const Row*>& rows, const Page& page) {
 }
 
 bool names_its_job(const std::string& task_id, std::string_view job_id) {
-  return task_id.starts_with(job_id) && task_id.size() > job_id.size();
+  return task_id.starts_with(job_id) && std::string_view(task_id).substr(job_id.size()).starts_with('_');
 }
 
 // A job whose events are not one page stays in rows.
@@ -217,6 +217,19 @@ void add_rows(std::vector<Query>& queries, const Statement& statement, const std
   queries.push_back({&statement, count, fill_row, {}, {}});
 }
 
+// A job that is packed is so in its first page, so that a job with many is not looked through.
+Statement packed_statement(Dialect dialect) {
+  if (dialect == Dialect::sqlite)
+    return {"SELECT job_id FROM (SELECT job_id,nodes FROM dag_job_pages WHERE job_id=?1 ORDER BY last_event_id LIMIT 1)"
+            " WHERE nodes IS NOT NULL",
+            {Type::text},
+            true};
+  return {"SELECT k.job_id FROM unnest(?1) AS k(job_id) CROSS JOIN LATERAL (SELECT p.nodes FROM dag_job_pages AS p"
+          " WHERE p.job_id=k.job_id ORDER BY p.last_event_id LIMIT 1) AS first WHERE first.nodes IS NOT NULL",
+          {Type::text},
+          true};
+}
+
 }  // namespace
 
 SqlJobPages::SqlJobPages(Dialect dialect)
@@ -231,11 +244,9 @@ SqlJobPages::SqlJobPages(Dialect dialect)
       event_rows{"SELECT " + names<Event>(Columns::all) +
                      " FROM dag_job_event_rows WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
                  {Type::text, Type::integer, Type::integer}},
-      packed_node{"SELECT " + names<NodeState>(Columns::all) +
-                      " FROM dag_node_states WHERE job_id=?1 AND item_index=?2 AND node_id=?3",
-                  {Type::text, Type::integer, Type::text}},
-      packed_result{"SELECT " + names<TaskResult>(Columns::all) + " FROM dag_task_results WHERE job_id=?1 AND task_id=?2",
-                    {Type::text, Type::text}} {}
+      is_packed(packed_statement(dialect)),
+      nodes_of_job{"SELECT " + names<NodeState>(Columns::all) + " FROM dag_node_states WHERE job_id=?1", {Type::text}},
+      results_of_job{"SELECT " + names<TaskResult>(Columns::all) + " FROM dag_task_results WHERE job_id=?1", {Type::text}} {}
 
 void SqlJobPages::add_writes(std::vector<Query>& queries, const WriteSet& writes) const {
   std::vector<Page> made = pages_of(writes.events_new);

@@ -29,8 +29,8 @@ struct SqlJobPages {
   Statement insert, node_insert, result_insert;
   Statement pages;       // of a job, with events behind this one, at most so many
   Statement event_rows;  // the same of those of before, as Table<Event> has their columns
-  // One that may be in a page: of a job, by index and name, and by task id.
-  Statement packed_node, packed_result;
+  Statement is_packed;  // job ids -> those whose nodes and results are in their page
+  Statement nodes_of_job, results_of_job;  // wherever they are
 };
 
 }  // namespace baton::store

@@ -80,6 +80,7 @@ std::vector<Key> each_once(std::vector<Key> keys) {
 }
 
 using KeyText = std::string_view;
+using NodeText = std::tuple<std::string_view, std::int32_t, std::string_view>;
 using KeyPair = std::pair<std::string_view, std::string_view>;
 
 template <class Row>
@@ -128,7 +129,7 @@ struct Keys {
     workflows = each_once(std::move(workflows));
   }
   std::vector<KeyText> jobs, jobs_whole, task_results;
-  std::vector<std::tuple<std::string_view, std::int32_t, std::string_view>> nodes;
+  std::vector<NodeText> nodes;
   std::vector<KeyPair> idempotency_keys, latest_workflows;
   std::vector<WorkflowKey> workflows;
 };
@@ -424,32 +425,39 @@ class SqlStore final : public Tables {
   }
 
  private:
-  // What was not found may be in the page of a job that has completed. Rarely is anything of it asked for.
+  // What was not found may be in the page of a job that has completed.
   Result<> load_packed(const Keys& keys, Loaded& loaded) {
     std::set<std::string_view> open;  // jobs that have not completed
     for (const Job& job : loaded.jobs)
       if (job.status != JobStatus::completed) open.insert(job.job_id.value);
-    std::set<std::tuple<std::string_view, std::int32_t, std::string_view>> nodes;
-    for (const NodeState& node : loaded.nodes) nodes.emplace(node.job_id.value, node.item_index, node.node_id);
-    std::set<std::string_view> results;
-    for (const TaskResult& result : loaded.task_results) results.insert(result.task_id);
-    std::vector<Query> queries;
-    std::vector<NodeState> more_nodes;
-    std::vector<TaskResult> more_results;
-    for (const auto& key : keys.nodes) {
-      const auto& [job_id, item_index, node_id] = key;
-      if (nodes.contains(key) || open.contains(job_id)) continue;
-      queries.push_back({&pages_.packed_node, 1, constant({job_id, std::int64_t{item_index}, node_id}), collect(more_nodes), {}});
+    std::set<NodeText> nodes(keys.nodes.begin(), keys.nodes.end());
+    for (const NodeState& node : loaded.nodes) nodes.erase({node.job_id.value, node.item_index, node.node_id});
+    std::set<std::string_view> results(keys.task_results.begin(), keys.task_results.end()), jobs;
+    for (const TaskResult& result : loaded.task_results) results.erase(result.task_id);
+    for (const auto& [job_id, item_index, node_id] : nodes)
+      if (!open.contains(job_id)) jobs.insert(job_id);
+    for (const std::string_view task_id : results)
+      if (const auto name = parse_task_id(task_id); name && !open.contains(name->job_id)) jobs.insert(name->job_id);
+    if (jobs.empty()) return {};
+
+    const std::vector<std::string_view> asked(jobs.begin(), jobs.end());
+    std::vector<std::string> packed;
+    const Query is_packed{&pages_.is_packed, asked.size(),
+                          [&](std::size_t i, std::span<Value> to) { to[0] = asked[i]; },
+                          [&](const RowView& row) -> Result<> { return packed.emplace_back(row.text(0)), Result<>{}; },
+                          {}};
+    TRY(run({&is_packed, 1}, Mode::read));
+    for (const std::string& job_id : packed) {
+      std::vector<NodeState> all_nodes;
+      std::vector<TaskResult> all_results;
+      const Query queries[] = {{&pages_.nodes_of_job, 1, constant({std::string_view(job_id)}), collect(all_nodes), {}},
+                               {&pages_.results_of_job, 1, constant({std::string_view(job_id)}), collect(all_results), {}}};
+      TRY(run(queries, Mode::read));
+      for (NodeState& node : all_nodes)
+        if (nodes.contains({node.job_id.value, node.item_index, node.node_id})) loaded.nodes.push_back(std::move(node));
+      for (TaskResult& result : all_results)
+        if (results.contains(result.task_id)) loaded.task_results.push_back(std::move(result));
     }
-    for (const std::string_view task_id : keys.task_results) {
-      const auto name = parse_task_id(task_id);
-      if (!name || results.contains(task_id) || open.contains(name->job_id)) continue;
-      queries.push_back({&pages_.packed_result, 1, constant({name->job_id, task_id}), collect(more_results), {}});
-    }
-    if (queries.empty()) return {};
-    TRY(run(queries, Mode::read));
-    std::ranges::move(more_nodes, std::back_inserter(loaded.nodes));
-    std::ranges::move(more_results, std::back_inserter(loaded.task_results));
     return {};
   }
 

@@ -101,6 +101,12 @@ void WorkflowLoad::check_settled(const WriteSet& writes) {
   for (const NodeState& node : writes.nodes_changed)
     expect(!completed_.contains(node.job_id) || !settled_.contains(key_of(node)), "what a completed job leaves never changes",
            node.job_id.value + " " + node.node_id);
+  const auto is_open = [&](const auto& row) {
+    expect(!completed_.contains(row.job_id), "what a completed job leaves never changes", row.job_id.value);
+  };
+  std::ranges::for_each(writes.nodes_new, is_open);
+  std::ranges::for_each(writes.task_results_new, is_open);
+  std::ranges::for_each(writes.events_new, is_open);
   for (const auto* jobs : {&writes.jobs_new, &writes.jobs_changed})
     for (const Job& job : *jobs) {
       expect(!completed_.contains(job.job_id), "what a completed job leaves never changes", job.job_id.value);

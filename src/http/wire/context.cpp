@@ -28,14 +28,14 @@ void Mailbox::put(std::shared_ptr<Awaited> awaited) {
     return awaited->drop();
   }
   arrived_.push_back(std::move(awaited));
-  const bool was_awake = std::exchange(awake_, true);
+  const bool comes = awake_;
   lock.unlock();
-  if (!was_awake) Together::wake([self = shared_from_this()] { self->wake(); });
+  if (!comes) Together::wake(this, [self = shared_from_this()] { self->wake(); });
 }
 
 void Mailbox::wake() {
   const std::lock_guard lock(mutex_);
-  if (!closed_) wake_();
+  if (!closed_ && !std::exchange(awake_, true)) wake_();
 }
 
 void Mailbox::drain() {

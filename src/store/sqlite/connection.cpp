@@ -259,14 +259,15 @@ std::string settings(Access access) {
       "PRAGMA journal_size_limit=67108864;";  // a WAL that a long reader made grow is cut after a checkpoint
   sql += access == Access::writer ? "PRAGMA cache_size=-65536;" : "PRAGMA cache_size=-8192;";
   if (access == Access::reader) sql = "PRAGMA cache_size=-8192;PRAGMA mmap_size=0;PRAGMA query_only=1;";
-  if (access == Access::log) sql = "PRAGMA cache_size=-16384;PRAGMA mmap_size=0;";
+  // The log, which is attached later, is locked as it is opened, and not for each commit: nobody else has business with it.
+  if (access == Access::log)
+    sql = "PRAGMA cache_size=-16384;PRAGMA mmap_size=0;PRAGMA locking_mode=EXCLUSIVE;PRAGMA main.locking_mode=NORMAL;";
   return sql;
 }
 
-// What is in it goes again soon: its WAL may be long, so that little of it is ever copied. Nobody else has business with
-// it, so it is locked once and not for each commit.
+// What is in it goes again soon: its WAL may be long, so that little of it is ever copied.
 constexpr const char* log_settings =
-    "PRAGMA log.locking_mode=EXCLUSIVE;PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
+    "PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
     "CREATE TABLE IF NOT EXISTS log.baton_journal (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, data BLOB NOT NULL) STRICT;";
 
 // By the name that the database has itself, whatever links lead to it: another name would be another log.
