@@ -602,6 +602,7 @@ UPDATE writer_state SET followed = last_commit;
 
 // The events of jobs in pages (sql_job_pages.hpp); those of before stay rows. Whoever asks for dag_job_events sees both.
 constexpr std::string_view version_9 = R"sql(
+{names_in_views_stay}
 ALTER TABLE dag_job_events RENAME TO dag_job_event_rows;
 CREATE TABLE dag_job_event_pages (
   job_id {text} NOT NULL,
@@ -613,6 +614,7 @@ CREATE VIEW dag_job_events(job_id, event_id, event_type, node_id, created_at, ev
 SELECT job_id, event_id, event_type, node_id, created_at, event_data FROM dag_job_event_rows
 UNION ALL
 {paged_events};
+{names_in_views_go_with_tables}
 )sql";
 
 // Commits may be in a log beside the database (sql_journal.hpp), of which versions before this one know nothing.

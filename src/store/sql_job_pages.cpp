@@ -265,6 +265,16 @@ void SqlJobPages::add_writes(std::vector<Query>& queries, const WriteSet& writes
   queries.push_back({&insert, all->size(), fill_page, {}, {}});
 }
 
+namespace {
+
+// What did not fit a page as it was is a text in it.
+Json data_of(const JsonView& data) {
+  const std::string_view text = data.kind() == JsonKind::string ? data.string() : std::string_view{};
+  return text.starts_with('{') || text.starts_with('[') ? Json{std::string(text)} : data.json();
+}
+
+}  // namespace
+
 Result<> SqlJobPages::read_events(const RowView& row, const JobId& job_id, std::int64_t after, std::vector<Event>& out) {
   const auto unreadable = [] { return fail(Code::invalid, "table dag_job_pages holds a row that this version cannot read"); };
   const auto document = JsonDocument::parse(row.text(0));
@@ -284,7 +294,7 @@ Result<> SqlJobPages::read_events(const RowView& row, const JobId& job_id, std::
     if (!type || !created_at) return unreadable();
     Event event{.job_id = job_id, .event_id = id, .event_type = *type, .created_at = *created_at};
     if (fields[2].kind() == JsonKind::string) event.node_id = std::string(fields[2].string());
-    if (fields.size() > 4) event.event_data = fields[4].json();
+    if (fields.size() > 4) event.event_data = data_of(fields[4]);
     out.push_back(std::move(event));
   }
   return {};

@@ -65,7 +65,7 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
       const auto name = parse_task_id(task.task_id);
       const NodeState& node = stored_node({std::string(name->job_id)}, std::string(name->node_id));
       if (node.lease_until && lease_token(node) == task.lease)
-        lease_promised_[{task.task_id, task.lease}] = *node.lease_until;
+        lease_promised_[{task.task_id, task.lease}] = {*node.lease_until, world_.clock_.set_back};
     }
   } else if (std::holds_alternative<NoteReply>(reply)) {
     const auto& note = std::get<TaskNote>(command);
@@ -92,7 +92,7 @@ void WorkflowLoad::on_handed_out(const Handout& task, const Poll& poll) {
          "a delivery is counted before it leaves", task.task_id);
   expect(!node.checkpoint || task.checkpoint, "the last checkpoint goes with the next delivery",
          task.task_id);
-  lease_promised_[{task.task_id, task.lease}] = task.lease_until;
+  lease_promised_[{task.task_id, task.lease}] = {task.lease_until, world_.clock_.set_back};
   for (const NodeState* waiting : database_.nodes.with<store::memory::NodesWaiting>(node.tenant, task.queue))
     expect(waiting->priority <= node.priority, "nothing waits that is more urgent than what is handed out",
            task.task_id);
@@ -366,8 +366,11 @@ void WorkflowLoad::check_events(const Job& job, const Definition& definition) {
         const auto lease = std::to_string(node->attempt) + "." + std::to_string(node->deliveries);
         const auto promised =
             lease_promised_.find({task_id(job.job_id, *event.node_id, node->attempt), lease});
+        // By a clock that was set back a lease ends earlier, once it is renewed, and lasts as long.
         if (promised != lease_promised_.end() && !back)
-          expect(event.created_at >= promised->second, "a lease lasts as long as was promised", about);
+          expect(event.created_at + (world_.clock_.set_back - promised->second.set_back) >= promised->second.until,
+                 "a lease lasts as long as was promised",
+                 about + " " + lease + " until " + to_iso(promised->second.until) + ", and it ended at " + to_iso(event.created_at));
         moves({running}, dispatched);
         break;
       }

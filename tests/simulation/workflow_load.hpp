@@ -72,7 +72,11 @@ class WorkflowLoad final : public Workload {
   std::set<NodeKey> settled_;  // nothing comes of them any more
 
   std::set<std::pair<std::string, std::string>> handed_out_;            // (task, lease): each at most once
-  std::map<std::pair<std::string, std::string>, Time> lease_promised_;  // until when
+  struct Promise {
+    Time until{};
+    Duration set_back{};  // the clock, until then
+  };
+  std::map<std::pair<std::string, std::string>, Promise> lease_promised_;  // by task id and lease
   std::map<std::string, int> accepted_;                                 // results, by task id
   // by tenant and idempotency key, as acknowledged
   std::map<std::pair<workflow::Tenant, std::string>, std::string> job_of_key_;
