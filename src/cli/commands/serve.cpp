@@ -51,7 +51,7 @@ void add_serve(Parser app, Action& chosen) {
       "line wins over the environment, the environment over the file.\n"
       "SIGTERM or SIGINT ends the server after what was accepted is answered; a second\n"
       "one ends it at once. Exit codes: 0 ended as asked, 1 cannot start, 2 wrong\n"
-      "settings, 3 another server has taken over the store.");
+      "settings or a database that it cannot read, 3 another server has taken over.");
   command.callback([values, &chosen] { chosen = [values] { return serve(*values); }; });
 }
 
