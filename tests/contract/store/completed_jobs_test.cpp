@@ -1,7 +1,5 @@
 // A job that has completed keeps its nodes and results in one row, and everybody sees rows.
 #include "core/workflow/machine/machine.hpp"
-#include "store/postgres/connection.hpp"
-#include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
 namespace baton::contract::completed_jobs_test {
@@ -89,20 +87,6 @@ class CompletedJobs : public StoreContract {
     EXPECT_FALSE(reads->node(id, "split_2").value());
     EXPECT_EQ(reads->timeline(id, 0, 10).value().size(), 2u);
   }
-  // The first column of each row.
-  std::vector<std::string> ask(const std::string& sql) {
-    auto connection = database.type() == StoreType::sqlite
-                          ? store::sqlite::connect(database.path(), store::sqlite::Access::reader)
-                          : store::postgres::connect(database.url());
-    std::vector<std::string> found;
-    const store::Statement statement{sql, {}};
-    const store::Query query{&statement, 1, {}, [&](const store::RowView& row) -> Result<> {
-                             return found.emplace_back(row.is_null(0) ? "NULL" : row.text(0)), Result<>{};
-                           }, {}};
-    const auto done = (*connection)->run({&query, 1}, store::Mode::read);
-    EXPECT_TRUE(done) << sql << ": " << done.error().message;
-    return found;
-  }
 };
 
 class CompletedJobsOnAll : public CompletedJobs {};
@@ -121,11 +105,11 @@ INSTANTIATE_TEST_SUITE_P(All, CompletedJobsBySql, ::testing::Values(StoreType::s
 TEST_P(CompletedJobsBySql, LookTheSameWhereverTheirRowsAre) {
   complete_at_once(whole(1));
   complete_in_rows(whole(2));
-  EXPECT_EQ(ask("SELECT CAST(count(*) AS text) FROM dag_node_rows"), std::vector<std::string>{"4"});
-  EXPECT_EQ(ask("SELECT CAST(count(*) AS text) FROM dag_task_result_rows"), std::vector<std::string>{"1"});
+  EXPECT_EQ(database.ask("SELECT CAST(count(*) AS text) FROM dag_node_rows"), std::vector<std::string>{"4"});
+  EXPECT_EQ(database.ask("SELECT CAST(count(*) AS text) FROM dag_task_result_rows"), std::vector<std::string>{"1"});
   const auto compare = [&](const std::string& view, std::string_view column, const std::string& order) {
     const auto of = [&](int n) {
-      auto found = ask("SELECT CAST(" + std::string(column) + " AS text) FROM " + view + " WHERE job_id='" + job_id(n).value +
+      auto found = database.ask("SELECT CAST(" + std::string(column) + " AS text) FROM " + view + " WHERE job_id='" + job_id(n).value +
                        "' ORDER BY " + order);
       for (std::string& each : found)
         if (const auto id = each.find(job_id(n).value); id != each.npos) each.erase(id, job_id(n).value.size());
@@ -139,7 +123,7 @@ TEST_P(CompletedJobsBySql, LookTheSameWhereverTheirRowsAre) {
 }
 
 TEST_P(CompletedJobsBySql, StayInRowsWhereTheyMayChangeOrAreLarge) {
-  const auto packed = [&] { return ask("SELECT CAST(count(*) AS text) FROM dag_job_pages WHERE nodes IS NOT NULL").at(0); };
+  const auto packed = [&] { return database.ask("SELECT CAST(count(*) AS text) FROM dag_job_pages WHERE nodes IS NOT NULL").at(0); };
   WriteSet dead = whole(1), large = whole(2), failed = whole(3), long_ago = whole(4), swept = whole(6);
   dead.nodes_new[0].dead_at = at(5);
   swept.nodes_new[1].sweep_next = 1;
@@ -148,7 +132,7 @@ TEST_P(CompletedJobsBySql, StayInRowsWhereTheyMayChangeOrAreLarge) {
   for (std::int64_t id = 1'000; id < 2'000; ++id) long_ago.events_new.push_back(event(4, id));
   for (const WriteSet& each : {dead, large, failed, long_ago, swept}) complete_at_once(each);
   EXPECT_EQ(packed(), "0");
-  EXPECT_EQ(ask("SELECT CAST(count(*) AS text) FROM dag_node_states"), std::vector<std::string>{"20"});
+  EXPECT_EQ(database.ask("SELECT CAST(count(*) AS text) FROM dag_node_states"), std::vector<std::string>{"20"});
   complete_at_once(whole(5));
   EXPECT_EQ(packed(), "1");
 }

@@ -1,6 +1,4 @@
 // Events are stored in pages, and everybody sees rows.
-#include "store/postgres/connection.hpp"
-#include "store/sqlite/connection.hpp"
 #include "tests/contract/store/fixture.hpp"
 
 namespace baton::contract::events_test {
@@ -21,20 +19,6 @@ class Events : public StoreContract {
     std::vector<std::int64_t> found;
     const auto events = database.reads().value()->timeline(job_id(1), after, limit).value();
     for (const Event& each : events) found.push_back(each.event_id);
-    return found;
-  }
-  // The first column of each row.
-  std::vector<std::string> ask(const std::string& sql) {
-    auto connection = database.type() == StoreType::sqlite
-                          ? store::sqlite::connect(database.path(), store::sqlite::Access::reader)
-                          : store::postgres::connect(database.url());
-    std::vector<std::string> found;
-    const store::Statement statement{sql, {}};
-    const store::Query query{&statement, 1, {}, [&](const store::RowView& row) -> Result<> {
-                             return found.emplace_back(row.text(0)), Result<>{};
-                           }, {}};
-    const auto done = (*connection)->run({&query, 1}, store::Mode::read);
-    EXPECT_TRUE(done) << done.error().message;
     return found;
   }
 };
@@ -85,7 +69,7 @@ TEST_P(EventsOnAll, OfAnyDataCanBeRead) {
   ASSERT_EQ(found.size(), 3u);
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(same(w.events_new[i], found[i])) << i;
   if (database.type() != StoreType::postgres) return;
-  EXPECT_EQ(ask("SELECT CAST(count(event_type) AS text) FROM dag_job_events"), std::vector<std::string>{"3"});
+  EXPECT_EQ(database.ask("SELECT CAST(count(event_type) AS text) FROM dag_job_events"), std::vector<std::string>{"3"});
 }
 
 class EventsBySql : public Events {};
@@ -101,14 +85,14 @@ TEST_P(EventsBySql, AreRowsOfAViewWithThoseOfBefore) {
   EXPECT_EQ(ids(0, 5), (std::vector<std::int64_t>{5, 6, 7, 100, 101}));
   EXPECT_EQ(database.reads().value()->timeline(job_id(1), 5, 1).value().at(0).created_at, from_iso_or_utc("2026-01-31T08:00:01.250Z"));
   const std::string of_job = " FROM dag_job_events WHERE job_id='" + job_id(1).value + "'";
-  EXPECT_EQ(ask("SELECT CAST(count(*) AS text)" + of_job), std::vector<std::string>{"304"});
-  EXPECT_EQ(from_iso_or_utc(ask("SELECT created_at" + of_job + " AND event_id=6").at(0)), from_iso_or_utc("2026-01-31T08:00:01.250Z"));
+  EXPECT_EQ(database.ask("SELECT CAST(count(*) AS text)" + of_job), std::vector<std::string>{"304"});
+  EXPECT_EQ(from_iso_or_utc(database.ask("SELECT created_at" + of_job + " AND event_id=6").at(0)), from_iso_or_utc("2026-01-31T08:00:01.250Z"));
   const Event expected = event(1, 400);
   const std::string last = of_job + " AND event_id=400";
-  EXPECT_EQ(ask("SELECT event_type" + last), std::vector{std::string(name(expected.event_type))});
-  EXPECT_EQ(ask("SELECT node_id" + last), std::vector{expected.node_id.value_or("")});
-  EXPECT_EQ(ask("SELECT CAST(event_data AS text)" + last), std::vector{expected.event_data->text});
-  EXPECT_EQ(from_iso_or_utc(ask("SELECT created_at" + last).at(0)), expected.created_at);
+  EXPECT_EQ(database.ask("SELECT event_type" + last), std::vector{std::string(name(expected.event_type))});
+  EXPECT_EQ(database.ask("SELECT node_id" + last), std::vector{expected.node_id.value_or("")});
+  EXPECT_EQ(database.ask("SELECT CAST(event_data AS text)" + last), std::vector{expected.event_data->text});
+  EXPECT_EQ(from_iso_or_utc(database.ask("SELECT created_at" + last).at(0)), expected.created_at);
 }
 
 }  // namespace

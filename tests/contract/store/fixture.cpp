@@ -76,6 +76,19 @@ void Database::execute(const std::string& sql) const {
   script(type_ == StoreType::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::admin) : store::postgres::connect(url_), sql);
 }
 
+std::vector<std::string> Database::ask(const std::string& sql) const {
+  auto connection = type_ == StoreType::sqlite ? store::sqlite::connect(path(), store::sqlite::Access::reader) : store::postgres::connect(url_);
+  std::vector<std::string> found;
+  const store::Statement statement{sql, {}};
+  const auto take = [&](const store::RowView& row) -> Result<> {
+    return found.emplace_back(row.is_null(0) ? "NULL" : row.text(0)), Result<>{};
+  };
+  const store::Query query{&statement, 1, {}, take, {}};
+  const auto done = (*connection)->run({&query, 1}, store::Mode::read);
+  EXPECT_TRUE(done) << sql << ": " << done.error().message;
+  return found;
+}
+
 void Database::execute_in_log(const std::string& sql) const {
   if (type_ != StoreType::sqlite) return execute(sql);
   script(store::sqlite::connect(store::sqlite::log_path(path()), store::sqlite::Access::admin), sql);

@@ -40,6 +40,7 @@ class Database {
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] std::string path() const { return directory_ / "store.db"; }  // of the SQLite file
   void execute(const std::string& sql) const;  // beside all adapters, of which this one has SQL
+  [[nodiscard]] std::vector<std::string> ask(const std::string& sql) const;  // the first column of each row; NULL is "NULL"
   void execute_in_log(const std::string& sql) const;  // where commits of workflows are until the tables follow
   [[nodiscard]] store::MemoryDatabase& memory() { return memory_; }
   [[nodiscard]] StoreType type() const { return type_; }

@@ -200,9 +200,9 @@ TEST_P(Migration, IsDoneOnceAndANewDatabaseEndsWithTheSameTables) {
 
 // PostgreSQL binds views to tables and not to names; there they are made anew (operations.md).
 TEST_P(Migration, AViewOfOthersShowsJobsThatLeaveNoRows) {
-  if (version() < 2 || type() != StoreType::sqlite) GTEST_SKIP();
+  if (type() != StoreType::sqlite) GTEST_SKIP() << "PostgreSQL binds a view to its table, and the guide says so";
+  if (version() < 2) GTEST_SKIP() << "version 2 makes the table anew, and a view on the one of before is not kept";
   database.execute("CREATE VIEW mine AS SELECT job_id, node_id FROM dag_node_states");
-  database.execute("CREATE TABLE seen(node_id TEXT)");
   open();
   WriteSet w;
   w.jobs_new = {job(1)};
@@ -215,9 +215,9 @@ TEST_P(Migration, AViewOfOthersShowsJobsThatLeaveNoRows) {
   w.nodes_new[0].sweep_next.reset();
   w.events_new = {event(1, 1)};
   ASSERT_TRUE(store->commit(w, 42));
-  database.execute("INSERT INTO seen SELECT node_id FROM mine WHERE job_id='" + job_id(1).value + "'");
-  database.execute("CREATE TABLE empty(a CHECK (a = 1)); INSERT INTO empty SELECT count(*) FROM seen");
-  database.execute("INSERT INTO empty SELECT count(*) = 0 FROM dag_node_rows WHERE job_id='" + job_id(1).value + "'");
+  const std::string of_job = " WHERE job_id='" + job_id(1).value + "'";
+  EXPECT_EQ(database.ask("SELECT node_id FROM mine" + of_job), std::vector<std::string>{"a"});
+  EXPECT_TRUE(database.ask("SELECT node_id FROM dag_node_rows" + of_job).empty());
 }
 
 TEST_P(Migration, ChildrenPausesTagsAndLogsOfVersion2AreThere) {
