@@ -40,6 +40,7 @@ enum class Mutant {
   journal_not_replayed,        // what the tables did not show when the server died is lost
   journal_follows_before,      // the tables say that they show a commit, and do not
   backlog_not_asked,           // a row is loaded as it was before the last commits
+  backlog_hides_call,          // a service call is decided on as it was before the last commits
   backlog_keeps_new,           // a row that was added and changed is written as it was first
   backlog_keeps_timer,         // a timer that came and went is written
   release_before_end,          // everybody is told while a commit is under way
@@ -88,6 +89,7 @@ enum class Mutant {
   call_ends_twice,          // a late outcome changes what has ended
   running_call_cancelled,   // a call that is on its way is cancelled
   call_key_ignored,         // a repeated submit makes a second call
+  told_call_forgotten,      // a call is not made because the tables were behind when they were looked at
   agenda_forgets_rest,      // of many calls only the first are made
   tenant_takes_all,         // one tenant has all places
   tenant_takes_origin,      // … or all those of an origin

@@ -82,6 +82,8 @@ Duration Dispatch::step(Time now, Duration uptime) {
 
 Result<> Dispatch::begin_what_is_due(Time now, Duration uptime) {
   TRY_ASSIGN(CallReads* const reads, actions_.reads());
+  const std::int64_t shown = actions_.shown();  // before anything is read
+  std::erase_if(not_shown_, [&](const auto& each) { return each.second.commit_number <= shown; });
   if (!has_begun_) TRY(take_left_over(*reads, uptime));
   TRY(look_for_lost_rows(*reads, uptime));
   send_probes(uptime);
@@ -201,7 +203,10 @@ void Dispatch::rebuilt(const Rebuild& asked, const CallsReply& reply) {
 
 void Dispatch::scheduled(DueCall call, Time now) {
   if (call.begun) return begin_submitted(call.destination, *call.begun, now);
-  agenda_.add(call.destination, std::move(call.due), call.was);
+  agenda_.add(call.destination, call.due, call.was);
+  if (call.commit_number == 0) return;  // it was told before
+  const CallKey key{call.destination.tenant, call.due.id};
+  not_shown_.insert_or_assign(key, std::move(call));
 }
 
 // From here on its place is ours to leave.
@@ -217,6 +222,7 @@ Result<> Dispatch::look_ahead(CallReads& reads, Time now) {
     const Time until = soon + 2 * options_.look_ahead;
     TRY_ASSIGN(const auto destinations, reads.destinations_due(agenda_.known_until(), until));
     agenda_.know(until, destinations);
+    add_what_tables_lack();
   }
   return {};
 }
@@ -233,7 +239,15 @@ Result<bool> Dispatch::fill_some(CallReads& reads, Time now) {
       say("service calls to " + wanted->destination.origin + " cannot be read: " + found.error().message);
     agenda_.refilled(*wanted, found.value_or(std::vector<call::Due>{}));
   }
+  if (filled > 0) add_what_tables_lack();
   return filled > 0;
+}
+
+// Those that are being made need no turn. One that is over, and is told of here, is refused when it is to be started.
+void Dispatch::add_what_tables_lack() {
+  if (MUTANT(told_call_forgotten)) return;
+  for (const auto& [key, call] : not_shown_)
+    if (!open_.contains(key)) agenda_.add(call.destination, call.due, call.was);
 }
 
 // True: some were taken, and there may be more.
@@ -444,6 +458,7 @@ void Dispatch::leave(const std::pair<call::Destination, call::Due>& call) {
 // It is stored as ended. What an earlier server left and no probe was sent for has no place.
 void Dispatch::close(const CallKey& key) {
   open_.erase(key);
+  not_shown_.erase(key);
   if (in_place_.erase(key) > 0) places_->leave_place(key.tenant);
 }
 

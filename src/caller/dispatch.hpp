@@ -14,6 +14,9 @@
 // had started and not ended is not sent again; it is settled by the probe that its request declares, or it
 // ends as OutcomeUnknown.
 //
+// The tables that it reads are a moment behind the commits. What it was told of a commit that they do not show yet it
+// tells its agenda again after each look at them, which would have found it there.
+//
 // What is due and what runs is found by the rows of calls, which may be lost or damaged though the events are
 // there. So it goes through all streams, little by little, after the start and again every ten minutes
 // (look_again). It compares each row whole with the last event, and has those written anew that are missing
@@ -51,6 +54,8 @@ class DispatchActions {
   // A connection to read with, the same until it is dropped because a read has failed.
   [[nodiscard]] virtual Result<CallReads*> reads() = 0;
   virtual void drop_reads() = 0;
+  // The commit that the tables show, at least: they are a moment behind.
+  [[nodiscard]] virtual std::int64_t shown() const = 0;
 };
 
 struct DispatchOptions {
@@ -136,6 +141,7 @@ class Dispatch {
   [[nodiscard]] Result<> look_for_lost_rows(CallReads& reads, Duration uptime);
   void rebuilt(const Rebuild& asked, const CallsReply& reply);
   // what is due
+  void add_what_tables_lack();
   [[nodiscard]] Result<> look_ahead(CallReads& reads, Time now);
   [[nodiscard]] Result<bool> fill_some(CallReads& reads, Time now);  // false: nothing is to be filled
   [[nodiscard]] bool start_due(Time now);
@@ -170,6 +176,8 @@ class Dispatch {
   Duration look_not_before_{};  // of uptime
   std::vector<call::CallKey>
       found_running_;  // their rows were lost, and they were begun by an earlier server
+
+  std::map<call::CallKey, DueCall> not_shown_;  // told of them, and the tables may not have them yet
 
   bool has_begun_ = false, begins_ = true, engine_is_gone_ = false;
   Ticket next_ticket_ = 0;

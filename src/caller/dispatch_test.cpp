@@ -24,11 +24,13 @@ class World : public DispatchActions {
     return &stored_;
   }
   void drop_reads() override { ++dropped; }
+  std::int64_t shown() const override { return tables_show; }
 
   std::vector<std::pair<Ticket, Command>> asked;
   std::vector<std::pair<Ticket, OutgoingRequest>> sent;
   bool is_away = false;
   int dropped = 0;
+  std::int64_t tables_show = 0;
 
  private:
   store::MemoryDatabase database_;

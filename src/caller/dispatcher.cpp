@@ -25,12 +25,13 @@ struct Mail {
 }  // namespace
 
 struct Dispatcher::State final : DispatchActions, std::enable_shared_from_this<State> {
-  State(Inbox& i, const Clock& c, Caller& k, OpenReads r, metrics::Registry& m, std::shared_ptr<Places> p,
-        DispatchOptions o)
+  State(Inbox& i, const Clock& c, Caller& k, OpenReads r, const Followed& f, metrics::Registry& m,
+        std::shared_ptr<Places> p, DispatchOptions o)
       : inbox(i),
         clock(c),
         caller(k),
         open_reads(std::move(r)),
+        followed(f),
         metrics(m),
         places(std::move(p)),
         options(std::move(o)) {}
@@ -39,6 +40,7 @@ struct Dispatcher::State final : DispatchActions, std::enable_shared_from_this<S
   void send(Ticket ticket, const call::Destination& destination, OutgoingRequest request) override;
   Result<CallReads*> reads() override;
   void drop_reads() override { connection.reset(); }
+  std::int64_t shown() const override { return followed.shown(); }
   void run();
   void tell(Dispatch& dispatch, Mail news) const;
   template <class Put>
@@ -54,6 +56,7 @@ struct Dispatcher::State final : DispatchActions, std::enable_shared_from_this<S
   const Clock& clock;
   Caller& caller;
   const OpenReads open_reads;
+  const Followed& followed;
   metrics::Registry& metrics;
   const std::shared_ptr<Places> places;
   const DispatchOptions options;
@@ -137,9 +140,9 @@ void Dispatcher::State::run() {
 
 // --- from outside
 
-Dispatcher::Dispatcher(Inbox& inbox, const Clock& clock, Caller& caller, OpenReads open_reads,
+Dispatcher::Dispatcher(Inbox& inbox, const Clock& clock, Caller& caller, OpenReads open_reads, const Followed& followed,
                        metrics::Registry& metrics, std::shared_ptr<Places> places, DispatchOptions options)
-    : state_(std::make_shared<State>(inbox, clock, caller, std::move(open_reads), metrics, std::move(places),
+    : state_(std::make_shared<State>(inbox, clock, caller, std::move(open_reads), followed, metrics, std::move(places),
                                      std::move(options))) {
   state_->places->when_given_back([to = std::weak_ptr(state_)] {
     if (const auto state = to.lock()) state->post([](Mail& mail) { mail.is_place_given_back = true; });

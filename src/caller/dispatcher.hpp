@@ -7,6 +7,7 @@
 
 #include "caller/dispatch.hpp"
 #include "ports/clock.hpp"
+#include "ports/followed.hpp"
 #include "ports/reads.hpp"
 
 namespace baton::caller {
@@ -16,7 +17,7 @@ class Dispatcher {
   using OpenReads = std::function<Result<std::unique_ptr<Reads>>()>;
 
   // All of them must outlive this object.
-  Dispatcher(Inbox& inbox, const Clock& clock, Caller& caller, OpenReads open_reads,
+  Dispatcher(Inbox& inbox, const Clock& clock, Caller& caller, OpenReads open_reads, const Followed& followed,
              metrics::Registry& metrics, std::shared_ptr<Places> places, DispatchOptions options);
   ~Dispatcher();  // stops
   Dispatcher(const Dispatcher&) = delete;

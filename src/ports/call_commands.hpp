@@ -126,6 +126,7 @@ struct DueCall {
     std::shared_ptr<CallPlace> place;
   };
   std::shared_ptr<Begun> begun = nullptr;
+  std::int64_t commit_number = 0;  // that gave it this time: whoever reads tables that are behind does not see it there
 };
 
 struct StartedReply {

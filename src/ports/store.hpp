@@ -125,8 +125,8 @@ struct WriteSet {
   runbook::Writes runbooks;
   call::Writes calls;
   [[nodiscard]] bool empty() const;
-  // All of it may be kept in a journal: it has no rows that others write too, or that are a journal themselves.
-  [[nodiscard]] bool is_journaled() const { return runbooks.empty() && calls.empty(); }
+  // All of it may be kept in a journal: it has no rows that others write too.
+  [[nodiscard]] bool is_journaled() const { return runbooks.empty(); }
   [[nodiscard]] std::optional<Time> earliest_timer() const;  // of the new ones
 };
 

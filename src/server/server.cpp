@@ -178,7 +178,8 @@ Result<> Server::State::start_calls() {
       name);
   reserving = std::make_unique<caller::ReservingInbox>(*engine, clock, places);
   auto made = std::make_unique<caller::Dispatcher>(
-      *engine, clock, *caller, [url = config.store] { return store::make_reads(url); }, metrics, places,
+      *engine, clock, *caller, [this] { return store::make_reads(config.store, followed, only_partition); }, followed, metrics,
+      places,
       caller::DispatchOptions{.patience = std::chrono::seconds{config.calls_drain_seconds},
                               .name = name,
                               .log = [](const std::string& what) { spdlog::warn("{}", what); }});

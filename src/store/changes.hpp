@@ -47,7 +47,7 @@ class ChangeStatements {
     ColumnSet set = 0;
     const runbook::Update<Row>* row = nullptr;
   };
-  static constexpr Guard guard = requires(Row row) { row.status; } ? Guard::status : Guard::none;
+  static constexpr Guard guard = requires(Row row) { row.status; } ? Guard::status : Guard::exists;
 
   Dialect dialect_;
   std::unordered_map<ColumnSet, Statement> statements_;  // queries point to them: they stay where they are

@@ -79,7 +79,8 @@ Result<call::Call> fold_stream(const std::vector<call::EventRow>& events) {
 
 SqlCalls::SqlCalls(Dialect d)
     : call_insert_(insert_statement<call::Call>(d)),
-      call_update_(update_statement<call::Call>(d)),
+      // One that is gone is brought back by whoever looks for lost rows (caller/dispatch.hpp).
+      call_update_(update_statement<call::Call>(d, live_columns<call::Call>(), Guard::none)),
       call_replace_(replace_statement(d)),
       call_select_(rows_at_head_statement(d)),
       event_insert_(insert_statement<call::EventRow>(d)),

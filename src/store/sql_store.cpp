@@ -515,10 +515,10 @@ class SqlStore final : public Tables {
     add_write(queries, sql_.key_insert, writes.idempotency_keys_new, Columns::all);
     add_write(queries, sql_.tag_insert, writes.tags_new, Columns::all);
     add_write(queries, sql_.log_insert, writes.logs_new, Columns::all);
+    calls_.add_writes(queries, writes.calls);
   }
   void add_beside_journal(std::vector<Query>& queries, const WriteSet& writes) {
     runbooks_.add_writes(queries, writes.runbooks);
-    calls_.add_writes(queries, writes.calls);
   }
 
   // PostgreSQL keeps the lock as long as the connection lives. The term, checked in each commit, is for the

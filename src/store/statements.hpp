@@ -320,13 +320,14 @@ inline std::string key_sets(const std::vector<Match>& keys) {
   return "unnest(" + parameters(keys.size()) + ") AS k(" + list + ")";
 }
 
-// Writes the columns of the set. With a guard its last parameter is the status that the row must have.
-enum class Guard { none, status };
+// Writes the columns of the set. A guard: the row must be there; and it must have the status that is the last parameter. With
+// none, a row that is gone is not missed.
+enum class Guard { none, exists, status };
 
 template <class Row>
-Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(), Guard guard = Guard::none) {
+Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(), Guard guard = Guard::exists) {
   const bool arrays = dialect == Dialect::postgres;
-  Statement s{"UPDATE " + table_name<Row>() + " AS t SET ", types<Row>(set), true, true};
+  Statement s{"UPDATE " + table_name<Row>() + " AS t SET ", types<Row>(set), true, guard != Guard::none};
   std::size_t parameter = 0;
   const auto next_value = [&](std::string_view name) {
     ++parameter;
@@ -348,7 +349,8 @@ Statement update_statement(Dialect dialect, ColumnSet set = live_columns<Row>(),
   }
   s.sql += assignments;
   if (arrays) s.sql += " FROM unnest(" + parameters(parameter) + ") AS k(" + sets + ")";
-  s.sql = exactly(dialect, s.sql + " WHERE " + condition, "cardinality(?1)");
+  s.sql += " WHERE " + condition;
+  if (guard != Guard::none) s.sql = exactly(dialect, std::move(s.sql), "cardinality(?1)");
   return s;
 }
 
@@ -424,7 +426,7 @@ void add_write(std::vector<Query>& queries, const Statement& statement, const st
                        fill(*order[set], columns, out);
                      },
                      {},
-                     missed<Row>(Guard::none)});
+                     missed<Row>(Guard::exists)});
 }
 
 template <class Row>

@@ -30,7 +30,7 @@ bool has(const OptionalJson& meta, std::string_view word) { return meta && meta-
 // The store as it is read by whoever makes the calls.
 class CallWorkload::StoredCalls final : public store::MemoryReads {
  public:
-  explicit StoredCalls(CallWorkload& load) : MemoryReads(load.database_), load_(load) {}
+  explicit StoredCalls(CallWorkload& load) : MemoryReads(load.world_.tables_), load_(load) {}
 
   Result<std::optional<call::Call>> service_call(const CallKey& key) override {
     if (fails()) return away();
@@ -117,14 +117,15 @@ void CallWorkload::engine_died() {
 
 // Rows are lost and damaged while nobody looks; events are not.
 void CallWorkload::damage_rows() {
+  auto& rows = world_.tables_.calls;
   for (const auto& [key, status] : statuses()) {
-    if (!database_.calls.contains(key)) continue;
+    if (!rows.contains(key)) continue;
     const auto what = random_.below(40);
     if (what == 0) {
-      database_.calls.erase(key);
+      rows.erase(key);
       continue;
     }
-    database_.calls.change(key, [&, status = status](call::Call& row) {
+    rows.change(key, [&, status = status](call::Call& row) {
       if (what == 1) row.status = static_cast<call::Status>(random_.below(4));
       if (what == 2) row.version += random_.between(-1, 1);
       // Of one that has ended, only `check --replay` finds it.
@@ -250,10 +251,10 @@ void CallWorkload::change(const CallKey& key) {
 // A row that is still found is not to be believed. A call that is being made ends without its row being read: what its end
 // does not write stays damaged until the Dispatch looks.
 void CallWorkload::damage(const CallKey& key) {
-  const call::Call* row = database_.calls.get(key);
+  const call::Call* row = world_.tables_.calls.get(key);
   if (row == nullptr || is_terminal(row->status)) return;
   const bool in_tags = row->status == call::Status::running && random_.chance(0.5);
-  database_.calls.change(key, [&](call::Call& damaged) {
+  world_.tables_.calls.change(key, [&](call::Call& damaged) {
     if (in_tags)
       damaged.tags = "[";
     else
@@ -403,7 +404,7 @@ std::vector<std::pair<CallKey, call::Status>> CallWorkload::statuses() const {
 
 bool CallWorkload::rows_are_right() const {
   return std::ranges::all_of(statuses(), [&](const auto& each) {
-    const call::Call* row = database_.calls.get(each.first);
+    const call::Call* row = world_.tables_.calls.get(each.first);
     return row != nullptr && row->status == each.second && *row == *call::fold(database_.stream(each.first));
   });
 }
@@ -449,7 +450,7 @@ void CallWorkload::check_all() {
   for (const auto& [key, event] : database_.call_events) streams[key.first].push_back(event);
   for (const auto& [key, events] : streams) {
     const auto folded = call::fold(events);
-    const call::Call* row = database_.calls.get(key);
+    const call::Call* row = world_.tables_.calls.get(key);
     expect(folded && row != nullptr && *folded == *row, "a call is the fold of its events", key);
     const auto ends = std::ranges::count_if(events, [](const call::EventRow& event) {
       return event.event_type == call::EventType::succeeded || event.event_type == call::EventType::failed;

@@ -60,6 +60,7 @@ class CallWorkload final : public Workload, caller::DispatchActions {
   void send(caller::Ticket ticket, const call::Destination& to, OutgoingRequest request) override;
   Result<CallReads*> reads() override;
   void drop_reads() override {}
+  std::int64_t shown() const override { return world_.tables_.writers[{}].followed; }
   void tell_scheduled();
   void answer_probe(caller::Ticket ticket, const call::CallKey& key);
   void end(caller::Ticket ticket, const OutgoingResult& result);

@@ -31,7 +31,7 @@ Result<runbook::Loaded> World::FaultyStore::load(const std::vector<runbook::Need
 
 Result<call::Loaded> World::FaultyStore::load(const call::LoadRequest& request) {
   TRY(reach());
-  return noted(store_.load(request));
+  return noted(inner().load(request));
 }
 
 Result<std::vector<std::int64_t>> World::FaultyStore::reserve_ids(runbook::Table table, std::size_t count) {
@@ -53,7 +53,6 @@ Result<> World::FaultyStore::commit(const WriteSet& writes, std::int64_t number)
     TRY(commit_all(writes, number));
     WriteSet journaled = writes;
     journaled.runbooks = {};
-    journaled.calls = {};
     tables_take(inner().commit(journaled, number));
     world_.tables_show(number, world_.clock_.time);
     return {};

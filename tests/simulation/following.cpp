@@ -34,6 +34,10 @@ void World::check_followed() const {
   same(tables_.idempotency_keys, database_.idempotency_keys, "dag_idempotency_keys");
   same(tables_.tags, database_.tags, "dag_job_tags");
   same(tables_.logs, database_.logs, "dag_task_logs");
+  same(tables_.call_events, database_.call_events, "service_call_events");  // of rows see CallWorkload: they are damaged on purpose
+  same(tables_.call_requests, database_.call_requests, "service_call_requests");
+  same(tables_.call_tags, database_.call_tags, "service_call_tags");
+  same(tables_.call_keys, database_.call_keys, "service_call_keys");
   std::set<Timer> timers = tables_.timers;
   for (const Timer& gone : timers_erased_) timers.erase(gone);
   expect(timers == database_.timers, "the tables have the timers that were committed", "baton_timers");

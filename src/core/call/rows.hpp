@@ -123,8 +123,8 @@ struct Loaded {
   std::vector<IdempotencyKey> idempotency_keys;
 };
 
-// Each row once. An event whose version is there already fails the commit with Code::conflict, and so does a
-// changed call without a row. A rebuilt one is written whole, whether it has a row or not; a tag may be there.
+// Each row once. An event whose version is there already does not fit. A changed call without a row is left without one
+// until somebody looks for lost rows; a rebuilt one is written whole, whether it has a row or not; a tag may be there.
 struct Writes {
   std::vector<Call> calls_new, calls_changed, calls_rebuilt;
   std::vector<EventRow> events_new;

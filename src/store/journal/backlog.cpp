@@ -46,6 +46,7 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
   rows_ += w.jobs_new.size() + w.jobs_changed.size() + w.nodes_new.size() + w.nodes_changed.size() +
            w.task_results_new.size() + w.events_new.size() + w.timers_new.size() + w.timers_gone.size() +
            w.tags_new.size() + w.logs_new.size() + w.idempotency_keys_new.size();
+  add(std::move(w.calls));
   add_rows(jobs_, writes_.jobs_new, writes_.jobs_changed, w.jobs_new, w.jobs_changed,
            [](const Job& row) { return row.job_id; });
   add_rows(nodes_, writes_.nodes_new, writes_.nodes_changed, w.nodes_new, w.nodes_changed,
@@ -68,6 +69,25 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
     timers_gone_.insert(std::move(timer));
   }
   timers_new_.insert(std::make_move_iterator(w.timers_new.begin()), std::make_move_iterator(w.timers_new.end()));
+}
+
+// Rows that are written anew are never here: who writes them waits for the tables (journal_store.cpp).
+void Backlog::add(call::Writes w) {
+  call::Writes& calls = writes_.calls;
+  rows_ += w.calls_new.size() + w.calls_changed.size() + w.events_new.size() + w.requests_new.size() +
+           w.tags_new.size() + w.keys_new.size();
+  add_rows(calls_, calls.calls_new, calls.calls_changed, w.calls_new, w.calls_changed,
+           [](const call::Call& row) { return row.key(); });
+  append(calls.events_new, w.events_new);
+  append(calls.tags_new, w.tags_new);
+  for (call::Request& row : w.requests_new) {
+    requests_.emplace(call::CallKey{row.tenant_id, row.service_call_id}, calls.requests_new.size());
+    calls.requests_new.push_back(std::move(row));
+  }
+  for (call::IdempotencyKey& row : w.keys_new) {
+    call_keys_.emplace(std::pair{row.tenant_id, row.idempotency_key}, calls.keys_new.size());
+    calls.keys_new.push_back(std::move(row));
+  }
 }
 
 void Backlog::clear() { *this = {}; }
@@ -134,6 +154,26 @@ Loaded Backlog::load(LoadRequest& request) const {
 void Backlog::settle(Loaded& loaded) const {
   for (Job& row : loaded.jobs)
     if (const Job* newer = job(row.job_id)) copy_live(*newer, row);
+}
+
+call::Loaded Backlog::load(call::LoadRequest& request) const {
+  call::Loaded loaded;
+  if (rows_ == 0) return loaded;
+  const auto take = [](auto& asked, const auto& places, auto& found, auto&& row_at) {
+    std::set<std::decay_t<decltype(asked.front())>> seen;
+    std::erase_if(asked, [&](const auto& key) {
+      const auto place = places.find(key);
+      if (place == places.end()) return false;
+      if (seen.insert(key).second) found.push_back(row_at(place->second));
+      return true;
+    });
+  };
+  const call::Writes& rows = writes_.calls;
+  take(request.calls, calls_, loaded.calls,
+       [&](const Place& place) { return (place.is_new ? rows.calls_new : rows.calls_changed)[place.at]; });
+  take(request.requests, requests_, loaded.requests, [&](std::size_t at) { return rows.requests_new[at]; });
+  take(request.idempotency_keys, call_keys_, loaded.idempotency_keys, [&](std::size_t at) { return rows.keys_new[at]; });
+  return loaded;
 }
 
 }  // namespace baton::store

@@ -24,6 +24,8 @@ class Backlog {
   [[nodiscard]] Loaded load(LoadRequest& request) const;
   // What the tables answered, in the state that it has by now.
   void settle(Loaded& loaded) const;
+  // The same of service calls, whose rows are here whole. Streams are not asked of it: only tables have all their events.
+  [[nodiscard]] call::Loaded load(call::LoadRequest& request) const;
 
   [[nodiscard]] const std::set<Timer>& timers_new() const { return timers_new_; }
   [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables may have them still
@@ -41,6 +43,12 @@ class Backlog {
       return std::hash<std::string>{}(key.job_id.value) ^ std::hash<std::string>{}(key.node_id) * 31;
     }
   };
+  struct HashCall {
+    std::size_t operator()(const call::CallKey& key) const noexcept {
+      return std::hash<std::string>{}(key.id.value) ^ std::hash<std::string>{}(key.tenant.value) * 31;
+    }
+  };
+  void add(call::Writes writes);
   [[nodiscard]] const workflow::Job* job(const workflow::JobId& id) const;
   [[nodiscard]] const workflow::NodeState* node(const NodeKey& key) const;
 
@@ -49,6 +57,9 @@ class Backlog {
   std::unordered_map<NodeKey, Place, HashNode> nodes_;
   std::unordered_map<std::string, std::size_t> results_;
   std::map<std::pair<workflow::Tenant, std::string>, std::size_t> keys_;
+  std::unordered_map<call::CallKey, Place, HashCall> calls_;
+  std::unordered_map<call::CallKey, std::size_t, HashCall> requests_;
+  std::map<std::pair<Tenant, std::string>, std::size_t> call_keys_;
   std::set<Timer> timers_new_, timers_gone_;
   std::size_t rows_ = 0, bytes_ = 0;  // of all commits, not each once
 };

@@ -213,13 +213,32 @@ Result<std::string> encode_journal(const WriteSet& writes) {
   to.whole(writes.logs_new);
   to.whole(writes.workflows_new);
   to.whole(writes.idempotency_keys_new);
+  to.whole(writes.calls.calls_new);
+  to.changed(writes.calls.calls_changed);
+  to.whole(writes.calls.events_new);
+  to.whole(writes.calls.requests_new);
+  to.whole(writes.calls.tags_new);
+  to.whole(writes.calls.keys_new);
   return to.finish();
 }
+
+namespace {
+
+void read_calls(Decoder& from, call::Writes& calls) {
+  from.rows(calls.calls_new);
+  from.rows(calls.calls_changed);
+  from.rows(calls.events_new);
+  from.rows(calls.requests_new);
+  from.rows(calls.tags_new);
+  from.rows(calls.keys_new);
+}
+
+}  // namespace
 
 Result<WriteSet> decode_journal(const JournalRow& row) {
   Decoder from(row.data);
   WriteSet writes;
-  if (row.format == journal_format) {
+  if (row.format == 1 || row.format == journal_format) {
     from.rows(writes.jobs_new);
     from.rows(writes.jobs_changed);
     from.rows(writes.nodes_new);
@@ -232,6 +251,7 @@ Result<WriteSet> decode_journal(const JournalRow& row) {
     from.rows(writes.logs_new);
     from.rows(writes.workflows_new);
     from.rows(writes.idempotency_keys_new);
+    if (row.format > 1) read_calls(from, writes.calls);
     if (from.ok()) return writes;
   }
   return fail(Code::invalid, "commit " + std::to_string(row.commit_number) + " of the journal, of format " +

@@ -1,11 +1,12 @@
 // What a commit changed, as the bytes of a row of the journal: after-images of rows that only baton writes, in the
-// order of WriteSet. Rows of runbooks and of service calls are not in it; they are written in the commit itself.
+// order of WriteSet. Rows of runbooks are not in it; they are written in the commit itself.
 //
-// The format, version 1. Numbers are LEB128, signed ones zigzag; a time is the difference to the time before it, in
+// The format. Numbers are LEB128, signed ones zigzag; a time is the difference to the time before it, in
 // milliseconds. A text is a number n: even, n/2 bytes follow; odd, it is text n/2 of those of this entry that were
 // told and have 4 to 64 bytes. Each list is its length and its rows; a row is the set of its columns that are not
 // as in a new struct, as a number (bit i is column i of store/tables.hpp), and their values. Of a row that was changed only the
 // key and the live columns are told. Columns may be added behind the others; anything else is a new version.
+// Version 2 has service calls behind the rest.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace baton::store {
 
-inline constexpr std::int32_t journal_format = 1;
+inline constexpr std::int32_t journal_format = 2;
 
 // Code::invalid: a text that a database would refuse when the tables follow, NUL or no UTF-8.
 [[nodiscard]] Result<std::string> encode_journal(const WriteSet& writes);

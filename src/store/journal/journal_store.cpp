@@ -17,10 +17,13 @@ using namespace workflow;
 constexpr std::size_t row_bytes_max = 512 << 10;
 
 // Rows that change again soon, so that a journal pays.
-bool has_workflows(const WriteSet& w) {
-  return !(w.jobs_new.empty() && w.jobs_changed.empty() && w.nodes_new.empty() && w.nodes_changed.empty() &&
+bool has_journaled_rows(const WriteSet& w) {
+  return !w.calls.empty() || !(w.jobs_new.empty() && w.jobs_changed.empty() && w.nodes_new.empty() && w.nodes_changed.empty() &&
            w.task_results_new.empty() && w.events_new.empty());
 }
+
+// Rows that a journal does not carry.
+bool is_for_tables(const WriteSet& w) { return !w.workflows_new.empty() || !w.calls.calls_rebuilt.empty(); }
 
 }  // namespace
 
@@ -75,6 +78,26 @@ Result<Loaded> JournalStore::load(const LoadRequest& asked) {
   TRY_ASSIGN(Loaded stored, tables_->load(request));
   following_.settle(stored);
   since_.settle(stored);
+  take(std::move(stored));
+  return loaded;
+}
+
+// A stream is asked for because its row may be wrong: the tables have all of it.
+Result<call::Loaded> JournalStore::load(const call::LoadRequest& asked) {
+  TRY(wait_for_commit());
+  if (!asked.streams.empty()) TRY(follow_now());
+  if (behind_now().rows == 0) return tables_->load(asked);
+  call::LoadRequest request = asked;
+  call::Loaded loaded;
+  const auto take = [&](call::Loaded&& more) {
+    std::ranges::move(more.calls, std::back_inserter(loaded.calls));
+    std::ranges::move(more.requests, std::back_inserter(loaded.requests));
+    std::ranges::move(more.idempotency_keys, std::back_inserter(loaded.idempotency_keys));
+  };
+  if (!MUTANT(backlog_hides_call)) take(since_.load(request));  // the newest first
+  take(following_.load(request));
+  TRY_ASSIGN(call::Loaded stored, tables_->load(request));
+  loaded.without_row = std::move(stored.without_row);
   take(std::move(stored));
   return loaded;
 }
@@ -143,7 +166,7 @@ Result<> JournalStore::commit(const WriteSet& writes, std::int64_t commit_number
 // `own`: the same rows, if they may be taken.
 Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_number, WriteSet* own) {
   const bool is_behind = followed_ < last_commit_;
-  if ((!is_behind && !has_workflows(writes)) || !writes.workflows_new.empty())
+  if ((!is_behind && !has_journaled_rows(writes)) || is_for_tables(writes))
     return commit_directly(writes, commit_number);
   TRY_ASSIGN(std::string data, encode_journal(writes));
   if (data.size() > row_bytes_max) return commit_directly(writes, commit_number);
@@ -163,7 +186,7 @@ Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t comm
 }
 
 bool JournalStore::may_commit_beside(const WriteSet& writes) const {
-  return writes.workflows_new.empty() && writes.is_journaled();
+  return !is_for_tables(writes) && writes.is_journaled();
 }
 
 void JournalStore::begin_commit(WriteSet writes, std::int64_t commit_number) {

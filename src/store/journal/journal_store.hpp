@@ -1,7 +1,6 @@
-// A store whose commit is one append. What a commit changes of workflows and timers goes to the journal, a table of
-// the same database (sql_journal.hpp), as one row; the tables follow later, many commits in one transaction that need not be durable
-// at once, beside the next commits. Tables that others write (runbooks), or that are a journal themselves (service
-// calls), are written in the commit itself.
+// A store whose commit is one append. What a commit changes of workflows, service calls and timers goes to the journal, a
+// table of the same database (sql_journal.hpp), as one row; the tables follow later, many commits in one transaction that need
+// not be durable at once, beside the next commits. Tables that others write (runbooks) are written in the commit itself.
 //
 // A commit that has nothing for those tables may go on beside the writer, on a thread of the tables'.
 //
@@ -13,9 +12,9 @@
 //  * open() follows what an earlier writer, or this one, has left behind: then the backlogs are empty;
 //  * there is room on the disk for the tables to follow: as it gets scarce they follow before each commit, and then
 //    commits are refused;
-//  * a commit that carries large documents, or versions of workflows, is not in the journal: it follows with all
-//    that was before it. So a document is written once. Nor is one that has nothing of workflows while the tables are
-//    up to date: what it writes is written in the commit anyway.
+//  * a commit that carries large documents, versions of workflows or rows that are written anew is not in the journal: it
+//    follows with all that was before it. So a document is written once. Nor is one that has nothing but runbooks while the
+//    tables are up to date: what it writes is written in the commit anyway.
 #pragma once
 
 #include <memory>
@@ -34,7 +33,7 @@ class JournalStore final : public Store {
   Result<Loaded> load(const LoadRequest& request) override;
   // Of what others write too nothing is in a commit that goes on beside.
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return tables_->load(needs); }
-  Result<call::Loaded> load(const call::LoadRequest& request) override { return tables_->load(request); }
+  Result<call::Loaded> load(const call::LoadRequest& request) override;
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
     return tables_->reserve_ids(table, count);
   }

@@ -17,13 +17,13 @@ struct JournalRow {
 
 // The tables show the state after commit `from` and shall show that after `to`. The journal is done with up to there.
 struct Following {
-  const WriteSet* writes = nullptr;  // of workflows and timers; lives until it has ended
+  const WriteSet* writes = nullptr;  // nothing of runbooks; lives until it has ended
   std::int64_t from = 0, to = 0;
 };
 
 class Tables : public Store {
  public:
-  // The commit is this row; of the write set only what is about runbooks and calls is written beside it.
+  // The commit is this row; of the write set only what is about runbooks is written beside it.
   [[nodiscard]] virtual Result<> append(const JournalRow& row, const WriteSet& beside) = 0;
   // The rows of the journal that the tables do not show, in order.
   [[nodiscard]] virtual Result<std::vector<JournalRow>> journal() = 0;

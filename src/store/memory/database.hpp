@@ -37,7 +37,7 @@ struct Database : WorkflowTables, CallTables {
 
 // All of it or nothing: Code::conflict says which row was in the way.
 [[nodiscard]] Result<> write(Database& database, const WriteSet& writes);
-// The same, of runbooks and service calls only.
+// The same, of runbooks only.
 [[nodiscard]] Result<> write_beside_journal(Database& database, const WriteSet& writes);
 
 }  // namespace baton::store::memory

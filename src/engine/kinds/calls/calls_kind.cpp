@@ -70,10 +70,11 @@ class CallTransaction final : public Transaction {
 
   void committed(const WriteSet& written) override { kind_.remember(written.calls); }
 
-  void write(WriteSet& out, std::int64_t) override {
+  void write(WriteSet& out, std::int64_t commit_number) override {
     out.calls = calls_->take_writes();
-    if (auto calls = calls_->take_scheduled(); !calls.empty())
-      turn_.effects.emplace_back(OfKind{&kind_, CallsScheduled{std::move(calls)}});
+    auto calls = calls_->take_scheduled();
+    for (DueCall& call : calls) call.commit_number = commit_number;
+    if (!calls.empty()) turn_.effects.emplace_back(OfKind{&kind_, CallsScheduled{std::move(calls)}});
   }
 
  private:
