@@ -40,6 +40,7 @@ enum class Mutant {
   journal_not_replayed,        // what the tables did not show when the server died is lost
   journal_follows_before,      // the tables say that they show a commit, and do not
   backlog_not_asked,           // a row is loaded as it was before the last commits
+  backlog_hides_waiting,       // a task that the tables do not have yet is not found in its queue
   backlog_hides_call,          // a service call is decided on as it was before the last commits
   backlog_keeps_new,           // a row that was added and changed is written as it was first
   backlog_keeps_timer,         // a timer that came and went is written

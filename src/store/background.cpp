@@ -33,6 +33,15 @@ std::optional<Result<>> Background::end() {
   return std::exchange(ended_, std::nullopt);
 }
 
+void Background::discard(std::shared_ptr<const void> spent) {
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    spent_.push_back(std::move(spent));
+  }
+  changed_.notify_all();
+}
+
 void Background::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !is_busy_; });
@@ -41,7 +50,14 @@ void Background::wait() {
 void Background::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return work_ || stopping_; });
+    changed_.wait(lock, [&] { return work_ || stopping_ || !spent_.empty(); });
+    if (!work_ && !spent_.empty()) {
+      auto spent = std::exchange(spent_, {});
+      lock.unlock();
+      spent.clear();
+      lock.lock();
+      continue;
+    }
     if (!work_) return;
     Work work = std::exchange(work_, nullptr);
     lock.unlock();

@@ -5,9 +5,11 @@
 
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -28,6 +30,8 @@ class Background {
   // How it ended, once; none: it is under way, or there was none.
   [[nodiscard]] std::optional<Result<>> end();
   void wait();
+  // Lets the thread take it apart, when it has nothing else to do.
+  void discard(std::shared_ptr<const void> spent);
   [[nodiscard]] bool is_busy() const {
     const std::scoped_lock lock(mutex_);
     return is_busy_;
@@ -41,6 +45,7 @@ class Background {
   Work work_;  // under the mutex, as are the others
   bool is_busy_ = false, stopping_ = false;
   std::optional<Result<>> ended_;
+  std::vector<std::shared_ptr<const void>> spent_;
   std::function<void()> on_end_;
   std::thread thread_;
 };

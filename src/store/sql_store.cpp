@@ -400,6 +400,7 @@ class SqlStore final : public Tables {
   }
   std::optional<Result<>> end() override { return background_.end(); }
   void wait() override { background_.wait(); }
+  void discard(std::shared_ptr<const void> spent) override { background_.discard(std::move(spent)); }
   void begin_work(Work work) override { work_.begin(std::move(work)); }
   bool is_working() const override { return work_.is_busy(); }
   Result<> end_work() override {

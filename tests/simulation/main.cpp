@@ -61,6 +61,7 @@ constexpr std::array mutants{
     NamedMutant{Mutant::journal_not_replayed, "journal_not_replayed"},
     NamedMutant{Mutant::journal_follows_before, "journal_follows_before"},
     NamedMutant{Mutant::backlog_not_asked, "backlog_not_asked"},
+    NamedMutant{Mutant::backlog_hides_waiting, "backlog_hides_waiting"},
     NamedMutant{Mutant::backlog_hides_call, "backlog_hides_call"},
     NamedMutant{Mutant::backlog_keeps_new, "backlog_keeps_new"},
     NamedMutant{Mutant::backlog_keeps_timer, "backlog_keeps_timer"},

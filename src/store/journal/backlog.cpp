@@ -176,4 +176,28 @@ call::Loaded Backlog::load(call::LoadRequest& request) const {
   return loaded;
 }
 
+namespace {
+
+bool is_of(const NodeState& node, const QueueKey& queue) {
+  return node.queue == queue.queue && node.tenant == queue.tenant;
+}
+
+}  // namespace
+
+std::size_t Backlog::count_taken_from(const QueueKey& queue) const {
+  return static_cast<std::size_t>(std::ranges::count_if(writes_.nodes_changed, [&](const NodeState& node) {
+    return node.status != NodeStatus::dispatched && is_of(node, queue);
+  }));
+}
+
+void Backlog::settle(std::vector<WaitingTask>& found, const QueueKey& queue) const {
+  std::erase_if(found, [&](const WaitingTask& task) {
+    return ref_of(task).type == runbook::RowType::none && nodes_.contains(node_of(task));
+  });
+  for (const auto* rows : {&writes_.nodes_new, &writes_.nodes_changed})
+    for (const NodeState& node : *rows)
+      if (node.status == NodeStatus::dispatched && is_of(node, queue))
+        found.push_back(waiting_task(baton::key_of(node), node.priority, node.dispatched_at.value_or(Time{})));
+}
+
 }  // namespace baton::store

@@ -27,6 +27,11 @@ class Backlog {
   // The same of service calls, whose rows are here whole. Streams are not asked of it: only tables have all their events.
   [[nodiscard]] call::Loaded load(call::LoadRequest& request) const;
 
+  // What waits in a queue: how many of those that the tables may have there do not wait any more, and the tasks that were
+  // found as they are by now, in no order.
+  [[nodiscard]] std::size_t count_taken_from(const QueueKey& queue) const;
+  void settle(std::vector<WaitingTask>& found, const QueueKey& queue) const;
+
   [[nodiscard]] const std::set<Timer>& timers_new() const { return timers_new_; }
   [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables may have them still
 

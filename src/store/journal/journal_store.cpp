@@ -57,8 +57,15 @@ Result<WriterState> JournalStore::open(Partition partition) {
   return state;
 }
 
+template <class Request>
+Result<> JournalStore::wait_for_commit_of(const Request& asked) {
+  const bool is_over = beside_ && beside_->outcome;
+  return beside_ && (is_over || beside_->touched.has_any_of(asked)) ? wait_for_commit() : Result<>{};
+}
+
 Result<Loaded> JournalStore::load(const LoadRequest& asked) {
-  TRY(wait_for_commit());
+  TRY(wait_for_commit_of(asked));
+  const std::scoped_lock lock(backlogs_mutex_);
   if (behind_now().rows == 0) return tables_->load(asked);
   LoadRequest request = asked;
   Loaded loaded;
@@ -84,8 +91,9 @@ Result<Loaded> JournalStore::load(const LoadRequest& asked) {
 
 // A stream is asked for because its row may be wrong: the tables have all of it.
 Result<call::Loaded> JournalStore::load(const call::LoadRequest& asked) {
-  TRY(wait_for_commit());
+  TRY(wait_for_commit_of(asked));
   if (!asked.streams.empty()) TRY(follow_now());
+  const std::scoped_lock lock(backlogs_mutex_);
   if (behind_now().rows == 0) return tables_->load(asked);
   call::LoadRequest request = asked;
   call::Loaded loaded;
@@ -112,9 +120,17 @@ Result<std::vector<runbook::Ref>> JournalStore::left_by_others(runbook::Ref afte
   return tables_->left_by_others(after, limit);
 }
 
+// What a backlog has of a node is newer than its row.
 Result<std::vector<WaitingTask>> JournalStore::waiting(const QueueKey& queue, std::size_t limit) {
-  TRY(follow());
-  return tables_->waiting(queue, limit);
+  TRY(wait_for_commit());
+  const std::size_t hidden = following_.count_taken_from(queue) + since_.count_taken_from(queue);
+  TRY_ASSIGN(auto found, tables_->waiting(queue, limit + hidden));
+  if (behind_now().rows == 0) return found;
+  following_.settle(found, queue);
+  if (!MUTANT(backlog_hides_waiting)) since_.settle(found, queue);
+  std::ranges::sort(found);
+  if (found.size() > limit) found.resize(limit);
+  return found;
 }
 
 Result<std::vector<NodeKey>> JournalStore::running_builtin(std::size_t limit) {
@@ -173,6 +189,7 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
   TRY(leave_room());
   const JournalRow row{commit_number, journal_format, std::move(data)};
   TRY(tables_->append(row, writes));
+  const std::scoped_lock lock(backlogs_mutex_);
   last_commit_ = commit_number;
   since_.add(own ? std::move(*own) : writes, row.data.size());
   return {};
@@ -191,7 +208,7 @@ bool JournalStore::may_commit_beside(const WriteSet& writes) const {
 
 void JournalStore::begin_commit(WriteSet writes, std::int64_t commit_number) {
   ENSURE(!beside_);
-  beside_.emplace(behind_now(), std::nullopt);
+  beside_.emplace(behind_now(), TouchedKeys(writes), std::nullopt);
   tables_->begin_work([this, commit_number, writes = std::move(writes)]() mutable {
     return commit_rows(writes, commit_number, &writes);
   });
@@ -220,6 +237,7 @@ Behind JournalStore::behind_now() const {
 void JournalStore::begin_following() {
   if (under_way_ || followed_ == last_commit_) return;
   if (following_to_ <= followed_) {  // else it is tried again with what could not be written
+    const std::scoped_lock lock(backlogs_mutex_);
     following_ = std::move(since_);
     since_.clear();
     following_to_ = last_commit_;
@@ -245,8 +263,13 @@ Result<> JournalStore::settle(Result<> ended) {
   if (!ended && (ended.error().code == Code::full || ended.error().code == Code::fenced)) return ended;
   if (!ended && ended.error().code == Code::busy) return fail(Code::busy, "the tables cannot follow the journal: " + ended.error().message);
   if (!ended) return fail(Code::unavailable, "the tables cannot follow the journal: " + ended.error().message);
-  following_.clear();
-  followed_ = following_to_;
+  auto spent = std::make_shared<Backlog>();
+  {
+    const std::scoped_lock lock(backlogs_mutex_);
+    std::swap(*spent, following_);
+    followed_ = following_to_;
+  }
+  tables_->discard(std::move(spent));
   return {};
 }
 

@@ -2,7 +2,8 @@
 // table of the same database (sql_journal.hpp), as one row; the tables follow later, many commits in one transaction that need
 // not be durable at once, beside the next commits. Tables that others write (runbooks) are written in the commit itself.
 //
-// A commit that has nothing for those tables may go on beside the writer, on a thread of the tables'.
+// A commit that has nothing for those tables may go on beside the writer, on a thread of the tables'. What the writer loads
+// meanwhile is not of that commit, or waits for its end.
 //
 // Invariants:
 //  * the tables show the state after one commit, `followed`; what came after it is in the journal and in the backlogs:
@@ -18,9 +19,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "store/journal/backlog.hpp"
 #include "store/journal/tables.hpp"
+#include "store/journal/touched_keys.hpp"
 
 namespace baton::store {
 
@@ -58,12 +61,17 @@ class JournalStore final : public Store {
   [[nodiscard]] Result<std::vector<JournalRow>> journal() { return tables_->journal(); }
 
  private:
-  // A commit that goes on beside the writer. Until end_commit() everything here but this is its own.
+  // A commit that goes on beside the writer. Until end_commit() everything here but this is its own; whoever loads meanwhile
+  // has the mutex.
   struct Beside {
     Behind behind;  // when it began
+    TouchedKeys touched;
     std::optional<Result<>> outcome;  // once it was waited for
   };
   [[nodiscard]] Result<> wait_for_commit();
+  // Unless nothing of what is asked for is in it.
+  template <class Request>
+  [[nodiscard]] Result<> wait_for_commit_of(const Request& asked);
   [[nodiscard]] Result<> commit_rows(const WriteSet& writes, std::int64_t commit_number, WriteSet* own);
   [[nodiscard]] Result<> follow_now();
   [[nodiscard]] Behind behind_now() const;
@@ -71,8 +79,9 @@ class JournalStore final : public Store {
   [[nodiscard]] Result<> commit_directly(const WriteSet& writes, std::int64_t commit_number);
   [[nodiscard]] Result<> settle(Result<> ended);
 
-  Backlog following_;  // up to following_to_; empty: the tables are not following
-  Backlog since_;      // what was committed after that
+  std::mutex backlogs_mutex_;  // by a commit that goes on beside while it changes them, and by the writer while it loads
+  Backlog following_;          // up to following_to_; empty: the tables are not following
+  Backlog since_;              // what was committed after that
   bool under_way_ = false;
   std::optional<Beside> beside_;
   std::int64_t last_commit_ = 0, followed_ = 0, following_to_ = 0;

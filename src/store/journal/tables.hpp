@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "ports/store.hpp"
 
@@ -41,6 +42,9 @@ class Tables : public Store {
   virtual void begin_work(Work work) = 0;
   [[nodiscard]] virtual bool is_working() const = 0;
   [[nodiscard]] virtual Result<> end_work() = 0;  // waits for its end
+
+  // What is not needed any more and takes a while to take apart. It may be done by another thread.
+  virtual void discard(std::shared_ptr<const void> spent) { spent.reset(); }
 
   // Bytes that are free where the data lies; none: it cannot tell.
   [[nodiscard]] virtual std::optional<std::uint64_t> room() { return std::nullopt; }

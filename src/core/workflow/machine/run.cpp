@@ -61,7 +61,12 @@ void Run::stored() {
   };
   for (auto& slot : nodes)
     if (slot) settle(*slot);
-  std::erase_if(items, [](const auto& item) { return is_terminal(item.second.state.status); });
+  constexpr std::size_t waiting_max = 1'000;  // the first, which have their turn soon
+  std::size_t waiting = 0;
+  std::erase_if(items, [&](const auto& item) {
+    const NodeStatus status = item.second.state.status;
+    return is_terminal(status) || (status == NodeStatus::dispatched && ++waiting > waiting_max);
+  });
   for (auto& [ref, slot] : items) settle(slot);
   results.clear();
   logs.clear();

@@ -77,7 +77,7 @@ struct Run {
   [[nodiscard]] const Json& input() const;  // throws NotLoaded
   [[nodiscard]] bool row_changed() const;
   // Everything that was decided is durable: the rows are what is stored, and what went with them is done. Children
-  // that have ended and rows that were loaded for a walk are let go.
+  // that have ended, rows that were loaded for a walk and most of the children that wait for a worker are let go.
   void stored();
   [[nodiscard]] std::size_t bytes() const;  // about what it takes in memory
 };

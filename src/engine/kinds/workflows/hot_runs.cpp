@@ -19,7 +19,7 @@ std::optional<Run> HotRuns::take(std::string_view job_id) {
 
 void HotRuns::keep(Run run) {
   const std::size_t bytes = run.bytes();
-  if (bytes > bytes_max_ / 16) return;
+  if (bytes > bytes_max_ / 8) return;
   entries_.push_back({std::move(run), bytes});
   bytes_ += bytes;
   const auto last = std::prev(entries_.end());

@@ -1,0 +1,67 @@
+// The keys of the rows that a commit writes, as hashes: whoever asks for one of them while the commit is under way waits for
+// its end, and nobody else does. Two keys of one hash make somebody wait who need not.
+//
+// Making it costs little, because most commits are over before anybody asks; the first question sorts.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "ports/store.hpp"
+
+namespace baton::store {
+
+class TouchedKeys {
+ public:
+  explicit TouchedKeys(const WriteSet& writes) {
+    for (const auto* rows : {&writes.jobs_new, &writes.jobs_changed})
+      for (const workflow::Job& row : *rows) add(hash(row.job_id));
+    for (const auto* rows : {&writes.nodes_new, &writes.nodes_changed})
+      for (const workflow::NodeState& row : *rows) add(hash(row.job_id, row.item_index, row.node_id));
+    for (const workflow::TaskResult& row : writes.task_results_new) add(hash(row.task_id));
+    for (const workflow::IdempotencyKey& row : writes.idempotency_keys_new) add(hash(row.idempotency_key));
+    for (const auto* rows : {&writes.calls.calls_new, &writes.calls.calls_changed})
+      for (const call::Call& row : *rows) add(hash(row.service_call_id));
+    for (const call::IdempotencyKey& row : writes.calls.keys_new) add(hash(row.idempotency_key));
+  }
+
+  [[nodiscard]] bool has_any_of(const LoadRequest& asked) {
+    using std::ranges::any_of;
+    const auto has_id = [this](const auto& id) { return has(hash(id)); };
+    return any_of(asked.jobs, has_id) || any_of(asked.jobs_whole, has_id) || any_of(asked.task_results, has_id) ||
+           any_of(asked.nodes, [this](const NodeKey& key) { return has(hash(key.job_id, key.item_index, key.node_id)); }) ||
+           any_of(asked.idempotency_keys, [this](const auto& key) { return has(hash(key.idempotency_key)); });
+  }
+  // A stream is read from the tables, which follow first.
+  [[nodiscard]] bool has_any_of(const call::LoadRequest& asked) {
+    using std::ranges::any_of;
+    const auto has_call = [this](const call::CallKey& key) { return has(hash(key.id)); };
+    return !asked.streams.empty() || any_of(asked.calls, has_call) || any_of(asked.requests, has_call) ||
+           any_of(asked.idempotency_keys, [this](const auto& key) { return has(hash(key.second)); });
+  }
+
+ private:
+  // Ids of one moment begin alike.
+  static std::size_t hash(std::string_view text) {
+    constexpr std::size_t tail = 16;
+    return std::hash<std::string_view>{}(text.substr(text.size() > tail ? text.size() - tail : 0));
+  }
+  template <class Tag>
+  static std::size_t hash(const Id<Tag>& id) {
+    return hash(std::string_view(id.value));
+  }
+  static std::size_t hash(const workflow::JobId& job_id, std::int32_t item_index, std::string_view node_id) {
+    return (hash(job_id) * 31 + static_cast<std::size_t>(item_index)) * 31 + hash(node_id);
+  }
+  void add(std::size_t hash) { hashes_.push_back(hash); }
+  [[nodiscard]] bool has(std::size_t hash) {
+    if (!std::exchange(is_sorted_, true)) std::ranges::sort(hashes_);
+    return std::ranges::binary_search(hashes_, hash);
+  }
+
+  std::vector<std::size_t> hashes_;
+  bool is_sorted_ = false;
+};
+
+}  // namespace baton::store
