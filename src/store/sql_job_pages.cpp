@@ -241,6 +241,9 @@ SqlJobPages::SqlJobPages(Dialect dialect)
       result_insert(insert_statement<TaskResult>(dialect)),
       pages{"SELECT events,last_event_id,since FROM dag_job_pages WHERE job_id=?1 AND last_event_id>?2 ORDER BY last_event_id LIMIT ?3",
             {Type::text, Type::integer, Type::integer}},
+      pages_after{"SELECT events,last_event_id,since,job_id,nodes,results FROM dag_job_pages"
+                  " WHERE (job_id,last_event_id)>(?1,?2) ORDER BY job_id,last_event_id LIMIT ?3",
+                  {Type::text, Type::integer, Type::integer}},
       event_rows{"SELECT " + names<Event>(Columns::all) +
                      " FROM dag_job_event_rows WHERE job_id=?1 AND event_id>?2 ORDER BY event_id LIMIT ?3",
                  {Type::text, Type::integer, Type::integer}},
@@ -267,16 +270,75 @@ void SqlJobPages::add_writes(std::vector<Query>& queries, const WriteSet& writes
 
 namespace {
 
+std::unexpected<Error> unreadable() {
+  return fail(Code::invalid, "table dag_job_pages holds a row that this version cannot read");
+}
+
 // What did not fit a page as it was is a text in it.
 Json data_of(const JsonView& data) {
   const std::string_view text = data.kind() == JsonKind::string ? data.string() : std::string_view{};
   return text.starts_with('{') || text.starts_with('[') ? Json{std::string(text)} : data.json();
 }
 
+// As append_cell wrote it; false: it did not. Nulls at the end of a row were left out.
+template <class T>
+bool read_cell(const JsonView& cell, const std::string& job_id, std::int64_t since, bool is_task_id, T& to) {
+  const JsonKind kind = cell ? cell.kind() : JsonKind::null;
+  if constexpr (is_optional<T>::value) {
+    return kind == JsonKind::null || read_cell(cell, job_id, since, is_task_id, to.emplace());
+  } else if constexpr (std::is_same_v<T, Time>) {
+    // Whatever the cell says, nothing overflows.
+    const std::uint64_t millis = static_cast<std::uint64_t>(since) + static_cast<std::uint64_t>(kind == JsonKind::integer ? cell.integer() : 0);
+    return kind == JsonKind::integer && (to = from_millis(static_cast<std::int64_t>(millis)), true);
+  } else if constexpr (std::is_same_v<T, Json>) {
+    return kind == JsonKind::string && (to.text = cell.string(), true);
+  } else if constexpr (is_id<T>::value) {
+    return kind == JsonKind::string && (to.value = cell.string(), true);
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto word = kind == JsonKind::string ? store::parse(cell.string(), T{}) : std::nullopt;
+    return word && (to = *word, true);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return kind == JsonKind::string && (to = (is_task_id ? job_id + "_" : "") + std::string(cell.string()), true);
+  } else {
+    return kind == JsonKind::integer && (to = static_cast<T>(cell.integer()), true);
+  }
+}
+
+template <class Row>
+Result<std::vector<Row>> read_rows(std::string_view text, const JobId& job_id, std::int64_t since) {
+  std::vector<Row> rows;
+  const auto document = JsonDocument::parse(text);
+  if (!document || document->root().kind() != JsonKind::array) return unreadable();
+  for (const JsonView& item : document->root().items()) {
+    if (item.kind() != JsonKind::array) return unreadable();
+    const std::vector<JsonView> cells = item.items();
+    Row& row = rows.emplace_back();
+    std::size_t at = 0;
+    bool ok = true;
+    for_each_column<Row>([&](const auto& column) {
+      if (column.name == "job_id") return;
+      const JsonView cell = at < cells.size() ? cells[at] : JsonView{};
+      ok = ok && read_cell(cell, job_id.value, since, column.name == "task_id", row.*column.member);
+      ++at;
+    });
+    if (!ok || at < cells.size()) return unreadable();
+    row.job_id = job_id;
+  }
+  return rows;
+}
+
 }  // namespace
 
+Result<PackedJob> SqlJobPages::read_packed(const RowView& row) {
+  PackedJob packed;
+  if (row.is_null(4) && row.is_null(5)) return packed;
+  if (row.is_null(2) || row.is_null(4) || row.is_null(5)) return unreadable();
+  TRY_ASSIGN(packed.nodes, read_rows<NodeState>(row.text(4), job_of(row), row.integer(2)));
+  TRY_ASSIGN(packed.results, read_rows<TaskResult>(row.text(5), job_of(row), row.integer(2)));
+  return packed;
+}
+
 Result<> SqlJobPages::read_events(const RowView& row, const JobId& job_id, std::int64_t after, std::vector<Event>& out) {
-  const auto unreadable = [] { return fail(Code::invalid, "table dag_job_pages holds a row that this version cannot read"); };
   const auto document = JsonDocument::parse(row.text(0));
   if (!document || document->root().kind() != JsonKind::array) return unreadable();
   const bool is_absolute = row.is_null(2);

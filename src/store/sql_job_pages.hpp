@@ -18,6 +18,12 @@
 
 namespace baton::store {
 
+// What a job that has completed keeps in its page; nothing of one that does not.
+struct PackedJob {
+  std::vector<workflow::NodeState> nodes;
+  std::vector<workflow::TaskResult> results;
+};
+
 struct SqlJobPages {
   explicit SqlJobPages(Dialect dialect);
   // Appends the queries that write new events, nodes and results, which must outlive their run.
@@ -25,10 +31,15 @@ struct SqlJobPages {
   // Appends the events of an answer to `pages` that come behind `after`.
   [[nodiscard]] static Result<> read_events(const RowView& row, const workflow::JobId& job_id, std::int64_t after,
                                             std::vector<workflow::Event>& out);
+  // Of an answer to `pages_after`.
+  [[nodiscard]] static workflow::JobId job_of(const RowView& row) { return {std::string(row.text(3))}; }
+  [[nodiscard]] static std::int64_t last_event(const RowView& row) { return row.integer(1); }
+  [[nodiscard]] static Result<PackedJob> read_packed(const RowView& row);
 
   Statement insert, node_insert, result_insert;
   Statement pages;       // of a job, with events behind this one, at most so many
-  Statement event_rows;  // the same of those of before, as Table<Event> has their columns
+  Statement pages_after;  // of all jobs, behind this one (job, last event), at most so many; with what they have packed
+  Statement event_rows;  // of a job, as `pages`: those of before, as Table<Event> has their columns
   Statement is_packed;  // job ids -> those whose nodes and results are in their page
   Statement nodes_of_job, results_of_job;  // wherever they are
 };

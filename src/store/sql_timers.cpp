@@ -25,9 +25,8 @@ Subject parse_subject(std::string_view text) {
   return {*type, std::string(text.substr(space + 1))};
 }
 
-// In the order of their keys: neighbours are written one after the other.
-void add_write(std::vector<Query>& queries, const Statement& statement, const std::vector<Timer>& timers) {
-  if (timers.empty()) return;
+// In the order of their keys: neighbours are written, or looked up, one after the other.
+Query with_keys(const Statement& statement, const std::vector<Timer>& timers) {
   std::vector<Entry> order(timers.begin(), timers.end());
   std::ranges::sort(order, {},
                     [](const Entry& entry) { return std::tuple(entry.timer->due, entry.subject()); });
@@ -36,7 +35,11 @@ void add_write(std::vector<Query>& queries, const Statement& statement, const st
     to[1] = order[set].subject();
     to[2] = std::string_view(order[set].timer->what);
   };
-  queries.push_back({&statement, timers.size(), fill, {}, {}});
+  return {&statement, timers.size(), fill, {}, {}};
+}
+
+void add_write(std::vector<Query>& queries, const Statement& statement, const std::vector<Timer>& timers) {
+  if (!timers.empty()) queries.push_back(with_keys(statement, timers));
 }
 
 }  // namespace
@@ -55,12 +58,24 @@ SqlTimers::SqlTimers(Dialect dialect) {
             columns, true};
   due = {"SELECT due,subject,what FROM baton_timers WHERE due<=?1 ORDER BY due,subject,what LIMIT ?2",
          {Type::integer, Type::integer}};
+  after = {"SELECT due,subject,what FROM baton_timers WHERE (due,subject,what)>(?1,?2,?3) ORDER BY due,subject,what LIMIT ?4",
+           {Type::integer, Type::text, Type::text, Type::integer}};
+  by_key = {arrays ? "SELECT t.due,t.subject,t.what FROM unnest(?1,?2,?3) AS k(due,subject,what) CROSS JOIN LATERAL"
+                     " (SELECT * FROM baton_timers AS i WHERE i.due=k.due AND i.subject=k.subject AND i.what=k.what OFFSET 0) AS t"
+                   : "SELECT due,subject,what FROM baton_timers WHERE due=?1 AND subject=?2 AND what=?3",
+            columns, true};
   next = {"SELECT due FROM baton_timers ORDER BY due,subject,what LIMIT 1", {}};
 }
 
 void SqlTimers::add_writes(std::vector<Query>& queries, const WriteSet& writes) const {
   add_write(queries, remove, writes.timers_gone);
   add_write(queries, insert, writes.timers_new);
+}
+
+Query SqlTimers::find(const std::vector<Timer>& timers, std::vector<Timer>& found) const {
+  Query query = with_keys(by_key, timers);
+  query.row = [&found](const RowView& row) -> Result<> { return found.push_back(read(row)), Result<>{}; };
+  return query;
 }
 
 Timer SqlTimers::read(const RowView& row) {
