@@ -5,6 +5,7 @@
 #include "store/sql_reads.hpp"
 #include "store/sql_store.hpp"
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/log_reader.hpp"
 #include "store/sqlite/writer_lock.hpp"
 #include "store/statements.hpp"
 
@@ -100,6 +101,13 @@ Result<std::unique_ptr<Reads>> make_reads(std::string_view url, Followed& follow
 Result<std::unique_ptr<TokenAdmin>> make_token_admin(std::string_view url) {
   TRY_ASSIGN(const auto target, parse(url));
   return make_sql_token_admin(target.dialect, connector(target, sqlite::Access::admin));
+}
+
+Result<Checked> check_database(std::string_view url, Partition partition, const TellFinding& tell) {
+  TRY_ASSIGN(const auto target, parse(url));
+  Connect log;
+  if (target.dialect == Dialect::sqlite) log = [path = target.where] { return sqlite::connect_with_log(path); };
+  return check(target.dialect, connector(target, sqlite::Access::reader), log, partition, tell);
 }
 
 }  // namespace baton::store

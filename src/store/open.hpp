@@ -6,6 +6,7 @@
 
 #include "ports/followed.hpp"
 #include "ports/reads.hpp"
+#include "store/check/check.hpp"
 #include "store/journal/tables.hpp"
 
 namespace baton::store {
@@ -22,5 +23,8 @@ namespace baton::store {
 [[nodiscard]] Result<std::unique_ptr<Reads>> make_reads(std::string_view url, Followed& followed, Partition partition);
 // Creates and migrates the database if need be, beside a running writer or without one.
 [[nodiscard]] Result<std::unique_ptr<TokenAdmin>> make_token_admin(std::string_view url);
+
+// Whether journal and tables agree, beside a running writer or without one; it reads in one snapshot and changes nothing.
+[[nodiscard]] Result<Checked> check_database(std::string_view url, Partition partition, const TellFinding& tell);
 
 }  // namespace baton::store

@@ -1,0 +1,59 @@
+#include "store/check/check.hpp"
+
+#include "store/check/tables_check.hpp"
+#include "store/schema.hpp"
+
+namespace baton::store {
+namespace {
+
+Result<std::vector<JournalRow>> read_journal(Dialect dialect, SqlJournal::Where where, Partition partition, const auto& run) {
+  SqlJournal journal(dialect, where);
+  journal.set(partition.number, 0);
+  std::vector<JournalRow> rows;
+  const Query query = journal.rows(rows);
+  TRY(run(query));
+  return rows;
+}
+
+}  // namespace
+
+// The log is let go as soon as it has been read, because no server could start as long as it is open. That it is open when
+// the snapshot is taken is what makes them one state: until then nobody can have written to either.
+Result<Checked> check(Dialect dialect, const Connect& connect, const Connect& connect_log, Partition partition,
+                      const TellFinding& tell) {
+  Checked checked;
+  TRY_ASSIGN(auto connection, connect());
+  TRY(check_version(*connection, dialect));
+  Snapshot snapshot(dialect, std::move(connection));
+  std::unique_ptr<Connection> log;
+  std::vector<JournalRow> rows;
+  if (connect_log) {
+    auto connected = connect_log();
+    checked.is_log_in_use = !connected && connected.error().code == Code::busy;
+    if (!connected && !checked.is_log_in_use) return std::unexpected(std::move(connected).error());
+    if (connected) log = *std::move(connected);
+  }
+  if (log) {
+    TRY(log->script("BEGIN"));
+    TRY_ASSIGN(rows, read_journal(dialect, SqlJournal::Where::log, partition,
+                                  [&](const Query& query) { return log->run({&query, 1}, Mode::read); }));
+  }
+  TRY(snapshot.begin());
+  TRY_ASSIGN(const WriterState state, snapshot.writer_state(partition));
+  if (!log) {
+    TRY_ASSIGN(rows, read_journal(dialect, SqlJournal::Where::database, partition,
+                                  [&](const Query& query) { return snapshot.run({&query, 1}); }));
+  }
+  log.reset();
+  checked.followed = state.followed;
+  checked.last_commit = std::max(state.last_commit, rows.empty() ? 0 : rows.back().commit_number);
+  TRY_ASSIGN(const auto replayed, replay(snapshot, state, rows, tell));
+  rows = {};
+  NodeNames put_off;
+  TRY(check_timers(snapshot, *replayed, tell, checked, put_off));
+  TRY(check_jobs(snapshot, *replayed, put_off, tell, checked));
+  TRY(check_results(snapshot, *replayed, tell, checked));
+  return checked;
+}
+
+}  // namespace baton::store

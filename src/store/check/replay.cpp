@@ -1,0 +1,139 @@
+#include "store/check/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/journal/codec.hpp"
+
+namespace baton::store {
+namespace {
+
+using namespace workflow;
+
+std::string text_of(const Job& row) { return "job " + row.job_id.value; }
+std::string text_of(const NodeState& row) { return "node " + row.node_id + " of job " + row.job_id.value; }
+std::string text_of(const TaskResult& row) { return "the result of task " + row.task_id; }
+std::string text_of(const JobTag& row) { return "tag '" + row.tag + "' of job " + row.job_id.value; }
+std::string text_of(const LogLine& row) {
+  return fmt::format("log line {} of node {} of job {}", row.log_id, row.node_id, row.job_id.value);
+}
+std::string text_of(const IdempotencyKey& row) {
+  return "idempotency key '" + row.idempotency_key + "' of tenant " + row.tenant.value;
+}
+
+class Replay {
+ public:
+  Replay(Snapshot& snapshot, const TellFinding& tell) : snapshot_(snapshot), tell_(tell) {}
+
+  Result<> add(const JournalRow& row, const WriteSet& writes) {
+    subject_ = subject(row.commit_number);
+    TRY(look_into_pages(writes));
+    TRY(look_at(writes.jobs_new, writes.jobs_changed));
+    TRY(look_at(writes.nodes_new, writes.nodes_changed));
+    TRY(look_at(writes.task_results_new));
+    TRY(look_at(writes.idempotency_keys_new));
+    TRY(look_at(writes.tags_new));
+    TRY(look_at(writes.logs_new));
+    backlog.add(writes, row.data.size());
+    return {};
+  }
+
+  static std::string subject(std::int64_t commit_number) { return fmt::format("commit {} of the journal", commit_number); }
+
+  Backlog backlog;
+
+ private:
+  template <class Row>
+  Result<> look_at(const std::vector<Row>& news, const std::vector<Row>& changes = {}) {
+    std::set<KeyOf<Row>> keys;
+    for (const auto* rows : {&news, &changes})
+      for (const Row& row : *rows) keys.insert(owned_key(row));
+    TRY_ASSIGN(auto stored, snapshot_.stored<Row>(keys));
+    auto& made = std::get<std::set<KeyOf<Row>>>(made_);
+    for (const Row& row : news)
+      if (!made.insert(owned_key(row)).second || stored.contains(owned_key(row)) || is_in_page(row))
+        tell_(subject_, "it makes " + text_of(row) + ", which is there already");
+    for (const Row& row : changes)
+      if (!made.contains(owned_key(row)) && !stored.contains(owned_key(row)))
+        tell_(subject_, "it changes " + text_of(row) + ", which is not there");
+    return {};
+  }
+
+  // Nodes and results that the tables keep in pages. A job that began in the journal has none.
+  Result<> look_into_pages(const WriteSet& writes) {
+    std::set<JobId> jobs;
+    for (const Job& row : writes.jobs_new) begun_.insert(row.job_id);
+    for (const NodeState& row : writes.nodes_new)
+      if (!begun_.contains(row.job_id)) jobs.insert(row.job_id);
+    for (const TaskResult& row : writes.task_results_new)
+      if (!begun_.contains(row.job_id)) jobs.insert(row.job_id);
+    TRY_ASSIGN(const auto packed, snapshot_.packed(jobs));
+    nodes_in_pages_.clear();
+    results_in_pages_.clear();
+    for (const PackedJob& job : packed) {
+      for (const NodeState& row : job.nodes) nodes_in_pages_.insert(owned_key(row));
+      for (const TaskResult& row : job.results) results_in_pages_.insert(owned_key(row));
+    }
+    return {};
+  }
+  template <class Row>
+  [[nodiscard]] bool is_in_page(const Row&) const {
+    return false;
+  }
+  [[nodiscard]] bool is_in_page(const NodeState& row) const { return nodes_in_pages_.contains(owned_key(row)); }
+  [[nodiscard]] bool is_in_page(const TaskResult& row) const { return results_in_pages_.contains(owned_key(row)); }
+
+  Snapshot& snapshot_;
+  const TellFinding& tell_;
+  std::string subject_;
+  std::tuple<std::set<KeyOf<Job>>, std::set<KeyOf<NodeState>>, std::set<KeyOf<TaskResult>>, std::set<KeyOf<IdempotencyKey>>,
+             std::set<KeyOf<JobTag>>, std::set<KeyOf<LogLine>>>
+      made_;  // by the commits so far
+  std::set<JobId> begun_;
+  std::set<KeyOf<NodeState>> nodes_in_pages_;      // of the jobs of this commit
+  std::set<KeyOf<TaskResult>> results_in_pages_;
+};
+
+template <class Row>
+void add_changes(Changes<Row>& to, const std::vector<Row>& rows, bool is_new) {
+  for (const Row& row : rows) to.insert_or_assign(owned_key(row), Change<Row>{&row, is_new});
+}
+
+}  // namespace
+
+Replayed::Replayed(Backlog backlog) : backlog_(std::move(backlog)) {
+  const WriteSet& writes = backlog_.writes();
+  add_changes(std::get<Changes<Job>>(changes_), writes.jobs_changed, false);
+  add_changes(std::get<Changes<Job>>(changes_), writes.jobs_new, true);
+  add_changes(std::get<Changes<NodeState>>(changes_), writes.nodes_changed, false);
+  add_changes(std::get<Changes<NodeState>>(changes_), writes.nodes_new, true);
+  add_changes(std::get<Changes<TaskResult>>(changes_), writes.task_results_new, true);
+  for (const Event& event : writes.events_new) events_[event.job_id].push_back(&event);
+  for (auto& [job_id, events] : events_) std::ranges::stable_sort(events, {}, &Event::event_id);
+}
+
+Result<std::unique_ptr<Replayed>> replay(Snapshot& snapshot, const WriterState& state, const std::vector<JournalRow>& rows,
+                                         const TellFinding& tell) {
+  Replay replay(snapshot, tell);
+  std::int64_t expected = state.followed;
+  bool goes_on = true;
+  for (const JournalRow& row : rows) {
+    if (row.commit_number != ++expected) {
+      tell(Replay::subject(expected), row.commit_number == expected + 1
+                                          ? std::string("it is missing")
+                                          : fmt::format("it and those up to {} are missing", row.commit_number - 1));
+      expected = row.commit_number;
+      goes_on = false;
+    }
+    const auto writes = decode_journal(row);
+    if (!writes) tell(Replay::subject(row.commit_number), writes.error().message);
+    goes_on = goes_on && writes;
+    if (goes_on) TRY(replay.add(row, *writes));
+  }
+  if (expected < state.last_commit)
+    tell(Replay::subject(state.last_commit), fmt::format("it is missing: the journal ends with {}", expected));
+  return std::make_unique<Replayed>(std::move(replay.backlog));
+}
+
+}  // namespace baton::store
