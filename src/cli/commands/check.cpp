@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/json_write.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/terminal/output.hpp"
 #include "core/call/call.hpp"
@@ -17,11 +18,31 @@ namespace {
 
 struct Options {
   server::Values where;  // data, store, config as given
-  bool replay = false, rebuild = false;
+  bool replay = false, rebuild = false, as_json = false;
+};
+
+// What is wrong: for people the first of it, as it is found; for programs at the end.
+class Findings {
+ public:
+  explicit Findings(bool as_json) : as_json_(as_json) {}
+
+  void tell(const std::string& subject, const std::string& problem) {
+    constexpr std::size_t told_max = 20, listed_max = 1'000;
+    ++count_;
+    if (as_json_ && count_ <= listed_max) list_.push_back(json_object("subject", subject, "problem", problem));
+    if (!as_json_ && count_ <= told_max) complain(printable(subject + ": " + problem));
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] const std::vector<Json>& list() const { return list_; }
+
+ private:
+  const bool as_json_;
+  std::size_t count_ = 0;
+  std::vector<Json> list_;
 };
 
 struct Found {
-  std::size_t calls = 0, events = 0, wrong = 0, rebuilt = 0;
+  std::size_t calls = 0, events = 0, rebuilt = 0;
 };
 
 struct Stream {
@@ -93,8 +114,8 @@ class Rebuilder {
   std::int64_t last_commit_ = 0;
 };
 
-Result<Found> replay(Reads& reads, Rebuilder& rebuilder) {
-  constexpr std::size_t page = 1'000, told_max = 20;
+Result<Found> replay(Reads& reads, Rebuilder& rebuilder, Findings& findings) {
+  constexpr std::size_t page = 1'000;
   Found found;
   call::CallKey after;
   while (true) {
@@ -113,19 +134,62 @@ Result<Found> replay(Reads& reads, Rebuilder& rebuilder) {
       }
       ++found.calls;
       found.events += stream.events;
-      if (!stream.problem.empty() && ++found.wrong <= told_max)
-        complain(
-            fmt::format("service call {} of tenant {}: {}", key.id.value, key.tenant.value, stream.problem));
+      if (!stream.problem.empty())
+        findings.tell(fmt::format("service call {} of tenant {}", key.id.value, key.tenant.value), stream.problem);
     }
     if (keys.size() < page) break;
     after = keys.back();
   }
   TRY_ASSIGN(const std::int64_t strays, reads.count_stray_rows());
-  if (strays > 0) {
-    ++found.wrong;
-    complain(fmt::format("{} tags or idempotency keys belong to no call", strays));
-  }
+  if (strays > 0) findings.tell("service calls", fmt::format("{} tags or idempotency keys belong to no call", strays));
   return found;
+}
+
+int failed(const Error& error) {
+  complain(error.message);
+  return exit_failed;
+}
+
+int check_calls(const Options& options, const std::string& url) {
+  Rebuilder rebuilder;
+  if (options.rebuild)
+    if (const auto opened = rebuilder.open(url); !opened) return failed(opened.error());
+  auto reads = store::make_reads(url);
+  if (!reads) return failed(reads.error());
+  Findings findings(options.as_json);
+  const auto found = replay(**reads, rebuilder, findings);
+  if (!found) return failed(found.error());
+  const std::size_t wrong = findings.count();
+  if (options.as_json) {
+    print_json(json_object("consistent", wrong == 0, "wrong", wrong, "service_calls", found->calls, "events", found->events, "rebuilt",
+                           found->rebuilt, "findings", findings.list())
+                   .text);
+    return wrong == 0 ? exit_ok : exit_failed;
+  }
+  if (options.rebuild) fmt::print("{} service calls were written anew from their events\n", found->rebuilt);
+  fmt::print("{} service calls, {} events: {}\n", found->calls, found->events,
+             wrong == 0 ? "every row is what its events come to" : fmt::format("{} are wrong", wrong));
+  return wrong == 0 ? exit_ok : exit_failed;
+}
+
+int check_tables(const Options& options, const std::string& url) {
+  Findings findings(options.as_json);
+  const auto tell = [&](const std::string& subject, const std::string& problem) { findings.tell(subject, problem); };
+  const auto found = store::check_database(url, server::only_partition, tell);
+  if (!found) return failed(found.error());
+  const std::size_t wrong = findings.count();
+  if (options.as_json) {
+    print_json(json_object("consistent", wrong == 0, "wrong", wrong, "followed", found->followed, "last_commit", found->last_commit,
+                           "log_in_use", found->is_log_in_use, "jobs", found->jobs, "nodes", found->nodes, "events", found->events,
+                           "task_results", found->task_results, "timers", found->timers, "findings", findings.list())
+                   .text);
+    return wrong == 0 ? exit_ok : exit_failed;
+  }
+  if (found->is_log_in_use) fmt::print("the log is in use by a server and was not looked at\n");
+  fmt::print("the tables show commit {}, the journal goes on to {}\n", found->followed, found->last_commit);
+  fmt::print("{} jobs, {} nodes, {} events, {} task results, {} timers: {}\n", found->jobs, found->nodes, found->events,
+             found->task_results, found->timers, wrong == 0 ? "they agree" : fmt::format("{} things are wrong", wrong));
+  return wrong == 0 ? exit_ok : exit_failed;
 }
 
 int check(const Options& options) {
@@ -134,44 +198,28 @@ int check(const Options& options) {
     complain(fmt::format("{}", fmt::join(config.error(), "\nbaton: ")));
     return exit_usage;
   }
-  Rebuilder rebuilder;
-  if (options.rebuild) {
-    if (const auto opened = rebuilder.open(config->store); !opened) {
-      complain(opened.error().message);
-      return exit_failed;
-    }
-  }
-  auto reads = store::make_reads(config->store);
-  if (!reads) {
-    complain(reads.error().message);
-    return exit_failed;
-  }
-  const auto found = replay(**reads, rebuilder);
-  if (!found) {
-    complain(found.error().message);
-    return exit_failed;
-  }
-  if (options.rebuild) fmt::print("{} service calls were written anew from their events\n", found->rebuilt);
-  fmt::print(
-      "{} service calls, {} events: {}\n", found->calls, found->events,
-      found->wrong == 0 ? "every row is what its events come to" : fmt::format("{} are wrong", found->wrong));
-  return found->wrong == 0 ? 0 : exit_failed;
+  return options.replay ? check_calls(options, config->store) : check_tables(options, config->store);
 }
 
 }  // namespace
 
 void add_check(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
-  Parser command =
-      app.add_subcommand("check", "Check a database: --replay folds all events of service calls anew");
-  command.add_flag("--replay", options->replay, "compare what the events come to with what is stored")
-      .required();
-  command.add_flag("--rebuild", options->rebuild,
-                   "write rows and tags that differ anew from the events; no server may be running");
+  Parser command = app.add_subcommand("check", "Check a database: whether journal and tables of workflows agree");
+  const Option replay = command.add_flag("--replay", options->replay,
+                                         "check service calls instead: compare what their events come to with what is stored");
+  command
+      .add_flag("--rebuild", options->rebuild,
+                "with --replay: write rows and tags that differ anew from the events; no server may be running")
+      .needs(replay);
+  command.add_flag("--json", options->as_json, "print JSON");
   for (const std::string key : {"data", "store", "config"})
     command.add_option(
         "--" + key, [options, key](const std::string& value) { options->where[key] = value; },
         "as of `baton serve`");
+  command.footer(
+      "Example:\n  baton check --data /var/lib/baton\n"
+      "Exit codes: 0 all agree, 1 something is wrong, or the database cannot be read.");
   command.callback([options, &chosen] { chosen = [options] { return check(*options); }; });
 }
 
