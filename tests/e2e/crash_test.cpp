@@ -96,6 +96,13 @@ void audit(Server& server, const std::map<std::string, std::string>& acknowledge
   }
 }
 
+void expect_consistent(const std::vector<std::string>& options) {
+  std::vector<std::string> command{"check"};
+  command.insert(command.end(), options.begin(), options.end());
+  const Ran checked = baton(command);
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+}
+
 void kill_again_and_again(const std::vector<std::string>& options, int times) {
   auto server = std::make_unique<Server>(options);
   {
@@ -107,8 +114,10 @@ void kill_again_and_again(const std::vector<std::string>& options, int times) {
   load.start(4);
   for (int i = 0; i < times; ++i) {
     EXPECT_TRUE(load.wait_for_more(30, 20s)) << "the server took no jobs";
+    expect_consistent(options);
     server->process().signal(SIGKILL);
     ASSERT_EQ(server->process().wait(10s), 128 + SIGKILL);
+    expect_consistent(options);
     server = std::make_unique<Server>(options);
     load.set_url(server->url());
   }
