@@ -182,6 +182,28 @@ TEST_F(DispatchTest, AReadThatFailsIsTriedAgainOnAnotherConnection) {
   EXPECT_EQ(step(150), Duration{1'000});
 }
 
+// The store of this world is empty, like tables that are behind.
+TEST_F(DispatchTest, WhatTheTablesDoNotShowYetIsMadeAllTheSame) {
+  const Time later = noon + std::chrono::seconds{10};
+  (void)step();
+  dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {later, key(1).id}, {}, nullptr, 5}, noon);
+  world_.tables_show = 4;
+  for (int second = 1; second <= 10; ++second)
+    (void)dispatch_.step(noon + std::chrono::seconds{second}, std::chrono::seconds{second});
+  const auto starts = take<StartCalls>();
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].second.keys, std::vector{key(1)});
+}
+
+TEST_F(DispatchTest, WhatTheTablesShowIsLeftToThem) {
+  (void)step();
+  dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {noon + std::chrono::seconds{10}, key(1).id}, {}, nullptr, 5}, noon);
+  world_.tables_show = 5;  // and do not have it: it is over
+  for (int second = 1; second <= 10; ++second)
+    (void)dispatch_.step(noon + std::chrono::seconds{second}, std::chrono::seconds{second});
+  EXPECT_TRUE(take<StartCalls>().empty());
+}
+
 TEST_F(DispatchTest, TheEndOfTimeIsFarAway) {
   (void)step();
   dispatch_.scheduled({{Tenant{"t"}, "http://a:80"}, {*from_iso("9999-12-31T23:59:59.999Z"), key(1).id}, {}},

@@ -169,8 +169,9 @@ call::Loaded Backlog::load(call::LoadRequest& request) const {
     });
   };
   const call::Writes& rows = writes_.calls;
-  take(request.calls, calls_, loaded.calls,
-       [&](const Place& place) { return (place.is_new ? rows.calls_new : rows.calls_changed)[place.at]; });
+  const auto call_at = [&](const Place& place) { return (place.is_new ? rows.calls_new : rows.calls_changed)[place.at]; };
+  take(request.calls, calls_, loaded.calls, call_at);
+  take(request.streams, calls_, loaded.calls, call_at);
   take(request.requests, requests_, loaded.requests, [&](std::size_t at) { return rows.requests_new[at]; });
   take(request.idempotency_keys, call_keys_, loaded.idempotency_keys, [&](std::size_t at) { return rows.keys_new[at]; });
   return loaded;

@@ -24,7 +24,8 @@ class Backlog {
   [[nodiscard]] Loaded load(LoadRequest& request) const;
   // What the tables answered, in the state that it has by now.
   void settle(Loaded& loaded) const;
-  // The same of service calls, whose rows are here whole. Streams are not asked of it: only tables have all their events.
+  // The same of service calls, whose rows are here whole. A stream is asked for because its row may be wrong in the tables:
+  // of one that is here it is not known yet, and whoever looks again finds out.
   [[nodiscard]] call::Loaded load(call::LoadRequest& request) const;
 
   // What waits in a queue: how many of those that the tables may have there do not wait any more, and the tasks that were

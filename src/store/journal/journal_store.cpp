@@ -89,10 +89,8 @@ Result<Loaded> JournalStore::load(const LoadRequest& asked) {
   return loaded;
 }
 
-// A stream is asked for because its row may be wrong: the tables have all of it.
 Result<call::Loaded> JournalStore::load(const call::LoadRequest& asked) {
   TRY(wait_for_commit_of(asked));
-  if (!asked.streams.empty()) TRY(follow_now());
   const std::scoped_lock lock(backlogs_mutex_);
   if (behind_now().rows == 0) return tables_->load(asked);
   call::LoadRequest request = asked;

@@ -33,11 +33,10 @@ class TouchedKeys {
            any_of(asked.nodes, [this](const NodeKey& key) { return has(hash(key.job_id, key.item_index, key.node_id)); }) ||
            any_of(asked.idempotency_keys, [this](const auto& key) { return has(hash(key.idempotency_key)); });
   }
-  // A stream is read from the tables, which follow first.
   [[nodiscard]] bool has_any_of(const call::LoadRequest& asked) {
     using std::ranges::any_of;
     const auto has_call = [this](const call::CallKey& key) { return has(hash(key.id)); };
-    return !asked.streams.empty() || any_of(asked.calls, has_call) || any_of(asked.requests, has_call) ||
+    return any_of(asked.calls, has_call) || any_of(asked.streams, has_call) || any_of(asked.requests, has_call) ||
            any_of(asked.idempotency_keys, [this](const auto& key) { return has(hash(key.second)); });
   }
 
