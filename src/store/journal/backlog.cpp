@@ -201,4 +201,18 @@ void Backlog::settle(std::vector<WaitingTask>& found, const QueueKey& queue) con
         found.push_back(waiting_task(baton::key_of(node), node.priority, node.dispatched_at.value_or(Time{})));
 }
 
+const call::EventRow* Backlog::find_misplaced(const call::Writes& writes) const {
+  std::unordered_map<call::CallKey, std::int64_t, HashCall> versions;
+  for (const call::EventRow& event : writes.events_new) {
+    const call::CallKey key{event.tenant_id, event.service_call_id};
+    const auto place = calls_.find(key);
+    if (place == calls_.end()) continue;
+    const auto& [is_new, at] = place->second;
+    const call::Call& known = (is_new ? writes_.calls.calls_new : writes_.calls.calls_changed)[at];
+    std::int64_t& version = versions.try_emplace(key, known.version).first->second;
+    if (event.version != ++version) return &event;
+  }
+  return nullptr;
+}
+
 }  // namespace baton::store

@@ -32,6 +32,8 @@ class Backlog {
   // found as they are by now, in no order.
   [[nodiscard]] std::size_t count_taken_from(const QueueKey& queue) const;
   void settle(std::vector<WaitingTask>& found, const QueueKey& queue) const;
+  // An event of a service call that is here already, or of a later version than the next: who wrote it did not know the call.
+  [[nodiscard]] const call::EventRow* find_misplaced(const call::Writes& writes) const;
 
   [[nodiscard]] const std::set<Timer>& timers_new() const { return timers_new_; }
   [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables may have them still

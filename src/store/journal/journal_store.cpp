@@ -182,6 +182,11 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
   const bool is_behind = followed_ < last_commit_;
   if ((!is_behind && !has_journaled_rows(writes)) || is_for_tables(writes))
     return commit_directly(writes, commit_number);
+  // Of a call that is in both the newer backlog knows the version.
+  const call::EventRow* misplaced = since_.find_misplaced(writes.calls);
+  if (misplaced)
+    return fail(Code::conflict, fmt::format("service call {} has an event of version {} already, or lacks the one before it",
+                                            misplaced->service_call_id.value, misplaced->version));
   TRY_ASSIGN(std::string data, encode_journal(writes));
   if (data.size() > row_bytes_max) return commit_directly(writes, commit_number);
   TRY(leave_room());

@@ -43,6 +43,12 @@ class CallStoreContract : public testing::TestWithParam<StoreType> {
   }
   void commit(const Writes& calls) { ASSERT_TRUE(try_commit(calls)) << try_commit(calls).error().message; }
 
+  // The tables, which show what was committed.
+  std::unique_ptr<Reads> shown() {
+    EXPECT_TRUE(store->follow());
+    return database.reads().value();
+  }
+
   Database database{GetParam()};
   std::unique_ptr<Store> store = database.store();
   std::int64_t last_commit_ = 0;
@@ -92,7 +98,7 @@ TEST_P(CallStoreContract, ACallIsTheFoldOfItsStoredEvents) {
   for (const EventRow& row : w.events_new) apply(row, *read_event(row.event_type, row.data), call);
   w.calls_changed = {call};
   commit(w);
-  auto reads = database.reads().value();
+  auto reads = shown();
   EXPECT_EQ(*fold(reads->call_events(key(1)).value()), *reads->service_call(key(1)).value());
   EXPECT_EQ(reads->call_keys({}, 10).value(), std::vector{key(1)});
   EXPECT_EQ(reads->call_keys(key(1), 10).value(), std::vector<CallKey>{});
@@ -107,7 +113,7 @@ TEST_P(CallStoreContract, TheCallsToADestinationAreReadInTheOrderOfTime) {
   commit(submitted(3, at(20)));
   commit(submitted(4, at(5), "http://b:80"));
   commit(submitted(5, at(1), "http://a:80", "zeta"));
-  auto reads = database.reads().value();
+  auto reads = shown();
   const Destination a{Tenant{"acme"}, "http://a:80"}, b{Tenant{"acme"}, "http://b:80"},
       z{Tenant{"zeta"}, "http://a:80"};
   const auto destinations_due = [&](Time after, Time until) {
@@ -131,7 +137,7 @@ TEST_P(CallStoreContract, ListsAreFilteredNewestFirst) {
   for (int n = 1; n <= 5; ++n)
     commit(submitted(n, at(n * 10), "http://a:80", "acme",
                      n % 2 == 0 ? std::vector<std::string>{"even", "t"} : std::vector<std::string>{"t"}));
-  auto reads = database.reads().value();
+  auto reads = shown();
   const auto ids = [&](CallFilter filter, const std::optional<Due>& last = {}, std::size_t limit = 10) {
     filter.tenant = Tenant{"acme"};
     std::string text;
@@ -252,7 +258,7 @@ TEST_P(LostRows, AreNotMadeUpFromAStreamThatCannotBeFolded) {
 
 TEST_P(LostRowsBySql, AreSeenByReaders) {
   const Call right = begin(1), other = begin(2);
-  auto reads = database.reads().value();
+  auto reads = shown();
   const auto without_row = [&](std::size_t page) {
     std::vector<CallKey> all;
     for (std::optional<EventKey> after = EventKey{}; after;) {
@@ -286,7 +292,7 @@ TEST_P(LostRowsOnSqlite, WithATimeThatCannotBeReadAreAskedAboutEarly) {
   commit(submitted(1, at(10)));
   commit(submitted(2, at(20)));
   database.execute("UPDATE service_calls SET due_at=substr(due_at,1,20)||'xxxx' WHERE name='call 1'");
-  auto reads = database.reads().value();
+  auto reads = shown();
   const Destination to{Tenant{"acme"}, "http://a:80"};
   const auto destinations = reads->destinations_due(at(0), at(30));
   ASSERT_TRUE(destinations) << destinations.error().message;
