@@ -18,6 +18,7 @@ enum class Code {
   busy,         // another program has the store, or what it needs, for the moment; trying again soon helps; nothing was changed
   full,         // the disk or a quota is full; nothing was changed
   fenced,       // another writer has taken over; this one must stop
+  corrupt,      // what is stored does not fit together; trying again will not help, and whoever writes must stop
   unknown,      // the connection broke inside a commit: it may or may not have happened
 };
 

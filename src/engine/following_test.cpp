@@ -17,19 +17,23 @@ class HeldTables final : public store::MemoryStore {
   }
   void begin(const store::Following& following) override {
     ++followings;
-    has_failed_ = is_row_held || is_file_held;
+    is_under_way = is_slow;
+    has_failed_ = is_row_held || is_file_held || !fits;
     if (!has_failed_) MemoryStore::begin(following);
   }
   std::optional<Result<>> end() override {
-    if (std::exchange(has_failed_, false)) return Result<>(busy());
+    if (is_under_way) return std::nullopt;
+    if (std::exchange(has_failed_, false)) return Result<>(fits ? busy() : fail(Code::conflict, "table dag_jobs has that row"));
     return MemoryStore::end();
   }
+  void wait() override { is_under_way = false; }
   using MemoryStore::load;
   Result<Loaded> load(const LoadRequest& request) override {
     ++job_loads;
     return MemoryStore::load(request);
   }
-  bool is_row_held = false, is_file_held = false;
+  bool is_row_held = false, is_file_held = false, fits = true;
+  bool is_slow = false, is_under_way = false;  // tables that follow, until they are waited for or the test ends it
   int commits = 0, followings = 0, job_loads = 0;
 
  private:
@@ -132,6 +136,16 @@ TEST_F(FollowingTest, WhileTheTablesCannotFollowEverythingElseGoesOn) {
   tables_->is_row_held = false;
   pass(3s);
   EXPECT_EQ(store_.behind().commits, 0);
+}
+
+TEST_F(FollowingTest, RowsThatDoNotFitEndTheWriter) {
+  run({job(1)});
+  tables_->fits = false;
+  pass(1s);
+  ASSERT_TRUE(writer_.fatal());
+  EXPECT_EQ(writer_.fatal()->code, Code::corrupt);
+  EXPECT_TRUE(writer_.away());
+  EXPECT_TRUE(followed_.is_away());
 }
 
 // As after a crash of the database, which a reader was the first to notice.

@@ -47,7 +47,7 @@ struct SlowTurn {
 // What the owner may want to hear, on the engine's thread. Any of them may be empty.
 struct Hooks {
   std::function<void(const SlowTurn&)> slow_turn;  // over Options::slow_after
-  std::function<void(const Error&)> fatal;       // the writer must stop for good: fenced by another writer
+  std::function<void(const Error&)> fatal;       // the writer must stop for good: another one has taken over, or what is stored does not fit together
   std::function<void(const Error&)> store_busy;  // the start waits for another program, on its own thread
   std::function<void(const Error&)> store_lost;  // commands are refused until it is back
   std::function<void()> store_back;

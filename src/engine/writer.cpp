@@ -24,6 +24,9 @@ namespace {
 
 constexpr const char* busy_message = "another program holds the database, or rows of it; try again";
 
+// Nothing that this process can do makes it pass, and what it writes may do harm.
+bool is_final(const Error& error) { return error.code == Code::fenced || error.code == Code::corrupt; }
+
 // Since when somebody waits for a decision. What the engine tells itself came from nowhere.
 Time oldest(const std::vector<Item>& items, Time time) {
   for (const Item& item : items)
@@ -41,7 +44,7 @@ Result<> Writer::open() {
   ENSURE(!under_way_);
   auto state = store_.open(options_.partition);
   if (!state) {
-    if (state.error().code == Code::fenced) fatal_ = state.error();
+    if (is_final(state.error())) fatal_ = state.error();
     return std::unexpected(state.error());
   }
   TRY_ASSIGN(next_timer_, store_.next_timer());
@@ -399,7 +402,7 @@ Writer::Line Writer::divide(Batch& whole, Code why) {
 // decided is a row that cannot be read. Timers and waiting polls are tried again a little later: nobody is
 // served by a busy loop.
 void Writer::refuse(Batch& batch, const Error& error, bool was_decided) {
-  if (error.code == Code::fenced) fatal_ = error;
+  if (is_final(error)) fatal_ = error;
   const bool full = error.code == Code::full;
   const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
   const bool busy = error.code == Code::busy;
@@ -459,7 +462,7 @@ void Writer::follow_when_due() {
 void Writer::end_following() {
   const std::optional<Error> error = tables_.end();
   if (!error) return;
-  if (error->code == Code::fenced) fatal_ = *error;
+  if (is_final(*error)) fatal_ = *error;
   if (away_ || is_passing(*error)) return;
   trouble_ = *error;
   forget();

@@ -37,7 +37,7 @@ class Writer {
   [[nodiscard]] bool away() const { return away_; }
   // What last went wrong with the store.
   [[nodiscard]] const Error& trouble() const { return trouble_; }
-  // Set when another writer has taken over: this one must stop.
+  // Set when another writer has taken over, or what is stored does not fit together: this one must stop.
   [[nodiscard]] const std::optional<Error>& fatal() const { return fatal_; }
 
   // One turn. Must not be called while away().

@@ -193,8 +193,8 @@ class Store {
   [[nodiscard]] virtual Result<> end_commit() { return fail(Code::invalid, "no commit was begun"); }
 
   // Tables that people and other programs read may be behind the commits. follow() brings them to the state after
-  // the last one. Code::busy: they cannot at the moment, because another program holds a row, say; Code::unavailable: rows do
-  // not fit, or the store is away. The store is as it was. Any other call may have to follow first, and answers the same then.
+  // the last one. Code::busy: they cannot at the moment, because another program holds a row, say; Code::unavailable: the
+  // store is away; Code::corrupt: rows do not fit. The store is as it was. Any other call may have to follow first, and answers the same then.
   [[nodiscard]] virtual Behind behind() const { return {}; }
   [[nodiscard]] virtual Result<> follow() { return {}; }
   // The same beside what else the writer does: begin_following() returns at once, unless it is under way already. When

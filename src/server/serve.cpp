@@ -15,12 +15,12 @@
 namespace baton::server {
 namespace {
 
-enum Exit : int { ended = 0, cannot_start = 1, wrong_settings = 2, fenced = 3, second_signal = 130 };
+enum Exit : int { ended = 0, cannot_start = 1, wrong_settings = 2, fenced = 3, corrupt = 5, second_signal = 130 };
 
 // What ends the wait of the main thread. A signal handler may touch only these.
 std::atomic<int> wake_fd{-1};
 std::atomic<int> signals{0};
-std::atomic<bool> fatal{false};
+std::atomic<int> fatal{0};  // with what the engine ends the process
 
 void wake_main() {
   const std::uint64_t one = 1;
@@ -58,7 +58,7 @@ void watch_signals() {
 void wait_for_the_end() {
   block_signals(false);
   std::uint64_t count = 0;
-  while (signals == 0 && !fatal) {
+  while (signals == 0 && fatal == 0) {
     [[maybe_unused]] const auto got = read(wake_fd, &count, sizeof count);
   }
 }
@@ -75,11 +75,19 @@ void raise_file_limit(std::size_t connections_max, std::size_t calls_max) {
                  connections_max, calls_max);
 }
 
+int exit_code(Code code) {
+  switch (code) {
+    case Code::fenced: return fenced;
+    case Code::corrupt: return corrupt;
+    case Code::invalid: return wrong_settings;
+    default: return cannot_start;
+  }
+}
+
 int tell_why(const Error& error) {
   // Several lines are for a person who starts the server by hand, whatever the form of the log.
   fmt::print(stderr, "baton: {}\n", error.message);
-  if (error.code == Code::fenced) return fenced;
-  return error.code == Code::invalid ? wrong_settings : cannot_start;
+  return exit_code(error.code);
 }
 
 }  // namespace
@@ -91,17 +99,17 @@ int serve(const Config& config) {
   watch_signals();
   Server server(config, [](const Error& error) {
     spdlog::error("the engine has stopped for good: {}", error.message);
-    fatal = true;
+    fatal = exit_code(error.code);
     wake_main();
   });
   if (const auto started = server.start(); !started) return tell_why(started.error());
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
   wait_for_the_end();
-  if (!fatal) spdlog::info("stopping: answering what was accepted; a second signal ends at once");
+  if (fatal == 0) spdlog::info("stopping: answering what was accepted; a second signal ends at once");
   server.stop();
   spdlog::info("stopped");
-  return fatal ? fenced : ended;
+  return fatal != 0 ? fatal.load() : ended;
 }
 
 }  // namespace baton::server

@@ -4,6 +4,7 @@
 #include <future>
 #include <thread>
 
+#include "tests/contract/runbook/sql.hpp"
 #include "tests/e2e/server.hpp"
 #include "tests/support/postgres_server.hpp"
 
@@ -46,6 +47,22 @@ TEST(Shutdown, IsImmediateOnTheSecondSignalAndLosesNothing) {
   Server again({"--data", data.path()});
   auto client = again.client();
   EXPECT_EQ(ask(client, "GET", "/jobs/" + job_id + "?wait_ms=40000").text("status"), "COMPLETED");
+}
+
+TEST(Tables, ThatDoNotTakeWhatTheJournalSaysEndTheServer) {
+  const support::TemporaryDirectory data;
+  Server server({"--data", data.path()});
+  auto client = server.client();
+  publish(client, queued_yaml);
+  const std::string job_id = ask(client, "POST", "/jobs", R"({"workflow_id":"queued"})").text("job_id");
+  const auto sql = runbook_contract::open_sql(runbook_contract::StoreType::sqlite, data.path() / "baton.db");
+  ASSERT_TRUE(eventually([&] { return sql->text("SELECT count(*) FROM dag_jobs") == "1"; }));
+  sql->exec("DELETE FROM dag_jobs");
+  EXPECT_EQ(ask(client, "POST", "/jobs/" + job_id + "/cancel").status, 200);
+  EXPECT_EQ(server.process().wait(15s), 5);
+  EXPECT_TRUE(server.process().err().contains("table dag_jobs")) << server.process().err();
+  support::Process again({BATON_BINARY, "serve", "--listen", "127.0.0.1:0", "--data", data.path()});
+  EXPECT_EQ(again.wait(10s), 5);
 }
 
 TEST(OneWriter, ASecondServerOnTheSameFileIsRefused) {

@@ -16,6 +16,7 @@ enum Exit : int {
   exit_failed = 1,     // the work failed, or the server refused
   exit_usage = 2,      // wrong arguments, or a definition with errors
   exit_fenced = 3,     // serve: another server took the store over
+  exit_corrupt = 5,    // serve: what is stored does not fit together
   exit_no_worker = 4,  // run: a task waits on a queue that nobody serves
   exit_unreachable = 6,  // the server could not be reached, or could not serve: nothing is known of the work
   exit_interrupted = 130,

@@ -51,7 +51,8 @@ void add_serve(Parser app, Action& chosen) {
       "line wins over the environment, the environment over the file.\n"
       "SIGTERM or SIGINT ends the server after what was accepted is answered; a second\n"
       "one ends it at once. Exit codes: 0 ended as asked, 1 cannot start, 2 wrong\n"
-      "settings or a database that it cannot read, 3 another server has taken over.");
+      "settings or a database that it cannot read, 3 another server has taken over,\n"
+      "5 what is stored does not fit together.");
   command.callback([values, &chosen] { chosen = [values] { return serve(*values); }; });
 }
 

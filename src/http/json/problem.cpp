@@ -89,6 +89,7 @@ Response problem(const Error& error) {
     case Code::unavailable:
     case Code::busy:
     case Code::fenced:
+    case Code::corrupt:
     case Code::unknown: return problem(503, "store_unavailable", error.message);
   }
   return problem(500, "internal", error.message);

@@ -90,6 +90,14 @@ void Backlog::add(call::Writes w) {
   }
 }
 
+bool Backlog::has_key_of(const WriteSet& w) const {
+  const auto any = [](const auto& rows, auto&& is_here) { return std::ranges::any_of(rows, is_here); };
+  return (!jobs_.empty() && any(w.jobs_new, [&](const Job& row) { return jobs_.contains(row.job_id); })) ||
+         (!results_.empty() && any(w.task_results_new, [&](const TaskResult& row) { return results_.contains(row.task_id); })) ||
+         (!keys_.empty() && any(w.idempotency_keys_new,
+                                [&](const IdempotencyKey& row) { return keys_.contains({row.tenant, row.idempotency_key}); }));
+}
+
 void Backlog::clear() { *this = {}; }
 
 const WriteSet& Backlog::writes() {

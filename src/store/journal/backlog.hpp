@@ -15,6 +15,8 @@ class Backlog {
  public:
   void add(WriteSet writes, std::size_t bytes);  // as many as they have in the journal
   void clear();
+  // Of a job, a result or an idempotency key that is new in them: it can be so only once.
+  [[nodiscard]] bool has_key_of(const WriteSet& writes) const;
 
   // What brings the tables to the state after the last commit that was added.
   [[nodiscard]] const WriteSet& writes();

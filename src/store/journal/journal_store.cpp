@@ -25,6 +25,24 @@ bool has_journaled_rows(const WriteSet& w) {
 // Rows that a journal does not carry.
 bool is_for_tables(const WriteSet& w) { return !w.workflows_new.empty() || !w.calls.calls_rebuilt.empty(); }
 
+template <class Row, class Key>
+bool is_any_twice(const std::vector<Row>& rows, Key&& key_of) {
+  if (rows.size() < 2) return false;
+  std::vector<decltype(key_of(rows[0]))> keys;
+  keys.reserve(rows.size());
+  for (const Row& row : rows) keys.push_back(key_of(row));
+  std::ranges::sort(keys);
+  return std::ranges::adjacent_find(keys) != keys.end();
+}
+
+bool has_key_twice(const WriteSet& w) {
+  using Text = std::string_view;
+  return is_any_twice(w.jobs_new, [](const Job& row) { return Text(row.job_id.value); }) ||
+         is_any_twice(w.task_results_new, [](const TaskResult& row) { return Text(row.task_id); }) ||
+         is_any_twice(w.idempotency_keys_new,
+                      [](const IdempotencyKey& row) { return std::pair(Text(row.tenant.value), Text(row.idempotency_key)); });
+}
+
 }  // namespace
 
 // Rows that cannot be read, or are not there, end the start: without them nobody knows what was acknowledged.
@@ -43,12 +61,12 @@ Result<WriterState> JournalStore::open(Partition partition) {
   std::int64_t expected = state.followed;
   for (const JournalRow& row : rows) {
     if (row.commit_number != ++expected)
-      return fail(Code::invalid, fmt::format("the journal lacks commit {}; it has {}. Was the database replaced by a copy, and not what belongs to it?", expected, row.commit_number));
+      return fail(Code::corrupt, fmt::format("the journal lacks commit {}; it has {}. Was the database replaced by a copy, and not what belongs to it?", expected, row.commit_number));
     TRY_ASSIGN(const WriteSet writes, decode_journal(row));
     if (!MUTANT(journal_not_replayed)) backlog.add(writes, row.data.size());
   }
   if (expected != state.last_commit)
-    return fail(Code::invalid, fmt::format("the journal ends with commit {}, and {} was the last", expected, state.last_commit));
+    return fail(Code::corrupt, fmt::format("the journal ends with commit {}, and {} was the last", expected, state.last_commit));
   since_ = std::move(backlog);
   last_commit_ = state.last_commit;
   followed_ = state.followed;
@@ -189,6 +207,7 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
                                             misplaced->service_call_id.value, misplaced->version));
   TRY_ASSIGN(std::string data, encode_journal(writes));
   if (data.size() > row_bytes_max) return commit_directly(writes, commit_number);
+  TRY(check_keys(writes));
   TRY(leave_room());
   const JournalRow row{commit_number, journal_format, std::move(data)};
   TRY(tables_->append(row, writes));
@@ -196,6 +215,12 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
   last_commit_ = commit_number;
   since_.add(own ? std::move(*own) : writes, row.data.size());
   return {};
+}
+
+// What is in the journal must fit the tables. Those that the tables have are loaded before anything is decided.
+Result<> JournalStore::check_keys(const WriteSet& writes) const {
+  const bool is_there_twice = has_key_twice(writes) || since_.has_key_of(writes) || following_.has_key_of(writes);
+  return is_there_twice ? fail(Code::conflict, "a job, a result or an idempotency key of this commit is there already") : Result<>{};
 }
 
 Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t commit_number) {
@@ -259,13 +284,10 @@ std::optional<Result<std::int64_t>> JournalStore::end_following() {
   return followed_;
 }
 
-// What keeps the tables from following is nobody's fault who asks for something now. Where another program holds a row, or
-// the file, it passes. Rows that do not fit do not: the store is away until they can be written.
 Result<> JournalStore::settle(Result<> ended) {
   under_way_ = false;
-  if (!ended && (ended.error().code == Code::full || ended.error().code == Code::fenced)) return ended;
-  if (!ended && ended.error().code == Code::busy) return fail(Code::busy, "the tables cannot follow the journal: " + ended.error().message);
-  if (!ended) return fail(Code::unavailable, "the tables cannot follow the journal: " + ended.error().message);
+  Result<> done = judge(std::move(ended));
+  if (!done) return done;
   auto spent = std::make_shared<Backlog>();
   {
     const std::scoped_lock lock(backlogs_mutex_);
@@ -273,7 +295,19 @@ Result<> JournalStore::settle(Result<> ended) {
     followed_ = following_to_;
   }
   tables_->discard(std::move(spent));
-  return {};
+  return done;
+}
+
+// What keeps the tables from following is nobody's fault who asks for something now. Where another program holds a row, or
+// the file, it passes. Rows that do not fit never will: what was acknowledged, or what is in the tables, is wrong.
+Result<> JournalStore::judge(Result<> ended) {
+  if (ended) return {};
+  const auto& [code, message] = ended.error();
+  if (code == Code::full || code == Code::fenced) return ended;
+  if (code == Code::conflict || code == Code::invalid || code == Code::not_found)
+    return fail(Code::corrupt, fmt::format("the tables do not take what the journal says, which is kept, from commit {} to {}: {}",
+                                           followed_ + 1, following_to_, message));
+  return fail(code == Code::busy ? Code::busy : Code::unavailable, "the tables cannot follow the journal: " + message);
 }
 
 Result<> JournalStore::follow() {

@@ -74,10 +74,12 @@ class JournalStore final : public Store {
   [[nodiscard]] Result<> wait_for_commit_of(const Request& asked);
   [[nodiscard]] Result<> commit_rows(const WriteSet& writes, std::int64_t commit_number, WriteSet* own);
   [[nodiscard]] Result<> follow_now();
+  [[nodiscard]] Result<> check_keys(const WriteSet& writes) const;
   [[nodiscard]] Behind behind_now() const;
   [[nodiscard]] Result<> leave_room();
   [[nodiscard]] Result<> commit_directly(const WriteSet& writes, std::int64_t commit_number);
   [[nodiscard]] Result<> settle(Result<> ended);
+  [[nodiscard]] Result<> judge(Result<> ended);
 
   std::mutex backlogs_mutex_;  // by a commit that goes on beside while it changes them, and by the writer while it loads
   Backlog following_;          // up to following_to_; empty: the tables are not following

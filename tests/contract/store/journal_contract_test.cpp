@@ -108,13 +108,47 @@ TEST_P(JournalContract, ALargeDocumentIsWrittenOnceAndWithItAllThatWasBefore) {
   expect_begun(1);
 }
 
-TEST_P(JournalContract, RowsThatDoNotFitAreToldWhenTheTablesFollow) {
+TEST_P(JournalContract, RowsThatDoNotFitAreCorruptionAndTheJournalIsKept) {
   begin(1);
   ASSERT_TRUE(store->follow());
   WriteSet twice;
   twice.jobs_new = {job(1)};
   commit(twice);
-  EXPECT_EQ(store->follow().error().code, Code::unavailable);
+  for (int tries = 0; tries < 2; ++tries) {
+    const Error error = store->follow().error();
+    EXPECT_EQ(error.code, Code::corrupt);
+    EXPECT_TRUE(error.message.contains("dag_jobs")) << error.message;
+    EXPECT_TRUE(error.message.contains("is kept")) << error.message;
+  }
+  EXPECT_FALSE(journal_is_empty());
+  store.reset();
+  store = database.store();
+  EXPECT_EQ(store->open(partition).error().code, Code::corrupt);
+  EXPECT_FALSE(journal_is_empty());
+}
+
+TEST_P(JournalContract, WhatIsThereAlreadyIsRefusedBeforeItIsInTheJournal) {
+  begin(1);
+  const IdempotencyKey key{{"t"}, "key", job_id(2), "h"};
+  const auto conflicts = [&](WriteSet w) {
+    w.events_new = {event(1, 7)};
+    const auto done = store->commit(w, number + 1);
+    return !done && done.error().code == Code::conflict;
+  };
+  for (int tries = 0; tries < 2; ++tries) {
+    EXPECT_TRUE(conflicts({.jobs_new = {job(1)}}));
+    EXPECT_TRUE(conflicts({.task_results_new = {task_result(1)}}));
+    EXPECT_TRUE(conflicts({.idempotency_keys_new = {key}}));
+    EXPECT_TRUE(conflicts({.jobs_new = {job(2), job(2)}}));
+    EXPECT_TRUE(conflicts({.task_results_new = {task_result(2), task_result(2)}}));
+    EXPECT_TRUE(conflicts({.idempotency_keys_new = {{{"t"}, "2", job_id(2), "h"}, {{"t"}, "2", job_id(2), "h"}}}));
+    store->begin_following();  // then it is in the other backlog
+  }
+  WriteSet fits{.jobs_new = {job(2)}, .task_results_new = {task_result(2)}};
+  fits.idempotency_keys_new = {{{"another"}, "key", job_id(2), "h"}};
+  commit(fits);
+  EXPECT_TRUE(store->follow());
+  EXPECT_EQ(store->behind().commits, 0);
 }
 
 TEST_P(JournalContract, ATextThatNoTableTakesIsRefusedAtOnce) {
@@ -163,7 +197,7 @@ TEST_P(JournalContract, AJournalThatLacksACommitIsNotFollowed) {
   else
     database.execute_in_log("DELETE FROM baton_journal WHERE id=2");
   store = database.store();
-  EXPECT_EQ(store->open(partition).error().code, Code::invalid);
+  EXPECT_EQ(store->open(partition).error().code, Code::corrupt);
   EXPECT_FALSE(shown(1));
 }
 
