@@ -148,6 +148,24 @@ TEST_F(FollowingTest, RowsThatDoNotFitEndTheWriter) {
   EXPECT_TRUE(followed_.is_away());
 }
 
+// A large document is written to the tables themselves, after they have followed.
+TEST_F(FollowingTest, TablesThatCouldNotFollowWhileACommitWaitedAreBehind) {
+  tables_->is_slow = tables_->is_row_held = true;
+  run({job(1)});
+  pass(20ms);
+  ASSERT_TRUE(tables_->is_under_way);
+  SubmitJob large = job(2);
+  large.input_data = {R"({"x":")" + std::string(600'000, 'x') + R"("})"};
+  EXPECT_EQ(run({large}).front()->refusal(), Refusal::store_unavailable);
+  EXPECT_TRUE(followed_.is_away()) << "a reader is told that it cannot see what was committed";
+  EXPECT_EQ(told_, 1);
+  EXPECT_EQ(tables_->followings, 1) << "they are not tried without a pause";
+  tables_->is_slow = tables_->is_row_held = false;
+  pass(3s);
+  EXPECT_FALSE(followed_.is_away());
+  EXPECT_EQ(store_.behind().commits, 0);
+}
+
 // As after a crash of the database, which a reader was the first to notice.
 TEST_F(FollowingTest, TablesThatLostWhatTheyShowedMakeTheWriterOpenTheStore) {
   run({job(1)});

@@ -198,7 +198,7 @@ class Store {
   [[nodiscard]] virtual Behind behind() const { return {}; }
   [[nodiscard]] virtual Result<> follow() { return {}; }
   // The same beside what else the writer does: begin_following() returns at once, unless it is under way already. When
-  // it has come to its end, end_following() answers how far the tables are, once, unless another call has waited for that.
+  // it has come to its end, end_following() answers how far the tables are, once, also if another call has waited for that.
   virtual void begin_following() {}
   [[nodiscard]] virtual std::optional<Result<std::int64_t>> end_following() { return std::nullopt; }
 

@@ -53,7 +53,8 @@ Result<WriterState> JournalStore::open(Partition partition) {
   (void)tables_->end();
   following_.clear();
   since_.clear();
-  under_way_ = false;
+  under_way_ = is_asked_for_ = false;
+  ended_.reset();
   last_commit_ = followed_ = following_to_ = 0;  // with what is half read nothing follows
   TRY_ASSIGN(WriterState state, tables_->open(partition));
   TRY_ASSIGN(const auto rows, tables_->journal());
@@ -264,6 +265,12 @@ Behind JournalStore::behind_now() const {
 
 void JournalStore::begin_following() {
   if (under_way_ || followed_ == last_commit_) return;
+  ended_.reset();
+  is_asked_for_ = true;
+  begin_now();
+}
+
+void JournalStore::begin_now() {
   if (following_to_ <= followed_) {  // else it is tried again with what could not be written
     const std::scoped_lock lock(backlogs_mutex_);
     following_ = std::move(since_);
@@ -276,17 +283,20 @@ void JournalStore::begin_following() {
 }
 
 std::optional<Result<std::int64_t>> JournalStore::end_following() {
-  if (beside_ || !under_way_) return std::nullopt;
-  auto ended = tables_->end();
+  if (beside_) return std::nullopt;
+  if (under_way_)
+    if (auto ended = tables_->end()) (void)settle(std::move(*ended));
+  const auto ended = std::exchange(ended_, std::nullopt);
   if (!ended) return std::nullopt;
-  const Result<> done = settle(std::move(*ended));
-  if (!done) return std::unexpected(done.error());
+  is_asked_for_ = false;
+  if (!*ended) return std::unexpected(ended->error());
   return followed_;
 }
 
 Result<> JournalStore::settle(Result<> ended) {
   under_way_ = false;
   Result<> done = judge(std::move(ended));
+  if (is_asked_for_) ended_ = done;
   if (!done) return done;
   auto spent = std::make_shared<Backlog>();
   {
@@ -317,7 +327,7 @@ Result<> JournalStore::follow() {
 
 Result<> JournalStore::follow_now() {
   while (followed_ < last_commit_) {
-    begin_following();
+    if (!under_way_) begin_now();
     tables_->wait();
     TRY(settle(tables_->end().value()));
   }

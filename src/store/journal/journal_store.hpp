@@ -74,6 +74,7 @@ class JournalStore final : public Store {
   [[nodiscard]] Result<> wait_for_commit_of(const Request& asked);
   [[nodiscard]] Result<> commit_rows(const WriteSet& writes, std::int64_t commit_number, WriteSet* own);
   [[nodiscard]] Result<> follow_now();
+  void begin_now();
   [[nodiscard]] Result<> check_keys(const WriteSet& writes) const;
   [[nodiscard]] Behind behind_now() const;
   [[nodiscard]] Result<> leave_room();
@@ -85,6 +86,8 @@ class JournalStore final : public Store {
   Backlog following_;          // up to following_to_; empty: the tables are not following
   Backlog since_;              // what was committed after that
   bool under_way_ = false;
+  bool is_asked_for_ = false;  // begin_following() has begun it, and end_following() is to tell how it ended
+  std::optional<Result<>> ended_;  // that, once another call has waited for it
   std::optional<Beside> beside_;
   std::int64_t last_commit_ = 0, followed_ = 0, following_to_ = 0;
   const std::unique_ptr<Tables> tables_;  // goes before the backlog that it may be reading
