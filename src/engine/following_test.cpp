@@ -166,6 +166,52 @@ TEST_F(FollowingTest, TablesThatCouldNotFollowWhileACommitWaitedAreBehind) {
   EXPECT_EQ(store_.behind().commits, 0);
 }
 
+class FollowingUnderLoadTest : public FollowingTest {
+ protected:
+  // A commit every two milliseconds; the time that passed until the tables begin to follow.
+  Duration until_they_begin(Duration at_most = 1s) {
+    const Time began = clock_.time;
+    for (const int before = tables_->followings; tables_->followings == before && clock_.time - began < at_most; clock_.time += 2ms)
+      run({job(++jobs_)});
+    return clock_.time - began;
+  }
+  void end_after(Duration time, bool with_commits) {
+    for (const Time end = clock_.time + time; clock_.time < end; clock_.time += 2ms)
+      if (with_commits) run({job(++jobs_)});
+    tables_->is_under_way = false;
+    run({});
+  }
+  int jobs_ = 0;
+};
+
+TEST_F(FollowingUnderLoadTest, TheTablesDoNotWaitForAClockThatWasSetBack) {
+  run({job(++jobs_)});
+  clock_.time -= 1h;
+  EXPECT_LE(until_they_begin(), 110ms);
+  clock_.time -= 1h;
+  EXPECT_LE(until_they_begin(), 110ms);
+}
+
+TEST_F(FollowingUnderLoadTest, TheTablesBeginSoEarlyThatTheyAreAtTheEndInTime) {
+  tables_->is_slow = true;
+  const Duration first = until_they_begin();
+  EXPECT_GE(first, 100ms);
+  EXPECT_LE(first, 104ms);
+  end_after(30ms, true);
+  const Duration second = 30ms + until_they_begin();  // since there was something that they do not show
+  EXPECT_GE(second, 66ms);
+  EXPECT_LE(second, 74ms);
+}
+
+TEST_F(FollowingUnderLoadTest, TablesThatTakeLongDoNotFollowEachCommitForItself) {
+  tables_->is_slow = true;
+  (void)until_they_begin();
+  end_after(500ms, false);
+  const Duration next = until_they_begin();
+  EXPECT_GE(next, 20ms);
+  EXPECT_LE(next, 24ms);
+}
+
 // As after a crash of the database, which a reader was the first to notice.
 TEST_F(FollowingTest, TablesThatLostWhatTheyShowedMakeTheWriterOpenTheStore) {
   run({job(1)});

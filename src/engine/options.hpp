@@ -20,8 +20,8 @@ struct WriterOptions {
   std::size_t beside_min = 8;         // commands and tasks handed out of a batch whose commit goes on beside the next decisions
   Feed* feed = nullptr;               // is told what each commit changed
   Followed* followed = nullptr;       // is told how far the tables are
-  // The tables follow the commits when nothing was committed for a moment, and after this time or so many rows or bytes
-  // at the latest. So a burst is written once, and people who look see what was a moment ago.
+  // The tables begin to follow the commits when nothing was committed for a moment, and so that they are at the end after
+  // this time, or at so many rows or bytes, at the latest. So a burst is written once, and people who look see what was a moment ago.
   Duration follow_when_quiet{5}, follow_after{100};
   std::size_t follow_rows = 40'000, follow_bytes = 4 << 20;  // as the commits have them
   std::function<void(const std::string&)> unreadable;  // a row that cannot be worked with, once for each

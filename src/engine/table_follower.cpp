@@ -33,13 +33,20 @@ bool TableFollower::is_far_behind(std::size_t times) const {
   return behind.rows >= times * options_.follow_rows || behind.bytes >= times * options_.follow_bytes;
 }
 
+// So that they end in time, if it takes as long as it did. Not so early that each row is written for itself.
+Time TableFollower::latest_begin() const {
+  constexpr Duration pause_min{20};
+  return *behind_since_ + std::max(options_.follow_after - took_, std::min(pause_min, options_.follow_after));
+}
+
 // A clock that was set back must not make them wait for that time to come again.
 std::optional<Time> TableFollower::due() const {
   if (!behind_since_ || since_) return std::nullopt;
   if (retry_at_) return after_pause(*retry_at_, clock_.now());
   const bool is_wanted = options_.followed && options_.followed->is_wanted();
-  if (is_wanted || is_far_behind(1) || clock_.now() < last_commit_at_) return Time{};
-  return std::min(last_commit_at_ + options_.follow_when_quiet, *behind_since_ + options_.follow_after);
+  const bool is_set_back = clock_.now() < std::max(last_commit_at_, *behind_since_);
+  if (is_wanted || is_far_behind(1) || is_set_back) return Time{};
+  return std::min(last_commit_at_ + options_.follow_when_quiet, latest_begin());
 }
 
 void TableFollower::begin_when_due() {
@@ -61,7 +68,10 @@ std::optional<Error> TableFollower::end() {
     cannot(ended->error());
     return ended->error();
   }
-  if (ended && seconds_) seconds_->observe(std::chrono::steady_clock::now() - began.steady);
+  if (ended) {
+    took_ = std::max(clock_.now() - began.at, Duration{});  // by the clock that says when it is due
+    if (seconds_) seconds_->observe(std::chrono::steady_clock::now() - began.steady);
+  }
   show_what_store_has(began.at);
   return std::nullopt;
 }

@@ -49,6 +49,7 @@ class TableFollower {
     Time at;
     std::chrono::steady_clock::time_point steady;
   };
+  [[nodiscard]] Time latest_begin() const;
   void show(std::int64_t commit_number, Time as_of);
   void show_what_store_has(Time as_of);
 
@@ -62,6 +63,7 @@ class TableFollower {
   Time last_commit_at_{};
   std::optional<Time> behind_since_;  // the tables do not show what was committed then
   std::optional<Began> since_;        // they are at it
+  Duration took_{};                   // the last time
   std::optional<Time> retry_at_;      // they could not: not before this time
   Error trouble_;                     // why
 };
