@@ -534,7 +534,7 @@ void Writer::finish() {
   for (auto* left : {&waits, &returns, &own_items_, &given_back_})
     for (Item& item : std::exchange(*left, {}))
       item.waiter->deliver(Refused{Refusal::stopping, "the server is stopping", {}});
-  if (!away_) (void)tables_.follow();  // if it cannot, the next start does
+  if (!away_ && tables_.follow()) (void)store_.close();  // if it cannot, the next start follows
 }
 
 // The commands that give tasks back. Nobody else remembers those tasks: each would be leased until its timeout.

@@ -202,6 +202,10 @@ class Store {
   virtual void begin_following() {}
   [[nodiscard]] virtual std::optional<Result<std::int64_t>> end_following() { return std::nullopt; }
 
+  // The writer stops in order: the tables show everything, and that is durable, so that the database needs nothing of what
+  // the store keeps beside it. Nothing but open() may be asked after that. A store that goes without it was stopped by force.
+  [[nodiscard]] virtual Result<> close() { return {}; }
+
   // Called, by any thread, when a commit or a following that went on beside the writer has come to its end.
   virtual void on_ended(std::function<void()> tell) { (void)tell; }
 };

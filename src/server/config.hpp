@@ -36,6 +36,7 @@ struct Config {
   std::string store;  // sqlite:PATH or postgres://…; load_config fills it in from data
   Listen listen;
   std::filesystem::path definitions;  // empty: none
+  bool without_log = false;  // a log of the SQLite database that is missing is not missed, in this start
   bool insecure = false;
   bool builtin = true;
   bool adopt = false;     // take over at start what another orchestrator has given out

@@ -137,7 +137,9 @@ engine::KindsOptions Server::State::kinds_options() {
 
 Result<> Server::State::start_engine() {
   TRY(make_directory_of(config.store));
-  TRY_ASSIGN(auto store, store::make_store(config.store));
+  if (config.without_log) spdlog::warn("without_log is on, which is for one start: a log that is missing is not missed");
+  using store::MissingLog;
+  TRY_ASSIGN(auto store, store::make_store(config.store, config.without_log ? MissingLog::accept : MissingLog::refuse));
   engine::Options options;
   options.partition = only_partition;
   options.feed = &feed;

@@ -1,15 +1,99 @@
 #include "store/commit_log.hpp"
 
-namespace baton::store {
+#include <fmt/format.h>
 
-Result<> CommitLog::open(std::int64_t partition, std::int64_t term) {
+#include <filesystem>
+
+#include "store/sqlite/connection.hpp"
+
+namespace baton::store {
+namespace {
+
+// What the log says of itself.
+struct Log {
+  std::string path;
+  std::string id;         // empty: none
+  bool is_known = false;  // the database has it, or had it
+  std::int64_t last_commit = 0;
+  [[nodiscard]] bool is_nobodys() const { return !is_known && last_commit == 0; }
+};
+
+// Whatever links lead to the database, as SQLite has it.
+std::string path_of_log(const std::string& database) {
+  std::error_code none;
+  const auto real = std::filesystem::weakly_canonical(database, none);
+  return sqlite::log_path(real.empty() ? database : real.string());
+}
+
+std::unexpected<Error> is_missing(const std::string& path) {
+  return fail(Code::corrupt,
+              fmt::format("the log {} is missing, and with it commits may be lost that were acknowledged: put it back, or, if it is "
+                          "lost or the database is a copy that was made while a server ran, go on without it once with `baton serve "
+                          "--without-log`", path));
+}
+
+// True: both are to get a new id.
+Result<bool> needs_new_id(const CommitLog::Database& database, const Log& log, bool may_be_missing) {
+  if (database.id.empty()) {
+    if (!log.is_known || log.last_commit <= database.followed) return true;
+    return fail(Code::corrupt, fmt::format("the log {} has commits of another database, which would be done again here: move it away; "
+                                           "this database was stopped in order, or is new, and needs no log", log.path));
+  }
+  if (log.id == database.id) return false;
+  if (log.is_nobodys()) return may_be_missing ? Result<bool>(true) : is_missing(log.path);
+  if (may_be_missing)
+    return fail(Code::corrupt, fmt::format("--without-log was said, but the log {} is there, and belongs to another database or to "
+                                           "another time of this one: move it away first", log.path));
+  return fail(Code::corrupt,
+              fmt::format("the log {} belongs to another database or to another time of this one, and without the right one commits may "
+                          "be lost that were acknowledged: put that one in its place, or move this one away and go on without any once "
+                          "with `baton serve --without-log`", log.path));
+}
+
+}  // namespace
+
+Result<> CommitLog::open(std::int64_t partition, std::int64_t term, const Database& database) {
   const std::scoped_lock lock(mutex_);
   connection_.reset();
   journal_.set(partition, term);
   removable_ = removed_ = 0;
   rows_.clear();
-  TRY_ASSIGN(connection_, connect_());
+  Log log{.path = path_of_log(file_.database)};
+  const bool may_be_missing = file_.may_be_missing && database.is_first;
+  std::error_code none;
+  if (!database.id.empty() && !may_be_missing && !std::filesystem::exists(log.path, none)) return is_missing(log.path);
+  TRY_ASSIGN(auto connection, file_.connect());
+
+  const Statement ask{"SELECT id,is_known FROM log.baton_log WHERE partition=?1", {Type::integer}};
+  const auto take = [&](const RowView& row) -> Result<> {
+    return log.id = row.text(0), log.is_known = row.integer(1) != 0, Result<>{};
+  };
+  const Query asked[] = {{&ask, 1, constant({partition}), take, {}}, journal_.last_in_table(log.last_commit)};
+  TRY(connection->run(asked, Mode::read));
+  TRY_ASSIGN(const bool is_new, needs_new_id(database, log, may_be_missing));
+  const std::string id = is_new ? database.new_id : database.id;
+  const Statement set{"INSERT OR REPLACE INTO log.baton_log(partition,id,is_known) VALUES(?1,?2,?3)",
+                      {Type::integer, Type::text, Type::integer}};
+  const auto set_id = [&](bool is_known) {
+    const Query query{&set, 1, constant({partition, std::string_view(id), std::int64_t{is_known}}), {}, {}};
+    return connection->run({&query, 1}, Mode::write);
+  };
+  if (is_new) {
+    TRY(set_id(false));
+    TRY(database.set_id(id));
+  }
+  if (is_new || !log.is_known) TRY(set_id(true));
+  connection_ = std::move(connection);
   return {};
+}
+
+Result<> CommitLog::close() {
+  const Statement forget_id{"DELETE FROM log.baton_log WHERE partition=?1", {Type::integer}};
+  const Query queries[] = {journal_.remove_all(), {&forget_id, 1, constant({journal_.partition()}), {}, {}}};
+  const Result<> done = run(queries, Mode::write);
+  const std::scoped_lock lock(mutex_);
+  connection_.reset();
+  return done;
 }
 
 Result<> CommitLog::append(const JournalRow& row) {

@@ -6,6 +6,15 @@
 //
 // The database is whole without the log, only older, so that a copy of it is a backup: before a commit is written to it,
 // it gets those before that one too.
+//
+// A log that is missing, or is another's, must be noticed: it may hold commits that were acknowledged, and those of
+// another database must not be followed. So the two files have an id in common, for each partition, in
+// writer_state.log_id and in the table baton_log. Invariants:
+//  * the database has an id as long as commits may be in the log alone: from open() until close(). Only a database
+//    without one goes on without its log;
+//  * a new id is durable in the log first, then in the database, and then the log knows that (`is_known`). So where the
+//    database has none, the log has another's, or its own of before close(), if it is known: then the tables show all
+//    its commits; and if it is not known, or there is none, a crash came in between or the log is of a version without ids.
 #pragma once
 
 #include <atomic>
@@ -16,12 +25,27 @@
 
 namespace baton::store {
 
+struct LogFile {
+  std::string database;  // the path of the database to which it belongs
+  Connect connect;       // makes the log if there is none
+  bool may_be_missing = false;  // also if the database has an id
+};
+
 class CommitLog {
  public:
-  explicit CommitLog(Connect connect) : connect_(std::move(connect)) {}
+  explicit CommitLog(LogFile file) : file_(std::move(file)) {}
 
-  // Also again after trouble.
-  [[nodiscard]] Result<> open(std::int64_t partition, std::int64_t term);
+  // What the database says of its log.
+  struct Database {
+    std::string id, new_id;  // that it has, and that it may get: one that nothing has
+    std::int64_t followed = 0;
+    bool is_first = true;  // open() of this process
+    std::function<Result<>(const std::string& id)> set_id;  // durably
+  };
+  // Also again after trouble. Code::corrupt: the log is missing, or is another's.
+  [[nodiscard]] Result<> open(std::int64_t partition, std::int64_t term, const Database& database);
+  // The tables show all its commits durably, and the database has no id any more.
+  [[nodiscard]] Result<> close();
   // The journal in both files.
   [[nodiscard]] const SqlJournal& journal() const { return journal_; }
 
@@ -39,7 +63,7 @@ class CommitLog {
  private:
   [[nodiscard]] Result<> run(std::span<const Query> queries, Mode mode);
 
-  const Connect connect_;
+  const LogFile file_;
   SqlJournal journal_{Dialect::sqlite, SqlJournal::Where::log};
   std::mutex mutex_;  // taken for each use of the connection
   std::unique_ptr<Connection> connection_;

@@ -659,9 +659,12 @@ FROM dag_job_pages AS p, {each:results} WHERE p.results IS NOT NULL;
 {names_in_views_go_with_tables}
 )sql";
 
+// What the log beside a SQLite database has in common with it (commit_log.hpp); empty: the database needs no log.
+constexpr std::string_view version_12 = "ALTER TABLE writer_state ADD COLUMN log_id {text} NOT NULL DEFAULT '';";
+
 // Version n is at n - 1; append only.
-constexpr std::array all = {version_1, version_2, version_3, version_4,  version_5, version_6,
-                            version_7, version_8, version_9, version_10, version_11};
+constexpr std::array all = {version_1, version_2, version_3, version_4,  version_5,  version_6,
+                            version_7, version_8, version_9, version_10, version_11, version_12};
 
 constexpr std::string_view paged_events_sqlite =
     "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"

@@ -76,15 +76,16 @@ Connect checked_connector(Connect connect, Followed& followed, Partition partiti
 
 }  // namespace
 
-Result<std::unique_ptr<Tables>> make_tables(std::string_view url) {
+Result<std::unique_ptr<Tables>> make_tables(std::string_view url, MissingLog missing_log) {
   TRY_ASSIGN(const auto target, parse(url));
-  Connect log;
-  if (target.dialect == Dialect::sqlite) log = connector(target, sqlite::Access::log);
+  LogFile log;
+  if (target.dialect == Dialect::sqlite)
+    log = {target.where, connector(target, sqlite::Access::log), missing_log == MissingLog::accept};
   return make_sql_store(target.dialect, locked_connector(target), std::move(log));
 }
 
-Result<std::unique_ptr<Store>> make_store(std::string_view url) {
-  TRY_ASSIGN(auto tables, make_tables(url));
+Result<std::unique_ptr<Store>> make_store(std::string_view url, MissingLog missing_log) {
+  TRY_ASSIGN(auto tables, make_tables(url, missing_log));
   return std::make_unique<JournalStore>(std::move(tables));
 }
 

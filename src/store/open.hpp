@@ -11,10 +11,14 @@
 
 namespace baton::store {
 
+// A SQLite database that was not stopped in order, or is a copy of one that was running, needs its log
+// (commit_log.hpp). `accept`: the first open() goes on without what a missing log held.
+enum class MissingLog { refuse, accept };
+
 // Touches nothing before Store::open().
-[[nodiscard]] Result<std::unique_ptr<Store>> make_store(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Store>> make_store(std::string_view url, MissingLog missing_log = MissingLog::refuse);
 // The same without a journal: what is committed is in the tables at once. The journal is built on it.
-[[nodiscard]] Result<std::unique_ptr<Tables>> make_tables(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Tables>> make_tables(std::string_view url, MissingLog missing_log = MissingLog::refuse);
 // The database must have been opened by a store or by the token administration before: a reader creates and
 // migrates nothing.
 [[nodiscard]] Result<std::unique_ptr<Reads>> make_reads(std::string_view url);

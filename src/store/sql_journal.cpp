@@ -19,7 +19,9 @@ SqlJournal::SqlJournal(Dialect dialect, Where where) {
              false,
              true};
   remove_ = {"DELETE FROM " + table + " WHERE id>?1 AND id<=?2", {Type::integer, Type::integer}};
-  last_ = {"SELECT id FROM " + all + " WHERE id>?1 AND id<?2 ORDER BY id DESC LIMIT 1", {Type::integer, Type::integer}};
+  const std::string is_last = " WHERE id>?1 AND id<?2 ORDER BY id DESC LIMIT 1";
+  last_ = {"SELECT id FROM " + all + is_last, {Type::integer, Type::integer}};
+  last_in_table_ = {"SELECT id FROM " + table + is_last, {Type::integer, Type::integer}};
   rows_ = {"SELECT id,format,data FROM " + all +
                " WHERE id>?1+(SELECT followed FROM writer_state WHERE partition=?3) AND id<?2 ORDER BY id",
            {Type::integer, Type::integer, Type::integer}};
@@ -40,11 +42,11 @@ Query SqlJournal::remove(std::int64_t from, std::int64_t to) const {
   return {&remove_, 1, constant({first() + from, first() + to}), {}, {}};
 }
 
-Query SqlJournal::last(std::int64_t& commit_number) const {
+Query SqlJournal::last(const Statement& statement, std::int64_t& commit_number) const {
   const auto take = [this, &commit_number](const RowView& row) -> Result<> {
     return commit_number = row.integer(0) - first(), Result<>{};
   };
-  return {&last_, 1, constant({first(), end()}), take, {}};
+  return {&statement, 1, constant({first(), end()}), take, {}};
 }
 
 Query SqlJournal::rows(std::vector<JournalRow>& found) const {

@@ -55,19 +55,23 @@ struct Statements {
         {Type::integer}};
     take_term = {
         "UPDATE writer_state SET term=term+1,owner=?2 WHERE partition=?1 AND (owner=?2 OR ?3=1) RETURNING "
-        "term,last_commit,followed",
+        "term,last_commit,followed,log_id",
         {Type::integer, Type::text, Type::integer}};
     count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2,followed=?2 WHERE partition=?1 AND term=?3", "1"),
                     {Type::integer, Type::integer, Type::integer},
                     false,
                     true};
+    set_log_id = {exactly(d, "UPDATE writer_state SET log_id=?2 WHERE partition=?1 AND term=?3", "1"),
+                  {Type::integer, Type::text, Type::integer},
+                  false,
+                  true};
   }
   Statement job_insert, job_update, job_select, job_select_whole;
   Statement node_update, node_select, result_select;
   Statement workflow_insert, workflow_select;
   Statement key_insert, key_select;
   Statement tag_insert, log_insert;
-  Statement latest_workflow, waiting, running_builtin, make_partition, take_term, count_commit;
+  Statement latest_workflow, waiting, running_builtin, make_partition, take_term, count_commit, set_log_id;
 };
 
 // Each key once, in order: an answer holds no row twice, and neighbours are read together.
@@ -144,7 +148,7 @@ void drop_repeated(std::vector<Workflow>& workflows) {
 
 constexpr const char* lock_timeout = "SET lock_timeout = '2s'";  // PostgreSQL's
 
-// One writer's name among all that ever were.
+// Of a writer, or of what it writes, among all that ever were.
 std::string random_name() {
   std::random_device chance;
   return uuid7(Time{}, chance(), (std::uint64_t{chance()} << 32) | chance());
@@ -152,7 +156,7 @@ std::string random_name() {
 
 class SqlStore final : public Tables {
  public:
-  SqlStore(Dialect dialect, Connect connect, Connect connect_log, std::chrono::milliseconds idle_max)
+  SqlStore(Dialect dialect, Connect connect, LogFile log, std::chrono::milliseconds idle_max)
       : dialect_(dialect),
         connect_(std::move(connect)),
         idle_max_(idle_max),
@@ -162,7 +166,7 @@ class SqlStore final : public Tables {
         pages_(dialect),
         runbooks_(dialect),
         calls_(dialect) {
-    if (connect_log) log_ = std::make_unique<CommitLog>(std::move(connect_log));
+    if (log.connect) log_ = std::make_unique<CommitLog>(std::move(log));
   }
 
   Result<WriterState> open(Partition partition) override {
@@ -175,9 +179,11 @@ class SqlStore final : public Tables {
     if (dialect_ == Dialect::postgres) TRY(lock(*connection));
     TRY(migrate(*connection, dialect_));
     WriterState state;
+    std::string log_id;
     const bool first = term_ == 0;
     const auto take = [&](const RowView& row) -> Result<> {
       state = {row.integer(0), row.integer(1), row.integer(2)};
+      log_id = row.text(3);
       return {};
     };
     std::vector<Query> queries;
@@ -194,7 +200,13 @@ class SqlStore final : public Tables {
     // other may have changed it.
     if (state.term == 0) return fail(Code::fenced, "another writer has taken over");
     journal_.set(partition_, state.term);
-    if (log_) TRY(log_->open(partition_, state.term));
+    if (log_) {
+      const auto set_id = [&](const std::string& id) {
+        const Query query = log_id_is(id, state.term);
+        return again_if_unknown(connection->run({&query, 1}, Mode::write));
+      };
+      TRY(log_->open(partition_, state.term, {log_id, random_name(), state.followed, first, set_id}));
+    }
     std::int64_t last_commit = 0;
     const Query last = (log_ ? log_->journal() : journal_).last(last_commit);
     TRY(log_ ? log_->read({&last, 1}) : connection->run({&last, 1}, Mode::read));
@@ -205,6 +217,21 @@ class SqlStore final : public Tables {
     const std::scoped_lock lock_connection(connection_mutex_);
     connection_ = std::move(connection);
     return state;
+  }
+
+  // The transaction that takes the id out makes durable all that the tables show, at the latest: what the log holds is
+  // in them then.
+  Result<> close() override {
+    background_.wait();
+    if (!log_) return {};
+    if (!log_->only_here().empty()) return fail(Code::unavailable, "the tables are behind the log");
+    const Query query = log_id_is("", term_);
+    TRY(again_if_unknown(run({&query, 1}, Mode::write)));
+    {
+      const std::scoped_lock lock(connection_mutex_);
+      connection_.reset();
+    }
+    return log_->close();
   }
 
   Result<Loaded> load(const LoadRequest& request) override {
@@ -505,6 +532,11 @@ class SqlStore final : public Tables {
     return {&sql_.count_commit, 1, constant({partition_, number, term_}), {}, SqlJournal::fenced()};
   }
 
+  // `id` must outlive the run.
+  [[nodiscard]] Query log_id_is(std::string_view id, std::int64_t term) const {
+    return {&sql_.set_log_id, 1, constant({partition_, id, term}), {}, SqlJournal::fenced()};
+  }
+
   // What a journal holds until the tables follow.
   void add_journaled(std::vector<Query>& queries, const WriteSet& writes) {
     add_write(queries, sql_.job_insert, writes.jobs_new, Columns::all);
@@ -603,8 +635,8 @@ class SqlStore final : public Tables {
 
 }  // namespace
 
-std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect, Connect connect_log, std::chrono::milliseconds idle_max) {
-  return std::make_unique<SqlStore>(dialect, std::move(connect), std::move(connect_log), idle_max);
+std::unique_ptr<Tables> make_sql_store(Dialect dialect, Connect connect, LogFile log, std::chrono::milliseconds idle_max) {
+  return std::make_unique<SqlStore>(dialect, std::move(connect), std::move(log), idle_max);
 }
 
 }  // namespace baton::store

@@ -49,6 +49,35 @@ TEST(Shutdown, IsImmediateOnTheSecondSignalAndLosesNothing) {
   EXPECT_EQ(ask(client, "GET", "/jobs/" + job_id + "?wait_ms=40000").text("status"), "COMPLETED");
 }
 
+TEST(Log, IsMissedAfterAKillAndNotAfterAStop) {
+  const support::TemporaryDirectory data;
+  const auto end = [&](Server& server, int signal, int code) {
+    server.process().signal(signal);
+    EXPECT_EQ(server.process().wait(15s), code);
+    for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(data.path() / (std::string("baton.db-log") + part));
+  };
+  std::string job_id;
+  {
+    Server server({"--data", data.path()});
+    auto client = server.client();
+    publish(client, echo_yaml);
+    job_id = ask(client, "POST", "/jobs?wait_ms=10000", R"({"workflow_id":"echo_test"})").text("job_id");
+    end(server, SIGTERM, 0);
+  }
+  {
+    Server again({"--data", data.path()});
+    auto client = again.client();
+    EXPECT_EQ(ask(client, "GET", "/jobs/" + job_id).text("status"), "COMPLETED");
+    end(again, SIGKILL, 128 + SIGKILL);
+  }
+  support::Process refused({BATON_BINARY, "serve", "--listen", "127.0.0.1:0", "--data", data.path()});
+  EXPECT_EQ(refused.wait(10s), 5);
+  EXPECT_TRUE(refused.err().contains("--without-log")) << refused.err();
+  Server accepted({"--data", data.path(), "--without-log"});
+  auto client = accepted.client();
+  EXPECT_EQ(ask(client, "GET", "/jobs/" + job_id).text("status"), "COMPLETED");
+}
+
 TEST(Tables, ThatDoNotTakeWhatTheJournalSaysEndTheServer) {
   const support::TemporaryDirectory data;
   Server server({"--data", data.path()});

@@ -51,6 +51,7 @@ class ForwardingStore : public Port {
   Result<> follow() override { return inner_->follow(); }
   void begin_following() override { inner_->begin_following(); }
   std::optional<Result<std::int64_t>> end_following() override { return inner_->end_following(); }
+  Result<> close() override { return inner_->close(); }
   void on_ended(std::function<void()> on_end) override {
     inner_->on_ended(std::move(on_end));
   }

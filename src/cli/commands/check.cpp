@@ -97,6 +97,7 @@ class Rebuilder {
     return {};
   }
   [[nodiscard]] bool is_open() const { return store_ != nullptr; }
+  [[nodiscard]] Result<> close() { return is_open() ? store_->close() : Result<>{}; }
   [[nodiscard]] Result<> rebuild(const call::CallKey& key) {
     TRY_ASSIGN(auto loaded, store_->load(call::LoadRequest{.streams = {key}}));
     WriteSet writes;
@@ -159,6 +160,7 @@ int check_calls(const Options& options, const std::string& url) {
   Findings findings(options.as_json);
   const auto found = replay(**reads, rebuilder, findings);
   if (!found) return failed(found.error());
+  if (const auto closed = rebuilder.close(); !closed) complain(closed.error().message);  // the next start follows
   const std::size_t wrong = findings.count();
   if (options.as_json) {
     print_json(json_object("consistent", wrong == 0, "wrong", wrong, "service_calls", found->calls, "events", found->events, "rebuilt",

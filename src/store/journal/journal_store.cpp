@@ -201,11 +201,6 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
   const bool is_behind = followed_ < last_commit_;
   if ((!is_behind && !has_journaled_rows(writes)) || is_for_tables(writes))
     return commit_directly(writes, commit_number);
-  // Of a call that is in both the newer backlog knows the version.
-  const call::EventRow* misplaced = since_.find_misplaced(writes.calls);
-  if (misplaced)
-    return fail(Code::conflict, fmt::format("service call {} has an event of version {} already, or lacks the one before it",
-                                            misplaced->service_call_id.value, misplaced->version));
   TRY_ASSIGN(std::string data, encode_journal(writes));
   if (data.size() > row_bytes_max) return commit_directly(writes, commit_number);
   TRY(check_keys(writes));
@@ -220,6 +215,10 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
 
 // What is in the journal must fit the tables. Those that the tables have are loaded before anything is decided.
 Result<> JournalStore::check_keys(const WriteSet& writes) const {
+  // Of a call that is in both the newer backlog knows the version.
+  if (const call::EventRow* event = since_.find_misplaced(writes.calls))
+    return fail(Code::conflict, fmt::format("service call {} has an event of version {} already, or lacks the one before it",
+                                            event->service_call_id.value, event->version));
   const bool is_there_twice = has_key_twice(writes) || since_.has_key_of(writes) || following_.has_key_of(writes);
   return is_there_twice ? fail(Code::conflict, "a job, a result or an idempotency key of this commit is there already") : Result<>{};
 }
@@ -323,6 +322,11 @@ Result<> JournalStore::judge(Result<> ended) {
 Result<> JournalStore::follow() {
   TRY(wait_for_commit());
   return follow_now();
+}
+
+Result<> JournalStore::close() {
+  TRY(follow());
+  return tables_->close();
 }
 
 Result<> JournalStore::follow_now() {

@@ -56,6 +56,7 @@ class JournalStore final : public Store {
   Result<> follow() override;
   void begin_following() override;
   std::optional<Result<std::int64_t>> end_following() override;
+  Result<> close() override;
   void on_ended(std::function<void()> on_end) override { tables_->on_ended(std::move(on_end)); }
 
   [[nodiscard]] Result<std::vector<JournalRow>> journal() { return tables_->journal(); }

@@ -268,7 +268,8 @@ std::string settings(Access access) {
 // What is in it goes again soon: its WAL may be long, so that little of it is ever copied.
 constexpr const char* log_settings =
     "PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
-    "CREATE TABLE IF NOT EXISTS log.baton_journal (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, data BLOB NOT NULL) STRICT;";
+    "CREATE TABLE IF NOT EXISTS log.baton_journal (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS log.baton_log (partition INTEGER PRIMARY KEY, id TEXT NOT NULL, is_known INTEGER NOT NULL) STRICT;";
 
 // By the name that the database has itself, whatever links lead to it: another name would be another log.
 Result<> attach_log(SqliteConnection& connection, sqlite3* db) {
