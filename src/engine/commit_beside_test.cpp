@@ -45,7 +45,7 @@ class CommitBeside : public testing::Test {
     auto tables = std::make_unique<PatientTables>(database_);
     tables_ = tables.get();
     store_ = std::make_unique<store::JournalStore>(std::move(tables));
-    writer_ = std::make_unique<Writer>(*store_, clock_, make_kinds(), WriterOptions{.beside_min = 0});
+    writer_ = std::make_unique<Writer>(*store_, clock_, make_kinds(), WriterOptions{.beside_rows = 0});
     EXPECT_TRUE(writer_->open());
     EXPECT_TRUE(run(PublishWorkflow{{"default"}, workflow::parse(one_task_yaml).definition, std::string(one_task_yaml)})->reply);
   }

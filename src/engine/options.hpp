@@ -17,7 +17,7 @@ struct WriterOptions {
   std::size_t timers_max = 1'000;     // due timers taken into one batch
   std::size_t handouts_max = 1'000;   // tasks handed out in one batch
   std::size_t queue_window = 10'000;  // of a queue's tasks that are known in memory
-  std::size_t beside_min = 8;         // commands and tasks handed out of a batch whose commit goes on beside the next decisions
+  std::size_t beside_rows = 64;       // of a commit that goes on beside the next decisions; one command has about ten
   Feed* feed = nullptr;               // is told what each commit changed
   Followed* followed = nullptr;       // is told how far the tables are
   // The tables begin to follow the commits when nothing was committed for a moment, and so that they are at the end after

@@ -198,7 +198,7 @@ Writer::Prepared Writer::prepare(Batch& batch) {
     else
       batch.add_effect(std::move(changed));
   }
-  const bool is_worth_it = batch.items_count() + batch.handouts_count() >= options_.beside_min;
+  const bool is_worth_it = writes.rows() >= options_.beside_rows;
   prepared.goes_beside = is_worth_it && !batch.is_part() && store_.may_commit_beside(writes);
   if (prepared.goes_beside) batch.committed();  // if this one or the one before it fails, all of that is forgotten
   return prepared;

@@ -76,6 +76,13 @@ bool WriteSet::empty() const {
          runbooks.empty() && calls.empty();
 }
 
+std::size_t WriteSet::rows() const {
+  const auto count = [](const auto&... lists) { return (lists.size() + ...); };
+  return count(jobs_new, jobs_changed, nodes_new, nodes_changed, task_results_new, events_new, timers_new, timers_gone,
+               workflows_new, idempotency_keys_new, tags_new, logs_new, calls.calls_new, calls.calls_changed,
+               calls.calls_rebuilt, calls.events_new, calls.requests_new, calls.tags_new, calls.keys_new);
+}
+
 std::optional<Time> WriteSet::earliest_timer() const {
   std::optional<Time> earliest;
   for (const Timer& timer : timers_new) earliest = earliest ? std::min(*earliest, timer.due) : timer.due;

@@ -125,6 +125,7 @@ struct WriteSet {
   runbook::Writes runbooks;
   call::Writes calls;
   [[nodiscard]] bool empty() const;
+  [[nodiscard]] std::size_t rows() const;  // without those of runbooks
   // All of it may be kept in a journal: it has no rows that others write too.
   [[nodiscard]] bool is_journaled() const { return runbooks.empty(); }
   [[nodiscard]] std::optional<Time> earliest_timer() const;  // of the new ones

@@ -220,7 +220,7 @@ void World::set_clock(Duration by) {
 
 EngineOptions World::engine_options() {
   EngineOptions options = small_options();
-  options.writer.beside_min = random_.below(4);  // few come at a time
+  options.writer.beside_rows = random_.below(40);  // few come at a time
   for (const auto& load : loads_) load->set_options(options);
   options.writer.feed = &feed_->feed();
   options.writer.followed = followed_.get();

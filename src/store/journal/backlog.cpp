@@ -43,9 +43,7 @@ Job without_documents(Job job) {
 
 void Backlog::add(WriteSet w, std::size_t bytes) {
   bytes_ += bytes;
-  rows_ += w.jobs_new.size() + w.jobs_changed.size() + w.nodes_new.size() + w.nodes_changed.size() +
-           w.task_results_new.size() + w.events_new.size() + w.timers_new.size() + w.timers_gone.size() +
-           w.tags_new.size() + w.logs_new.size() + w.idempotency_keys_new.size();
+  rows_ += w.rows();
   add(std::move(w.calls));
   add_rows(jobs_, writes_.jobs_new, writes_.jobs_changed, w.jobs_new, w.jobs_changed,
            [](const Job& row) { return row.job_id; });
@@ -62,11 +60,11 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
     keys_.emplace(std::pair{row.tenant, row.idempotency_key}, writes_.idempotency_keys_new.size());
     writes_.idempotency_keys_new.push_back(std::move(row));
   }
-  // Whether the tables have a timer is not known here: one may be set again, and one that is not there may go. So the
-  // last word counts, and tables take out before they put in.
+  // Whether the tables have a timer is not known here, unless it came first and went then: one may go that is not there. So
+  // the last word counts, and tables take out before they put in.
   for (Timer& timer : w.timers_gone) {
-    if (!MUTANT(backlog_keeps_timer)) timers_new_.erase(timer);
-    timers_gone_.insert(std::move(timer));
+    const bool came = MUTANT(backlog_keeps_timer) ? timers_new_.contains(timer) : timers_new_.erase(timer) > 0;
+    if (!came || timers_gone_.contains(timer)) timers_gone_.insert(std::move(timer));
   }
   timers_new_.insert(std::make_move_iterator(w.timers_new.begin()), std::make_move_iterator(w.timers_new.end()));
 }
@@ -74,8 +72,6 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
 // Rows that are written anew are never here: who writes them waits for the tables (journal_store.cpp).
 void Backlog::add(call::Writes w) {
   call::Writes& calls = writes_.calls;
-  rows_ += w.calls_new.size() + w.calls_changed.size() + w.events_new.size() + w.requests_new.size() +
-           w.tags_new.size() + w.keys_new.size();
   add_rows(calls_, calls.calls_new, calls.calls_changed, w.calls_new, w.calls_changed,
            [](const call::Call& row) { return row.key(); });
   append(calls.events_new, w.events_new);
