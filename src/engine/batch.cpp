@@ -108,7 +108,7 @@ Result<> Batch::decide_once() {
   if (is_incomplete()) return {};
   times.messages += items_.size();
   times.timers += timers_.size();
-  if (timers_wanted_.which == TimerChoice::Which::due && services_.hands_out) TRY(hand_out());
+  if (timers_wanted_.which == TimerChoice::Which::due) TRY(hand_out());
   if (is_incomplete()) {
     services_.matching.forget_waiting();  // what was taken from the windows was not handed out
     return {};

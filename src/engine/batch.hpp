@@ -38,7 +38,6 @@ struct BatchServices {
   BatchLimits limits;
   metrics::Counter* redecided = nullptr;
   Time as_of{};  // of the timers of this turn
-  bool hands_out = true;  // false: the tables cannot follow, and so nobody can tell what waits in a queue
   TurnTimes times{};
 };
 

@@ -7,9 +7,8 @@
 
 namespace baton::engine {
 
-TableFollower::TableFollower(Store& store, const Clock& clock, const WriterOptions& options, metrics::Histogram* seconds,
-                             std::function<void()> can_follow)
-    : store_(store), clock_(clock), options_(options), seconds_(seconds), can_follow_(std::move(can_follow)) {}
+TableFollower::TableFollower(Store& store, const Clock& clock, const WriterOptions& options, metrics::Histogram* seconds)
+    : store_(store), clock_(clock), options_(options), seconds_(seconds) {}
 
 void TableFollower::opened(std::int64_t last_commit) {
   last_commit_ = last_commit;
@@ -104,7 +103,6 @@ void TableFollower::show(std::int64_t commit_number, Time as_of) {
   behind_since_.reset();
   if (commit_number < last_commit_) behind_since_ = as_of;
   retry_at_.reset();
-  can_follow_();
   if (!options_.followed) return;
   options_.followed->followed(commit_number);
   options_.followed->set_away(false);

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <optional>
 
 #include "engine/options.hpp"
@@ -18,9 +17,8 @@ namespace baton::engine {
 
 class TableFollower {
  public:
-  // `can_follow` is called whenever the tables have followed, or had nothing to follow. The options must outlive this.
-  TableFollower(Store& store, const Clock& clock, const WriterOptions& options, metrics::Histogram* seconds,
-                std::function<void()> can_follow);
+  // The options must outlive this.
+  TableFollower(Store& store, const Clock& clock, const WriterOptions& options, metrics::Histogram* seconds);
 
   // The store was opened, which made the tables show everything.
   void opened(std::int64_t last_commit);
@@ -36,8 +34,6 @@ class TableFollower {
   [[nodiscard]] std::optional<Error> end();
   // Waits until they show everything.
   [[nodiscard]] Result<> follow();
-  // Somebody else has found that they cannot.
-  void cannot(const Error& error);
 
   // By so many times of what they are to follow at once for.
   [[nodiscard]] bool is_far_behind(std::size_t times) const;
@@ -51,13 +47,13 @@ class TableFollower {
   };
   [[nodiscard]] Time latest_begin() const;
   void show(std::int64_t commit_number, Time as_of);
+  void cannot(const Error& error);
   void show_what_store_has(Time as_of);
 
   Store& store_;
   const Clock& clock_;
   const WriterOptions& options_;
   metrics::Histogram* const seconds_;
-  const std::function<void()> can_follow_;
 
   std::int64_t last_commit_ = 0;
   Time last_commit_at_{};

@@ -18,7 +18,7 @@ Writer::Writer(Store& store, const Clock& clock, Kinds kinds, WriterOptions opti
       matching_(options_.queue_window),
       services_{store_, kinds_, matching_,
                 {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided},
-      tables_(store_, clock_, options_, metrics_.follow_seconds, [this] { hand_out_again(); }) {}
+      tables_(store_, clock_, options_, metrics_.follow_seconds) {}
 
 namespace {
 
@@ -309,14 +309,6 @@ Writer::Line Writer::not_stored(std::unique_ptr<Batch> batch, Effects effects, c
   }
   trouble_ = error;
   forget();
-  if (!was_decided && error.code == Code::busy && services_.hands_out && store_.behind().commits > 0) {
-    // A look at a queue had to wait for the tables, which cannot follow. Until they can, nothing is handed out, and
-    // everything else goes on.
-    tables_.cannot(error);
-    services_.hands_out = false;
-    instead.push_back({batch->take_items(), batch->timers_wanted(), nullptr});
-    return instead;
-  }
   const bool collided = error.code == Code::conflict;  // with another program: nobody here is to blame
   const bool wrong = error.code == Code::invalid || error.code == Code::not_found;
   if (was_decided && collided && batch->again(clock_.now()).value_or(false))
@@ -478,11 +470,6 @@ void Writer::tables_are_doubted() {
   away_ = true;
 }
 
-// The tables can follow, and so tell what waits in a queue.
-void Writer::hand_out_again() {
-  if (!std::exchange(services_.hands_out, true)) matching_.match_all();
-}
-
 // ---- time
 
 // After a batch fired timers: when the next one is due.
@@ -507,7 +494,7 @@ std::optional<Time> Writer::next_wake() const {
     also_at(after_pause(*retry_at_, clock_.now()));
     return wake;
   }
-  if ((services_.hands_out && !matching_.to_match().empty()) || !own_items_.empty()) return Time{};
+  if (!matching_.to_match().empty() || !own_items_.empty()) return Time{};
   for (const std::optional<Time>& one : {next_timer_, matching_.next_deadline(), match_all_at_, give_back_at_}) also_at(one);
   return wake;
 }

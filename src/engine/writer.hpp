@@ -127,7 +127,6 @@ class Writer {
   void follow_when_due();
   void end_following();
   void tables_are_doubted();
-  void hand_out_again();
   [[nodiscard]] Result<> start();
   [[nodiscard]] Result<> run_at_start(std::vector<Command> commands);
   void run_own_items();

@@ -60,11 +60,11 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
     keys_.emplace(std::pair{row.tenant, row.idempotency_key}, writes_.idempotency_keys_new.size());
     writes_.idempotency_keys_new.push_back(std::move(row));
   }
-  // Whether the tables have a timer is not known here, unless it came first and went then: one may go that is not there. So
-  // the last word counts, and tables take out before they put in.
+  // Whether the tables have a timer is not known here: one may be set again, and one that is not there may go. So the
+  // last word counts, and tables take out before they put in.
   for (Timer& timer : w.timers_gone) {
-    const bool came = MUTANT(backlog_keeps_timer) ? timers_new_.contains(timer) : timers_new_.erase(timer) > 0;
-    if (!came || timers_gone_.contains(timer)) timers_gone_.insert(std::move(timer));
+    if (!MUTANT(backlog_keeps_timer)) timers_new_.erase(timer);
+    timers_gone_.insert(std::move(timer));
   }
   timers_new_.insert(std::make_move_iterator(w.timers_new.begin()), std::make_move_iterator(w.timers_new.end()));
 }
