@@ -204,7 +204,7 @@ void Dispatch::rebuilt(const Rebuild& asked, const CallsReply& reply) {
 void Dispatch::scheduled(DueCall call, Time now) {
   if (call.begun) return begin_submitted(call.destination, *call.begun, now);
   agenda_.add(call.destination, call.due, call.was);
-  if (call.commit_number == 0) return;  // it was told before
+  if (call.commit_number == 0) return;  // an answer to its start, which a commit has told before
   const CallKey key{call.destination.tenant, call.due.id};
   not_shown_.insert_or_assign(key, std::move(call));
 }
@@ -234,7 +234,10 @@ Result<bool> Dispatch::fill_some(CallReads& reads, Time now) {
     const auto wanted = agenda_.refill(now + options_.look_ahead);
     if (!wanted) break;
     auto found = reads.due_calls(*wanted);
-    if (!found && found.error().code != Code::invalid) return std::unexpected(found.error());
+    if (!found && found.error().code != Code::invalid) {
+      if (filled > 0) add_what_tables_lack();
+      return std::unexpected(found.error());
+    }
     if (!found)
       say("service calls to " + wanted->destination.origin + " cannot be read: " + found.error().message);
     agenda_.refilled(*wanted, found.value_or(std::vector<call::Due>{}));

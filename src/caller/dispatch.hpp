@@ -10,7 +10,7 @@
 // crash puts no more in doubt. A tenant has no more places than are free, in all and at an origin, so that
 // there is one for the next.
 //
-// It remembers nothing that matters: what waits and what was started is in the store. What an earlier server
+// It remembers nothing that matters for longer than the tables are behind: what waits and what was started is in the store. What an earlier server
 // had started and not ended is not sent again; it is settled by the probe that its request declares, or it
 // ends as OutcomeUnknown.
 //

@@ -31,10 +31,19 @@ class World : public DispatchActions {
   bool is_away = false;
   int dropped = 0;
   std::int64_t tables_show = 0;
+  std::optional<std::string> broken_origin;  // what is read of it fails
 
  private:
+  struct Stored final : store::MemoryReads {
+    Stored(store::MemoryDatabase& database, const std::optional<std::string>& broken) : MemoryReads(database), broken_origin(broken) {}
+    Result<std::vector<call::Due>> due_calls(const call::Agenda::Refill& wanted) override {
+      if (wanted.destination.origin == broken_origin) return fail(Code::unavailable, "away");
+      return MemoryReads::due_calls(wanted);
+    }
+    const std::optional<std::string>& broken_origin;
+  };
   store::MemoryDatabase database_;
-  store::MemoryReads stored_{database_};
+  Stored stored_{database_, broken_origin};
 };
 
 class DispatchTest : public testing::Test {
@@ -193,6 +202,26 @@ TEST_F(DispatchTest, WhatTheTablesDoNotShowYetIsMadeAllTheSame) {
   const auto starts = take<StartCalls>();
   ASSERT_EQ(starts.size(), 1U);
   EXPECT_EQ(starts[0].second.keys, std::vector{key(1)});
+}
+
+// A window of one is full, so that the next call is left to the store; and the store fails once it has been asked for it.
+TEST_F(DispatchTest, WhatTheTablesDoNotShowYetIsMadeThoughAReadFails) {
+  Dispatch dispatch(world_, metrics_, std::make_shared<Places>(Places::Limits{100, 100}, "p"), {.window = 1});
+  const auto told = [&](const std::string& origin, int n, std::int64_t commit) {
+    dispatch.scheduled({{Tenant{"t"}, origin}, {noon + Duration{n}, key(n).id}, {}, nullptr, commit}, noon);
+  };
+  (void)dispatch.step(noon, {});
+  told("http://a:80", 1, 8), told("http://a:80", 2, 9);
+  told("http://b:80", 3, 8), told("http://b:80", 4, 8);
+  world_.tables_show = 8;
+  world_.broken_origin = "http://b:80";
+  std::set<call::CallKey> asked_for;
+  for (int second = 1; second <= 5; ++second) {
+    (void)dispatch.step(noon + std::chrono::seconds{second}, std::chrono::seconds{second});
+    for (const auto& [ticket, command] : take<StartCalls>()) asked_for.insert(command.keys.begin(), command.keys.end());
+    world_.tables_show = 9;  // from the next look on
+  }
+  EXPECT_TRUE(asked_for.contains(key(2)));
 }
 
 TEST_F(DispatchTest, WhatTheTablesShowIsLeftToThem) {

@@ -521,7 +521,10 @@ void Writer::finish() {
   for (auto* left : {&waits, &returns, &own_items_, &given_back_})
     for (Item& item : std::exchange(*left, {}))
       item.waiter->deliver(Refused{Refusal::stopping, "the server is stopping", {}});
-  if (!away_ && tables_.follow()) (void)store_.close();  // if it cannot, the next start follows
+  const bool have_followed = !away_ && tables_.follow();
+  if (have_followed) (void)store_.close();
+  else if (options_.unreadable && store_.behind().commits > 0)
+    options_.unreadable("the tables are behind as the server stops; the next start brings them up to date, from the journal");
 }
 
 // The commands that give tasks back. Nobody else remembers those tasks: each would be leased until its timeout.

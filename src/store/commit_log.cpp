@@ -60,8 +60,10 @@ Result<> CommitLog::open(std::int64_t partition, std::int64_t term, const Databa
   rows_.clear();
   Log log{.path = path_of_log(file_.database)};
   const bool may_be_missing = file_.may_be_missing && database.is_first;
-  std::error_code none;
-  if (!database.id.empty() && !may_be_missing && !std::filesystem::exists(log.path, none)) return is_missing(log.path);
+  std::error_code failure;
+  const bool is_there = std::filesystem::exists(log.path, failure);
+  if (failure) return fail(Code::unavailable, "its log " + log.path + ": " + failure.message());
+  if (!database.id.empty() && !may_be_missing && !is_there) return is_missing(log.path);
   TRY_ASSIGN(auto connection, file_.connect());
 
   const Statement ask{"SELECT id,is_known FROM log.baton_log WHERE partition=?1", {Type::integer}};

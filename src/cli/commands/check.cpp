@@ -159,8 +159,8 @@ int check_calls(const Options& options, const std::string& url) {
   if (!reads) return failed(reads.error());
   Findings findings(options.as_json);
   const auto found = replay(**reads, rebuilder, findings);
-  if (!found) return failed(found.error());
   if (const auto closed = rebuilder.close(); !closed) complain(closed.error().message);  // the next start follows
+  if (!found) return failed(found.error());
   const std::size_t wrong = findings.count();
   if (options.as_json) {
     print_json(json_object("consistent", wrong == 0, "wrong", wrong, "service_calls", found->calls, "events", found->events, "rebuilt",

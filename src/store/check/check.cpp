@@ -15,6 +15,21 @@ Result<std::vector<JournalRow>> read_journal(Dialect dialect, SqlJournal::Where 
   return rows;
 }
 
+Result<std::string> first_text(std::string sql, Partition partition, const auto& run) {
+  const Statement statement{std::move(sql), {Type::integer}};
+  std::string text;
+  const auto take = [&](const RowView& row) -> Result<> { return text = row.text(0), Result<>{}; };
+  TRY(run(Query{&statement, 1, constant({std::int64_t{partition.number}}), take, {}}));
+  return text;
+}
+
+// What a server writes to both files as it starts, and takes out of the database as it stops (commit_log.hpp).
+Result<std::string> id_in_log(Connection& log, Partition partition) {
+  const auto run = [&](const Query& query) { return log.run({&query, 1}, Mode::read); };
+  TRY_ASSIGN(const std::string table, first_text("SELECT name FROM log.sqlite_master WHERE name='baton_log' AND ?1=?1", partition, run));
+  return table.empty() ? Result<std::string>{} : first_text("SELECT id FROM log.baton_log WHERE partition=?1", partition, run);
+}
+
 }  // namespace
 
 // The log is let go as soon as it has been read, because no server could start as long as it is open. That it is open when
@@ -33,8 +48,10 @@ Result<Checked> check(Dialect dialect, const Connect& connect, const Connect& co
     if (!connected && !checked.is_log_in_use) return std::unexpected(std::move(connected).error());
     if (connected) log = *std::move(connected);
   }
+  std::string log_id;
   if (log) {
     TRY(log->script("BEGIN"));
+    TRY_ASSIGN(log_id, id_in_log(*log, partition));
     TRY_ASSIGN(rows, read_journal(dialect, SqlJournal::Where::log, partition,
                                   [&](const Query& query) { return log->run({&query, 1}, Mode::read); }));
   }
@@ -43,6 +60,13 @@ Result<Checked> check(Dialect dialect, const Connect& connect, const Connect& co
   if (!log) {
     TRY_ASSIGN(rows, read_journal(dialect, SqlJournal::Where::database, partition,
                                   [&](const Query& query) { return snapshot.run({&query, 1}); }));
+  }
+  if (connect_log && !checked.is_log_in_use) {
+    TRY_ASSIGN(const std::string id, first_text("SELECT log_id FROM writer_state WHERE partition=?1", partition,
+                                                [&](const Query& query) { return snapshot.run({&query, 1}); }));
+    if (!id.empty() && id != log_id)
+      tell("the log", !log || log_id.empty() ? "it is missing, and with it commits may be lost that were acknowledged"
+                                             : "it belongs to another database");
   }
   log.reset();
   checked.followed = state.followed;

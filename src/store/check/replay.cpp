@@ -22,6 +22,15 @@ std::string text_of(const IdempotencyKey& row) {
   return "idempotency key '" + row.idempotency_key + "' of tenant " + row.tenant.value;
 }
 
+std::string text_of(const call::Call& row) { return "service call " + row.service_call_id.value; }
+std::string text_of(const call::EventRow& row) {
+  return fmt::format("event {} of service call {}", row.version, row.service_call_id.value);
+}
+std::string text_of(const call::Request& row) { return "the request of service call " + row.service_call_id.value; }
+std::string text_of(const call::IdempotencyKey& row) {
+  return "idempotency key '" + row.idempotency_key + "' of service calls of tenant " + row.tenant_id.value;
+}
+
 class Replay {
  public:
   Replay(Snapshot& snapshot, const TellFinding& tell) : snapshot_(snapshot), tell_(tell) {}
@@ -35,6 +44,10 @@ class Replay {
     TRY(look_at(writes.idempotency_keys_new));
     TRY(look_at(writes.tags_new));
     TRY(look_at(writes.logs_new));
+    TRY(look_at(writes.calls.calls_new));  // one that is changed may be gone: somebody looks for lost rows
+    TRY(look_at(writes.calls.events_new));
+    TRY(look_at(writes.calls.requests_new));
+    TRY(look_at(writes.calls.keys_new));
     backlog.add(writes, row.data.size());
     return {};
   }
@@ -50,7 +63,7 @@ class Replay {
     for (const auto* rows : {&news, &changes})
       for (const Row& row : *rows) keys.insert(owned_key(row));
     TRY_ASSIGN(auto stored, snapshot_.stored<Row>(keys));
-    auto& made = std::get<std::set<KeyOf<Row>>>(made_);
+    auto& made = std::get<Made<Row>>(made_).keys;
     for (const Row& row : news)
       if (!made.insert(owned_key(row)).second || stored.contains(owned_key(row)) || is_in_page(row))
         tell_(subject_, "it makes " + text_of(row) + ", which is there already");
@@ -87,8 +100,12 @@ class Replay {
   Snapshot& snapshot_;
   const TellFinding& tell_;
   std::string subject_;
-  std::tuple<std::set<KeyOf<Job>>, std::set<KeyOf<NodeState>>, std::set<KeyOf<TaskResult>>, std::set<KeyOf<IdempotencyKey>>,
-             std::set<KeyOf<JobTag>>, std::set<KeyOf<LogLine>>>
+  template <class Row>
+  struct Made {
+    std::set<KeyOf<Row>> keys;
+  };
+  std::tuple<Made<Job>, Made<NodeState>, Made<TaskResult>, Made<IdempotencyKey>, Made<JobTag>, Made<LogLine>, Made<call::Call>,
+             Made<call::EventRow>, Made<call::Request>, Made<call::IdempotencyKey>>
       made_;  // by the commits so far
   std::set<JobId> begun_;
   std::set<KeyOf<NodeState>> nodes_in_pages_;      // of the jobs of this commit

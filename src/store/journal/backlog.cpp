@@ -91,7 +91,11 @@ bool Backlog::has_key_of(const WriteSet& w) const {
   return (!jobs_.empty() && any(w.jobs_new, [&](const Job& row) { return jobs_.contains(row.job_id); })) ||
          (!results_.empty() && any(w.task_results_new, [&](const TaskResult& row) { return results_.contains(row.task_id); })) ||
          (!keys_.empty() && any(w.idempotency_keys_new,
-                                [&](const IdempotencyKey& row) { return keys_.contains({row.tenant, row.idempotency_key}); }));
+                                [&](const IdempotencyKey& row) { return keys_.contains({row.tenant, row.idempotency_key}); })) ||
+         (!calls_.empty() && any(w.calls.calls_new, [&](const call::Call& row) { return calls_.contains(row.key()); })) ||
+         (!call_keys_.empty() && any(w.calls.keys_new, [&](const call::IdempotencyKey& row) {
+            return call_keys_.contains({row.tenant_id, row.idempotency_key});
+          }));
 }
 
 void Backlog::clear() { *this = {}; }
@@ -106,6 +110,15 @@ const Job* Backlog::job(const JobId& id) const {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return nullptr;
   return &(found->second.is_new ? writes_.jobs_new : writes_.jobs_changed)[found->second.at];
+}
+
+const call::Call& Backlog::call_in(const Place& place) const {
+  return (place.is_new ? writes_.calls.calls_new : writes_.calls.calls_changed)[place.at];
+}
+
+std::optional<std::int64_t> Backlog::version_of(const call::CallKey& key) const {
+  const auto found = calls_.find(key);
+  return found == calls_.end() ? std::nullopt : std::optional{call_in(found->second).version};
 }
 
 const NodeState* Backlog::node(const NodeKey& key) const {
@@ -173,7 +186,7 @@ call::Loaded Backlog::load(call::LoadRequest& request) const {
     });
   };
   const call::Writes& rows = writes_.calls;
-  const auto call_at = [&](const Place& place) { return (place.is_new ? rows.calls_new : rows.calls_changed)[place.at]; };
+  const auto call_at = [&](const Place& place) { return call_in(place); };
   take(request.calls, calls_, loaded.calls, call_at);
   take(request.streams, calls_, loaded.calls, call_at);
   take(request.requests, requests_, loaded.requests, [&](std::size_t at) { return rows.requests_new[at]; });
@@ -181,42 +194,15 @@ call::Loaded Backlog::load(call::LoadRequest& request) const {
   return loaded;
 }
 
-namespace {
-
-bool is_of(const NodeState& node, const QueueKey& queue) {
-  return node.queue == queue.queue && node.tenant == queue.tenant;
-}
-
-}  // namespace
-
-std::size_t Backlog::count_taken_from(const QueueKey& queue) const {
-  return static_cast<std::size_t>(std::ranges::count_if(writes_.nodes_changed, [&](const NodeState& node) {
-    return node.status != NodeStatus::dispatched && is_of(node, queue);
-  }));
-}
-
-void Backlog::settle(std::vector<WaitingTask>& found, const QueueKey& queue) const {
-  std::erase_if(found, [&](const WaitingTask& task) {
+std::size_t Backlog::settle(std::vector<WaitingTask>& found, const QueueKey& queue) const {
+  const std::size_t left_out = std::erase_if(found, [&](const WaitingTask& task) {
     return ref_of(task).type == runbook::RowType::none && nodes_.contains(node_of(task));
   });
   for (const auto* rows : {&writes_.nodes_new, &writes_.nodes_changed})
     for (const NodeState& node : *rows)
-      if (node.status == NodeStatus::dispatched && is_of(node, queue))
+      if (node.status == NodeStatus::dispatched && node.queue == queue.queue && node.tenant == queue.tenant)
         found.push_back(waiting_task(baton::key_of(node), node.priority, node.dispatched_at.value_or(Time{})));
-}
-
-const call::EventRow* Backlog::find_misplaced(const call::Writes& writes) const {
-  std::unordered_map<call::CallKey, std::int64_t, HashCall> versions;
-  for (const call::EventRow& event : writes.events_new) {
-    const call::CallKey key{event.tenant_id, event.service_call_id};
-    const auto place = calls_.find(key);
-    if (place == calls_.end()) continue;
-    const auto& [is_new, at] = place->second;
-    const call::Call& known = (is_new ? writes_.calls.calls_new : writes_.calls.calls_changed)[at];
-    std::int64_t& version = versions.try_emplace(key, known.version).first->second;
-    if (event.version != ++version) return &event;
-  }
-  return nullptr;
+  return left_out;
 }
 
 }  // namespace baton::store

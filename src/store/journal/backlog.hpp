@@ -30,12 +30,11 @@ class Backlog {
   // of one that is here it is not known yet, and whoever looks again finds out.
   [[nodiscard]] call::Loaded load(call::LoadRequest& request) const;
 
-  // What waits in a queue: how many of those that the tables may have there do not wait any more, and the tasks that were
-  // found as they are by now, in no order.
-  [[nodiscard]] std::size_t count_taken_from(const QueueKey& queue) const;
-  void settle(std::vector<WaitingTask>& found, const QueueKey& queue) const;
-  // An event of a service call that is here already, or of a later version than the next: who wrote it did not know the call.
-  [[nodiscard]] const call::EventRow* find_misplaced(const call::Writes& writes) const;
+  // The tasks that were found to wait in a queue, as it is by now, in no order. Answers how many of them are not there any more,
+  // or are in another place.
+  [[nodiscard]] std::size_t settle(std::vector<WaitingTask>& found, const QueueKey& queue) const;
+  // Of a service call that is here.
+  [[nodiscard]] std::optional<std::int64_t> version_of(const call::CallKey& key) const;
 
   [[nodiscard]] const std::set<Timer>& timers_new() const { return timers_new_; }
   [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables may have them still
@@ -61,6 +60,7 @@ class Backlog {
   void add(call::Writes writes);
   [[nodiscard]] const workflow::Job* job(const workflow::JobId& id) const;
   [[nodiscard]] const workflow::NodeState* node(const NodeKey& key) const;
+  [[nodiscard]] const call::Call& call_in(const Place& place) const;
 
   WriteSet writes_;  // without timers, which are below
   std::unordered_map<workflow::JobId, Place> jobs_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/mutant.hpp"
@@ -40,7 +41,12 @@ bool has_key_twice(const WriteSet& w) {
   return is_any_twice(w.jobs_new, [](const Job& row) { return Text(row.job_id.value); }) ||
          is_any_twice(w.task_results_new, [](const TaskResult& row) { return Text(row.task_id); }) ||
          is_any_twice(w.idempotency_keys_new,
-                      [](const IdempotencyKey& row) { return std::pair(Text(row.tenant.value), Text(row.idempotency_key)); });
+                      [](const IdempotencyKey& row) { return std::pair(Text(row.tenant.value), Text(row.idempotency_key)); }) ||
+         is_any_twice(w.calls.calls_new,
+                      [](const call::Call& row) { return std::pair(Text(row.tenant_id.value), Text(row.service_call_id.value)); }) ||
+         is_any_twice(w.calls.keys_new, [](const call::IdempotencyKey& row) {
+           return std::pair(Text(row.tenant_id.value), Text(row.idempotency_key));
+         });
 }
 
 }  // namespace
@@ -85,7 +91,7 @@ Result<> JournalStore::wait_for_commit_of(const Request& asked) {
 Result<Loaded> JournalStore::load(const LoadRequest& asked) {
   TRY(wait_for_commit_of(asked));
   const std::scoped_lock lock(backlogs_mutex_);
-  if (behind_now().rows == 0) return tables_->load(asked);
+  if (following_.rows() + since_.rows() == 0) return tables_->load(asked);
   LoadRequest request = asked;
   Loaded loaded;
   const auto take = [&](Loaded&& more) {
@@ -111,7 +117,7 @@ Result<Loaded> JournalStore::load(const LoadRequest& asked) {
 Result<call::Loaded> JournalStore::load(const call::LoadRequest& asked) {
   TRY(wait_for_commit_of(asked));
   const std::scoped_lock lock(backlogs_mutex_);
-  if (behind_now().rows == 0) return tables_->load(asked);
+  if (following_.rows() + since_.rows() == 0) return tables_->load(asked);
   call::LoadRequest request = asked;
   call::Loaded loaded;
   const auto take = [&](call::Loaded&& more) {
@@ -137,17 +143,23 @@ Result<std::vector<runbook::Ref>> JournalStore::left_by_others(runbook::Ref afte
   return tables_->left_by_others(after, limit);
 }
 
-// What a backlog has of a node is newer than its row.
+// What a backlog has of a node is newer than its row. As many more are read as are left out because of that: what is not read
+// comes after all that is.
 Result<std::vector<WaitingTask>> JournalStore::waiting(const QueueKey& queue, std::size_t limit) {
   TRY(wait_for_commit());
-  const std::size_t hidden = following_.count_taken_from(queue) + since_.count_taken_from(queue);
-  TRY_ASSIGN(auto found, tables_->waiting(queue, limit + hidden));
-  if (behind_now().rows == 0) return found;
-  following_.settle(found, queue);
-  if (!MUTANT(backlog_hides_waiting)) since_.settle(found, queue);
-  std::ranges::sort(found);
-  if (found.size() > limit) found.resize(limit);
-  return found;
+  for (std::size_t more = 0;;) {
+    TRY_ASSIGN(auto found, tables_->waiting(queue, limit + more));
+    const bool is_all = found.size() < limit + more;
+    const std::size_t left_out = following_.settle(found, queue) +
+                                 (MUTANT(backlog_hides_waiting) ? 0 : since_.settle(found, queue));
+    if (!is_all && left_out > more) {
+      more = left_out;
+      continue;
+    }
+    std::ranges::sort(found);
+    if (found.size() > limit) found.resize(limit);
+    return found;
+  }
 }
 
 Result<std::vector<NodeKey>> JournalStore::running_builtin(std::size_t limit) {
@@ -215,17 +227,27 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
 
 // What is in the journal must fit the tables. Those that the tables have are loaded before anything is decided.
 Result<> JournalStore::check_keys(const WriteSet& writes) const {
-  // Of a call that is in both the newer backlog knows the version.
-  if (const call::EventRow* event = since_.find_misplaced(writes.calls))
-    return fail(Code::conflict, fmt::format("service call {} has an event of version {} already, or lacks the one before it",
-                                            event->service_call_id.value, event->version));
+  std::map<call::CallKey, std::int64_t> versions;  // of calls that the tables do not show as they are
+  for (const call::EventRow& event : writes.calls.events_new) {
+    const call::CallKey key{event.tenant_id, event.service_call_id};
+    auto known = versions.find(key);
+    if (known == versions.end()) {
+      const auto version = since_.version_of(key).or_else([&] { return following_.version_of(key); });
+      if (!version) continue;
+      known = versions.emplace(key, *version).first;
+    }
+    if (event.version != ++known->second)
+      return fail(Code::conflict, fmt::format("service call {} has an event of version {} already, or lacks the one before it",
+                                              event.service_call_id.value, event.version));
+  }
   const bool is_there_twice = has_key_twice(writes) || since_.has_key_of(writes) || following_.has_key_of(writes);
-  return is_there_twice ? fail(Code::conflict, "a job, a result or an idempotency key of this commit is there already") : Result<>{};
+  return is_there_twice ? fail(Code::conflict, "a job, a result, a service call or an idempotency key of this commit is there already") : Result<>{};
 }
 
 Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t commit_number) {
   TRY(follow_now());
   TRY(tables_->commit(writes, commit_number));
+  const std::scoped_lock lock(backlogs_mutex_);
   last_commit_ = followed_ = commit_number;
   return {};
 }
@@ -313,7 +335,7 @@ Result<> JournalStore::judge(Result<> ended) {
   if (ended) return {};
   const auto& [code, message] = ended.error();
   if (code == Code::full || code == Code::fenced) return ended;
-  if (code == Code::conflict || code == Code::invalid || code == Code::not_found)
+  if (code == Code::conflict || code == Code::not_found)
     return fail(Code::corrupt, fmt::format("the tables do not take what the journal says, which is kept, from commit {} to {}: {}",
                                            followed_ + 1, following_to_, message));
   return fail(code == Code::busy ? Code::busy : Code::unavailable, "the tables cannot follow the journal: " + message);
