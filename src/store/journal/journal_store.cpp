@@ -54,9 +54,12 @@ bool has_key_twice(const WriteSet& w) {
 // Rows that cannot be read, or are not there, end the start: without them nobody knows what was acknowledged.
 Result<WriterState> JournalStore::open(Partition partition) {
   (void)wait_for_commit();
-  beside_.reset();
+  const auto commit = beside_ ? std::exchange(beside_, std::nullopt)->outcome : std::nullopt;
   tables_->wait();
-  (void)tables_->end();
+  const auto following = tables_->end();
+  // Whoever was told of another writer by what went on beside writes nothing more.
+  for (const auto& ended : {commit, following})
+    if (ended && !*ended && ended->error().code == Code::fenced) return std::unexpected(ended->error());
   following_.clear();
   since_.clear();
   under_way_ = is_asked_for_ = false;
