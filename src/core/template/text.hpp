@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 
 namespace baton::expression {
 
@@ -22,19 +23,6 @@ namespace baton::expression {
 [[nodiscard]] constexpr char to_upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 [[nodiscard]] constexpr bool is_word_start(char c) { return is_lower(c) || is_upper(c) || c == '_'; }
 [[nodiscard]] constexpr bool is_word_part(char c) { return is_word_start(c) || is_digit(c); }
-
-// The bytes from `at`, which is inside the text, up to the next character. Never past the end, at least 1.
-[[nodiscard]] constexpr std::size_t character_size(std::string_view text, std::size_t at) {
-  std::size_t end = at + 1;
-  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
-  return end - at;
-}
-
-[[nodiscard]] constexpr std::size_t character_count(std::string_view text) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; at < text.size(); at += character_size(text, at)) ++count;
-  return count;
-}
 
 // Where the word is next, from `at` on; npos when nowhere. In linear time whatever they are, which
 // std::string_view::find is not.
