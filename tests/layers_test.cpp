@@ -37,11 +37,12 @@ TEST(Layers, EachFolderIncludesOnlyTheLayersBelowIt) {
       {"engine", {"base", "core", "ports", "engine"}},
       {"store", {"base", "core", "ports", "store"}},
       {"http", {"base", "core", "ports", "http"}},
+      {"bus", {"base", "core", "ports", "bus"}},
       {"caller", {"base", "core", "ports", "caller"}},
       {"worker", {"base", "core", "ports", "worker"}},
       {"scheduler", {"base", "core", "ports", "scheduler"}},
-      {"server", {"base", "core", "ports", "engine", "store", "http", "caller", "worker", "scheduler", "server"}},
-      {"cli", {"base", "core", "ports", "engine", "store", "http", "caller", "worker", "scheduler", "server", "cli"}},
+      {"server", {"base", "core", "ports", "engine", "store", "http", "bus", "caller", "worker", "scheduler", "server"}},
+      {"cli", {"base", "core", "ports", "engine", "store", "http", "bus", "caller", "worker", "scheduler", "server", "cli"}},
   };
   const std::regex include("#include \"([a-z_]+)/");
   for (const auto& [folder, allowed] : may_see) {

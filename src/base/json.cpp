@@ -118,6 +118,11 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
+bool is_printable(std::string_view text, std::size_t length_max) {
+  return !text.empty() && text.size() <= length_max && is_utf8(text) &&
+         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
 std::string clean_text(std::string_view text, std::size_t bytes_max) {
   constexpr std::string_view replacement = "\xEF\xBF\xBD";
   std::string out;

@@ -25,6 +25,8 @@ void append_quoted(std::string& out,
 void append_real(std::string& out, double value);
 
 [[nodiscard]] bool is_utf8(std::string_view text);
+// Any text of 1 to length_max bytes without control characters.
+[[nodiscard]] bool is_printable(std::string_view text, std::size_t length_max);
 [[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b);  // of ASCII letters
 // The text as any store takes it: at most so many bytes, cut between characters, without NUL and invalid
 // UTF-8, which become U+FFFD.

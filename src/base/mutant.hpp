@@ -18,6 +18,9 @@ enum class Mutant {
   release_unknown_as_done,     // a commit of unknown outcome is taken for a success
   redo_unknown_blindly,        // … or done again though it happened
   deliveries_never_counted,    // a poison task is handed out for ever
+  kept_task_redelivered,       // a task that a worker has in hand is given to another
+  kept_lease_cut_short,        // a heartbeat takes from a worker what it has in hand
+  abandoned_for_ever,          // a task that worker after worker abandons is handed out for ever
   lease_cut_short,             // a lease is taken away before it has run out
   keep_running_after_failure,  // a failed job's other nodes go on
   lose_queue_on_restart,       // what waits for a worker is forgotten by a restart
@@ -46,6 +49,8 @@ enum class Mutant {
   backlog_keeps_timer,         // a timer that came and went is written
   release_before_end,          // everybody is told while a commit is under way
   failed_commit_serves_polls,  // whoever was to be served by a commit that failed never hears
+  log_cut_before_sync,         // rows of the log go that the tables show, though a crash of the machine may undo that
+  unchanged_not_brought,       // a document that a commit does not change is lost when the journal is replayed
   backlog_hides_timer,         // a timer that the tables do not have yet is not seen
   tenant_not_checked,          // whoever knows an id commands a job of another tenant
   queue_of_all_tenants,        // a worker is given what waits in another tenant's queue of the same name
@@ -57,6 +62,7 @@ enum class Mutant {
   runbook_terminal_changes,       // a late result changes what has ended
   runbook_old_attempt_accepted,   // the result of an earlier attempt or poll counts
   runbook_stale_lease_accepted,   // a zombie's result overwrites its successor's
+  given_up_tried_again,           // a job that a worker calls hopeless is tried again
   poll_never_times_out,           // a poll goes on for ever
   outputs_forgotten,              // what a step puts out is lost
   member_runs_ahead,              // two steps of a member at once

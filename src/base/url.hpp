@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,9 @@ struct Url {
 };
 
 [[nodiscard]] Result<Url> parse_url(std::string_view text);
+
+// None: an escape is malformed.
+[[nodiscard]] std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
 
 // Where a Location leads to that came with the answer from `base`.
 [[nodiscard]] Result<Url> resolve_url(const Url& base, std::string_view reference);

@@ -171,13 +171,14 @@ void Batch::decide_item(std::size_t place) {
 }
 
 void Batch::renew_leases(const Heartbeat& heartbeat, const std::shared_ptr<Waiter>& waiter) {
-  HeartbeatReply reply{.lease_until = now_ + services_.limits.short_lease};
+  const Duration lease_time = heartbeat.lease_time.value_or(services_.limits.short_lease);
+  HeartbeatReply reply{.lease_until = now_ + lease_time};
   std::optional<Tenant> tenant = heartbeat.tenant;
   std::vector<std::string> running;
   for (const TaskLease& lease : heartbeat.tasks) {
     Transaction* part = part_of(type_of_task(lease.task_id));
     ENSURE(part);
-    const Renewal renewal = part->renew(lease, heartbeat.tenant);
+    const Renewal renewal = part->renew(lease, lease_time, heartbeat.tenant);
     if (!renewal.renewed) reply.cancelled.push_back(lease.task_id);
     if (!tenant) tenant = renewal.tenant;
     running.push_back(lease.task_id);

@@ -27,6 +27,10 @@ class HeldTables final : public store::MemoryStore {
     return MemoryStore::end();
   }
   void wait() override { is_under_way = false; }
+  void wait_at_most(Duration) override {
+    ++waits;
+    if (!is_stuck) wait();
+  }
   using MemoryStore::load;
   Result<Loaded> load(const LoadRequest& request) override {
     ++job_loads;
@@ -34,7 +38,8 @@ class HeldTables final : public store::MemoryStore {
   }
   bool is_row_held = false, is_file_held = false, fits = true;
   bool is_slow = false, is_under_way = false;  // tables that follow, until they are waited for or the test ends it
-  int commits = 0, followings = 0, job_loads = 0;
+  bool is_stuck = false;  // whoever waits for some time only does so in vain
+  int commits = 0, followings = 0, waits = 0, job_loads = 0;
 
  private:
   static std::unexpected<Error> busy() { return fail(Code::busy, "SQLite: database is locked"); }
@@ -210,6 +215,65 @@ TEST_F(FollowingUnderLoadTest, TablesThatTakeLongDoNotFollowEachCommitForItself)
   const Duration next = until_they_begin();
   EXPECT_GE(next, 20ms);
   EXPECT_LE(next, 24ms);
+}
+
+TEST_F(FollowingUnderLoadTest, TheTablesAreNeverFarBehindWhilePeopleRead) {
+  run({job(++jobs_)});
+  ASSERT_TRUE(followed_.want());
+  EXPECT_LE(until_they_begin(), 2ms) << "somebody waits";
+  for (int n = 0; n < 10; ++n) {
+    const Duration next = until_they_begin();
+    EXPECT_GE(next, 20ms) << "not each commit for itself";
+    EXPECT_LE(next, 24ms) << "the next reader has little to wait for";
+  }
+  clock_.time += 1s;
+  (void)until_they_begin();
+  EXPECT_GE(until_they_begin(), 90ms) << "nobody reads any more";
+}
+
+class ReadersTest : public FollowingTest {
+ protected:
+  void SetUp() override {
+    FollowingTest::SetUp();
+    ASSERT_TRUE(small_.open());
+    tables_->is_slow = true;
+    submit();
+  }
+  void submit() {
+    std::vector<Item> items;
+    items.push_back({job(++jobs_), std::make_shared<KeptReply>()});
+    small_.run(std::move(items));
+    small_.run({});  // its commit went on beside
+  }
+  void begin_to_follow() {
+    clock_.time += 200ms;
+    small_.run({});
+    ASSERT_TRUE(tables_->is_under_way);
+    tables_->waits = 0;
+  }
+  int jobs_ = 0;
+  Writer small_{store_, clock_, make_kinds(), {.beside_rows = 1, .followed = &followed_, .follow_rows = 80}};
+};
+
+TEST_F(ReadersTest, CommitsDoNotMakeTheNextFollowingLong) {
+  ASSERT_TRUE(followed_.want());
+  begin_to_follow();
+  for (int n = 0; n < 6; ++n) submit();
+  EXPECT_GT(tables_->waits, 1) << "for each following";
+}
+
+TEST_F(ReadersTest, CommitsWaitOnceForAFollowingThatDoesNotEnd) {
+  tables_->is_stuck = true;
+  ASSERT_TRUE(followed_.want());
+  begin_to_follow();
+  for (int n = 0; n < 6; ++n) submit();
+  EXPECT_EQ(tables_->waits, 1);
+}
+
+TEST_F(ReadersTest, CommitsDoNotWaitForTablesThatNobodyReads) {
+  begin_to_follow();
+  for (int n = 0; n < 6; ++n) submit();
+  EXPECT_EQ(tables_->waits, 0);
 }
 
 // As after a crash of the database, which a reader was the first to notice.

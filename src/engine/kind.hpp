@@ -30,6 +30,12 @@ struct Renewal {
   bool renewed = false;          // false: it is not this worker's any more
 };
 
+// How long whoever polls has a task before it must renew its lease.
+[[nodiscard]] inline delivery::LeaseTime lease_time(const Poll& poll, const delivery::Policy& policy) {
+  if (!poll.heartbeats) return std::nullopt;
+  return poll.lease_time.value_or(policy.short_lease);
+}
+
 // Without a registry nothing is counted.
 [[nodiscard]] inline metrics::Counter* counter_in(metrics::Registry* registry, std::string name, std::string help) {
   return registry ? &registry->counter(std::move(name), std::move(help)) : nullptr;
@@ -74,7 +80,7 @@ class Transaction {
   [[nodiscard]] virtual std::vector<Ready> take_ready() { return {}; }
   [[nodiscard]] virtual Result<> load_tasks(std::span<const WaitingTask>) { return {}; }
   [[nodiscard]] virtual std::optional<Handout> hand_out(const WaitingTask&, const Poll&) { return {}; }
-  [[nodiscard]] virtual Renewal renew(const TaskLease&, const std::optional<Tenant>& /*caller*/) { return {}; }
+  [[nodiscard]] virtual Renewal renew(const TaskLease&, Duration /*lease_time*/, const std::optional<Tenant>& /*caller*/) { return {}; }
   virtual void give_back(const TaskLease&, const std::string& /*reason*/) {}
 
   // A decision needed what nobody foresaw: nothing of this round may be kept.

@@ -259,9 +259,11 @@ Result<> Service::start() {
     }
     state->work.notify_one();
   });
+  Followed* const followed = state_->options.followed;
+  if (followed) state_->store->on_followed([followed](std::int64_t number) { followed->followed(number); });
   TRY(state_->open_first());
   state_->ready = true;
-  if (Followed* followed = state_->options.followed)
+  if (followed)
     followed->on_wanted([state = state_.get()] {
       { const std::scoped_lock lock(state->mutex); }  // it is not between its look and its wait
       state->work.notify_one();
@@ -312,8 +314,10 @@ Readiness Service::readiness() const {
   using enum Readiness::State;
   const auto turn = turn_time();
   const bool stalls = turn >= state_->options.stalled_after;
+  const bool is_refusing = state_->options.followed && state_->options.followed->refuses_reads();
   return {!is_open()                         ? store_away
           : stalls                           ? stalled
+          : is_refusing                      ? tables_behind
           : turn > state_->options.slow_after ? slow
                                              : ready,
           turn};

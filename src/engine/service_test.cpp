@@ -184,6 +184,20 @@ TEST_F(ServiceTest, IsNotReadyWhileATurnTakesTooLongAndReadyAfterIt) {
   EXPECT_TRUE(soon([&] { return service.readiness().state == ready; }));
 }
 
+// That the tables are a moment behind is nothing: whoever reads waits for it.
+TEST_F(ServiceTest, IsNotReadyWhileReadsAreRefused) {
+  using enum Readiness::State;
+  Followed followed;
+  Service service(std::make_unique<store::MemoryStore>(database_), clock_, make_kinds(), {.followed = &followed}, metrics_);
+  ASSERT_TRUE(service.start());
+  followed.committed(7);
+  EXPECT_EQ(service.readiness().state, ready);
+  followed.set_away(true);
+  EXPECT_EQ(service.readiness().state, tables_behind);
+  followed.followed(7);
+  EXPECT_EQ(service.readiness().state, ready);
+}
+
 TEST_F(ServiceTest, AnswersWhoeverWaitsWhenItStops) {
   Service service(std::make_unique<store::MemoryStore>(database_), clock_, make_kinds(), {}, metrics_);
   ASSERT_TRUE(service.start());

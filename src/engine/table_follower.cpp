@@ -7,6 +7,8 @@
 
 namespace baton::engine {
 
+constexpr Duration retry_pause = pause_max / 2;  // of tables that cannot follow
+
 TableFollower::TableFollower(Store& store, const Clock& clock, const WriterOptions& options, metrics::Histogram* seconds)
     : store_(store), clock_(clock), options_(options), seconds_(seconds) {}
 
@@ -21,6 +23,7 @@ void TableFollower::committed(std::int64_t number) {
   last_commit_ = number;
   last_commit_at_ = clock_.now();
   if (options_.followed) options_.followed->committed(number);
+  look_for_readers();
   if (store_.behind().commits == 0)
     show(number, last_commit_at_);  // it was written to them
   else if (!behind_since_)
@@ -32,28 +35,57 @@ bool TableFollower::is_far_behind(std::size_t times) const {
   return behind.rows >= times * options_.follow_rows || behind.bytes >= times * options_.follow_bytes;
 }
 
+void TableFollower::look_for_readers() {
+  if (options_.followed && options_.followed->is_wanted()) wanted_at_ = clock_.now();
+}
+
+// Now, or a moment ago. Whoever reads may come while the tables follow, and waits for that and for the following after it, so
+// that both must be short then. Otherwise a long one is better: what changes twice meanwhile is written once.
+bool TableFollower::has_readers() const {
+  constexpr Duration readers_stay{1'000};
+  const Duration since = wanted_at_ ? clock_.now() - *wanted_at_ : readers_stay;
+  return since >= Duration{} && since < readers_stay;
+}
+
+std::size_t TableFollower::rows_at_once() const {
+  return has_readers() ? options_.follow_rows / 8 : options_.follow_rows;
+}
+
+bool TableFollower::keeps_readers_waiting() const {
+  return since_ && !since_->was_waited_for && has_readers() && store_.behind().rows >= since_->rows + rows_at_once();
+}
+
+void TableFollower::wait_for_end() {
+  constexpr Duration at_most{50};
+  since_->was_waited_for = true;
+  store_.wait_for_following(at_most);
+}
+
 // So that they end in time, if it takes as long as it did. Not so early that each row is written for itself.
 Time TableFollower::latest_begin() const {
   constexpr Duration pause_min{20};
-  return *behind_since_ + std::max(options_.follow_after - took_, std::min(pause_min, options_.follow_after));
+  const Duration pause = has_readers() ? Duration{} : options_.follow_after - took_;
+  return *behind_since_ + std::max(pause, std::min(pause_min, options_.follow_after));
 }
 
 // A clock that was set back must not make them wait for that time to come again.
 std::optional<Time> TableFollower::due() const {
   if (!behind_since_ || since_) return std::nullopt;
-  if (retry_at_) return after_pause(*retry_at_, clock_.now());
+  if (retry_at_) return after_pause(*retry_at_, clock_.now(), retry_pause);
   const bool is_wanted = options_.followed && options_.followed->is_wanted();
   const bool is_set_back = clock_.now() < std::max(last_commit_at_, *behind_since_);
-  if (is_wanted || is_far_behind(1) || is_set_back) return Time{};
+  const bool is_enough = store_.behind().rows >= rows_at_once();
+  if (is_wanted || is_enough || is_far_behind(1) || is_set_back) return Time{};
   return std::min(last_commit_at_ + options_.follow_when_quiet, latest_begin());
 }
 
 void TableFollower::begin_when_due() {
   const auto at = due();
   if (!at || clock_.now() < *at) return;
+  look_for_readers();
   store_.begin_following();
   if (store_.behind().is_following)
-    since_ = Began{clock_.now(), std::chrono::steady_clock::now()};
+    since_ = Began{clock_.now(), std::chrono::steady_clock::now(), store_.behind().rows};
   else  // it has followed by itself, to answer a question
     show_what_store_has(clock_.now());
 }
@@ -93,7 +125,7 @@ void TableFollower::cannot(const Error& error) {
     options_.unreadable("the tables are behind, and reads are refused until they can follow: " + error.message);
   if (options_.followed) options_.followed->set_away(true);  // nobody waits for that
   trouble_ = error;
-  retry_at_ = clock_.now() + pause_max / 2;
+  retry_at_ = clock_.now() + retry_pause;
   if (!store_.behind().is_following) since_.reset();
 }
 

@@ -37,6 +37,10 @@ class TableFollower {
 
   // By so many times of what they are to follow at once for.
   [[nodiscard]] bool is_far_behind(std::size_t times) const;
+  // They are at it, people read, and by now so much was committed that the next following would keep those waiting. Once for
+  // each following: it may not come to its end, because another program holds the file.
+  [[nodiscard]] bool keeps_readers_waiting() const;
+  void wait_for_end();
   // A reader has found that the database lost what the tables showed: the store must be opened again.
   [[nodiscard]] bool is_doubted() const { return options_.followed && options_.followed->is_doubted(); }
 
@@ -44,7 +48,12 @@ class TableFollower {
   struct Began {
     Time at;
     std::chrono::steady_clock::time_point steady;
+    std::size_t rows = 0;
+    bool was_waited_for = false;
   };
+  void look_for_readers();
+  [[nodiscard]] bool has_readers() const;
+  [[nodiscard]] std::size_t rows_at_once() const;
   [[nodiscard]] Time latest_begin() const;
   void show(std::int64_t commit_number, Time as_of);
   void cannot(const Error& error);
@@ -57,6 +66,7 @@ class TableFollower {
 
   std::int64_t last_commit_ = 0;
   Time last_commit_at_{};
+  std::optional<Time> wanted_at_;     // somebody waited for them to follow
   std::optional<Time> behind_since_;  // the tables do not show what was committed then
   std::optional<Began> since_;        // they are at it
   Duration took_{};                   // the last time

@@ -253,6 +253,10 @@ std::optional<Writer::Line> Writer::settle() {
   if (one.batch->took_timers()) timers_were_taken(one.batch->more_timers());
   ENSURE(durable_.empty());
   durable_ = std::move(one.effects);
+  if (tables_.keeps_readers_waiting()) {
+    perform_durable();
+    tables_.wait_for_end();
+  }
   follow_when_due();  // before the next commit, which may go on as long as this one
   return std::nullopt;
 }

@@ -53,6 +53,7 @@ std::size_t size_of(const Command& command) {
                  [](const one_of<PublishWorkflow, PublishRunbook> auto& c) { return c.text.size(); },
                  [](const ReportResult& c) { return size_of(c.output) + (c.error ? c.error->size() : 0); },
                  [](const TaskNote& c) { return size_of(c.note); },
+                 [](const SettleTask& c) { return c.reason.size(); },
                  [](const one_of<Heartbeat, ReturnTasks> auto& c) { return c.tasks.size() * names; },
                  [](const NoteSync& c) {
                    return size_of(c.held_removals) + (c.error ? c.error->size() : 0) + c.approvals_seen.size() * names;

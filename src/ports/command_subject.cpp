@@ -27,7 +27,7 @@ Subject::Type subject_type(const Command& command) {
   return std::visit(
       overloaded{
           [](const one_of<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ExplainJob> auto&) { return job; },
-          [](const one_of<ReplayTask, TaskNote> auto& c) { return type_of_task(c.task_id); },
+          [](const one_of<ReplayTask, TaskNote, SettleTask> auto& c) { return type_of_task(c.task_id); },
           [](const ReportResult& c) {
             return c.correlated ? subject_type(c.correlated->type) : type_of_task(c.task_id);
           },
@@ -57,7 +57,7 @@ Subject subject_of(const Command& command) {
           [](const one_of<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ExplainJob> auto& c) {
             return c.job_id.value;
           },
-          [](const one_of<ReplayTask, TaskNote> auto& c) { return id_of_task(c.task_id); },
+          [](const one_of<ReplayTask, TaskNote, SettleTask> auto& c) { return id_of_task(c.task_id); },
           [](const ReportResult& c) {
             return c.correlated ? std::to_string(c.correlated->id) : id_of_task(c.task_id);
           },

@@ -76,6 +76,8 @@ std::vector<Sample> samples() {
       {about_task<ReportResult>("nobody's"), {job, ""}},
       {about_task<TaskNote>(task), a_job},
       {about_task<TaskNote>("removal-9"), {cleanup, "9"}},
+      {about_task<SettleTask>(task), a_job},
+      {about_task<SettleTask>("removal-9"), {cleanup, "9"}},
       {ListWorkers{}, {worker, ""}},
       {new_workflow(), {workflow, "order-flow"}},
       {Poll{.tenant = {"acme"}, .queue = "gpu", .worker = "w"}, {queue, "gpu"}},

@@ -99,6 +99,7 @@ struct Poll {
   std::string worker;
   std::uint32_t max = 1;
   bool heartbeats = false;  // the worker promises to renew its leases: they are short
+  std::optional<Duration> lease_time;  // of one that heartbeats; none: the server's
   Time wait_until{};
 };
 
@@ -126,6 +127,7 @@ struct Heartbeat {
   std::optional<workflow::Tenant> tenant;
   std::string worker;
   std::vector<TaskLease> tasks;
+  std::optional<Duration> lease_time;  // none: the server's
 };
 
 // What a worker says of a task while it runs it.
@@ -145,6 +147,20 @@ struct TaskNote {
   std::variant<TaskProgress, TaskCheckpoint, TaskLog> note;
 };
 
+// What a worker that was given a task under a lock, as those of the bus are, says of it before its result, or instead of one.
+struct SettleTask {
+  enum class How {
+    keep,     // it has it in hand: the lease lasts until the task's own time is over
+    abandon,  // another worker is to get it; given up when it was delivered as often as is allowed
+    give_up,  // nobody is to get it: a dead letter
+  };
+  std::optional<workflow::Tenant> tenant;
+  std::string task_id;
+  std::string lease;
+  How how{};
+  std::string reason;  // why it is abandoned or given up
+};
+
 // Gives tasks back unrun: the worker that asked for them was gone before it could be told.
 struct ReturnTasks {
   std::vector<TaskLease> tasks;
@@ -153,7 +169,7 @@ struct ReturnTasks {
 
 using Command =
     std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
-                 PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, ReturnTasks, PublishRunbook,
+                 PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, SettleTask, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
                  SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, AdoptJobs, SubmitCalls, RepeatCall,
                  ChangeCall, StartCalls, EndCalls, RebuildCalls>;
@@ -221,6 +237,8 @@ struct HeartbeatReply {
 
 struct ReturnReply {};
 
+struct SettleReply {};
+
 struct NoteReply {
   std::size_t stored = 0;  // of a log: how many lines; fewer than were sent when it is full
 };
@@ -242,7 +260,7 @@ struct WorkersReply {
   std::vector<WorkerInfo> workers;
 };
 
-using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply,
+using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, SettleReply,
                            NoteReply, ExplainReply, WorkersReply, RunbookReply, BatchReply, MembersReply,
                            StepReply, EventReply, CallsReply, StartedReply, Refused>;
 

@@ -133,14 +133,15 @@ void leave_out_most(CommitRecord& record, std::size_t bytes_max) {
 
 void Feed::publish(CommitRecord record) {
   if (record.changes.bytes() > limits_.record_bytes_max) leave_out_most(record, limits_.record_bytes_max);
+  record.changes.trim();  // it is kept for long
   auto kept = std::make_shared<const CommitRecord>(std::move(record));
   const std::scoped_lock lock(mutex_);
   last_ = kept->number;
-  bytes_ += kept->changes.bytes() + sizeof(CommitRecord);
+  bytes_ += kept->changes.bytes_held() + sizeof(CommitRecord);
   records_.push_back(std::move(kept));
   while (bytes_ > limits_.bytes_max || records_.size() > limits_.records_max) {
     gone_ = records_.front()->number;
-    bytes_ -= records_.front()->changes.bytes() + sizeof(CommitRecord);
+    bytes_ -= records_.front()->changes.bytes_held() + sizeof(CommitRecord);
     records_.pop_front();
   }
   for (const auto& wake : wakes_) wake();

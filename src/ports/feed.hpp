@@ -47,6 +47,9 @@ class Changes {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] std::size_t bytes() const { return data_.size(); }
+  // In memory, which is up to twice as much while changes are added.
+  [[nodiscard]] std::size_t bytes_held() const { return data_.capacity(); }
+  void trim() { data_.shrink_to_fit(); }
 
   // Reads one after the other; what it gives is good as long as these changes live.
   class Reader {

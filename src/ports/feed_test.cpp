@@ -72,6 +72,16 @@ TEST(Feed, BytesAreBounded) {
   EXPECT_FALSE(feed.after(90));
 }
 
+TEST(Feed, WhatIsKeptHoldsNoMoreMemoryThanItNeeds) {
+  Changes changes;
+  for (int n = 0; n < 1'000; ++n) changes.add({.subject = Subject::Type::job, .tenant = "t", .id = "job-" + std::to_string(n), .what = "changed"});
+  Feed feed;
+  feed.publish({.number = 1, .changes = std::move(changes)});
+  const auto kept = feed.after(0);
+  ASSERT_TRUE(kept);
+  EXPECT_LT(kept->front()->changes.bytes_held(), kept->front()->changes.bytes() + 16);
+}
+
 TEST(Feed, OfACommitThatIsTooLargeTheTenantWithTheMostChangesOnlyHearsThatThereWereSome) {
   Feed feed("s", {.record_bytes_max = 1'000});
   CommitRecord large{.number = 1};

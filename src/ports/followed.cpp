@@ -22,7 +22,7 @@ void Followed::tell() {
 void Followed::followed(std::int64_t commit_number) {
   {
     const std::scoped_lock lock(mutex_);
-    if (doubted_) return;
+    if (doubted_ || commit_number <= followed_) return;  // two tell it
     followed_ = commit_number;
   }
   tell();

@@ -19,7 +19,8 @@ class Followed {
   void on_wanted(std::function<void()> wake);
   // This commit is durable, and answers that rest on it may leave.
   void committed(std::int64_t commit_number) { committed_ = commit_number; }
-  // The tables show it. Nothing is believed of them while they are in doubt.
+  // The tables show it. Nothing is believed of them while they are in doubt. By any thread: whoever waits for this is not to
+  // wait for the engine's turn too.
   void followed(std::int64_t commit_number);
   // The store was opened: this was the last commit, and the tables show it. No doubt is left.
   void opened(std::int64_t last_commit);
@@ -35,13 +36,15 @@ class Followed {
   [[nodiscard]] std::optional<std::int64_t> want();
   [[nodiscard]] bool shows(std::int64_t commit_number) const { return followed_ >= commit_number; }
   [[nodiscard]] bool is_away() const { return away_; }
+  // Who reads now is refused: the tables do not show what was committed, and nobody waits until they do.
+  [[nodiscard]] bool refuses_reads() const { return away_ && followed_ < committed_; }
   // The commit that the tables show, as far as anybody knows.
   [[nodiscard]] std::int64_t shown() const { return followed_; }
   // The tables were found to show this one only. What followed is durable a moment later, and a database that crashed before
   // has lost it; the journal has it. The engine is told, and opens its store again.
   void doubt(std::int64_t commit_number);
   [[nodiscard]] bool is_doubted() const { return doubted_; }
-  // Called, by the engine's thread, when the tables show more, or the store goes away or comes back. One listener; with none
+  // Called, by any thread, when the tables show more, or the store goes away or comes back. One listener; with none
   // it returns when no call is under way.
   void on_moved(std::function<void()> moved);
 

@@ -6,7 +6,8 @@
 namespace baton {
 
 struct Readiness {
-  enum class State { ready, slow, stalled, store_away };  // slow: still ready, and worth a look
+  // slow: still ready, and worth a look; tables_behind: reads are refused.
+  enum class State { ready, slow, stalled, tables_behind, store_away };
   State state = State::ready;
   std::chrono::milliseconds turn{};  // how long the turn of the engine takes that is under way
 };

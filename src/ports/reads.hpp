@@ -62,6 +62,8 @@ struct Token {
   std::optional<workflow::Tenant> tenant;  // none: all tenants
   Time created_at{};
   std::optional<Time> revoked_at;
+  // What signs shared access signatures for the bus, if it may be used there. Who checks a signature must know the key.
+  std::optional<std::string> bus_key;
 };
 
 class Reads : public RunbookReads, public CallReads {
@@ -103,6 +105,7 @@ class Reads : public RunbookReads, public CallReads {
                                                                            const std::string& workflow_id,
                                                                            std::int32_t version) = 0;
   [[nodiscard]] virtual Result<std::optional<Token>> token_by_hash(const std::string& token_hash) = 0;
+  [[nodiscard]] virtual Result<std::optional<Token>> token_by_id(const std::string& token_id) = 0;
   [[nodiscard]] virtual Result<std::vector<Token>> tokens() = 0;
 };
 

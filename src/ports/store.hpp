@@ -202,6 +202,8 @@ class Store {
   // it has come to its end, end_following() answers how far the tables are, once, also if another call has waited for that.
   virtual void begin_following() {}
   [[nodiscard]] virtual std::optional<Result<std::int64_t>> end_following() { return std::nullopt; }
+  // Returns when none is under way, or after that time.
+  virtual void wait_for_following(Duration at_most) { (void)at_most; }
 
   // The writer stops in order: the tables show everything, and that is durable, so that the database needs nothing of what
   // the store keeps beside it. Nothing but open() may be asked after that. A store that goes without it was stopped by force.
@@ -209,6 +211,8 @@ class Store {
 
   // Called, by any thread, when a commit or a following that went on beside the writer has come to its end.
   virtual void on_ended(std::function<void()> tell) { (void)tell; }
+  // Called, by any thread, when the tables show this commit because a following has succeeded.
+  virtual void on_followed(std::function<void(std::int64_t)> tell) { (void)tell; }
 };
 
 }  // namespace baton

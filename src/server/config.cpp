@@ -79,6 +79,21 @@ Result<> set_listen(Config& config, std::string_view value) {
   return {};
 }
 
+Result<> set_amqp(Config& config, std::string_view value) {
+  TRY_ASSIGN(config.amqp, parse_listen(value));
+  return {};
+}
+
+// As Service Bus has them.
+Result<> set_topic(std::string& topic, std::string_view value) {
+  const bool is_name = !value.empty() && value.size() <= 260 && std::ranges::all_of(value, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  });
+  if (!is_name) return fail(Code::invalid, fmt::format("'{}' is not the name of a topic: letters, digits, - _ and .", value));
+  topic = value;
+  return {};
+}
+
 Result<> set_log_format(Config& config, std::string_view value) {
   std::string word;
   TRY(set_word(word, value, {"auto", "text", "json"}));
@@ -116,6 +131,16 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_bool(c.without_log, v); }},
     Setting{"listen", "HOST:PORT", "where to listen; default 127.0.0.1:8080, port 0 picks a free one",
             set_listen},
+    Setting{"amqp", "HOST:PORT", "an AMQP 1.0 endpoint for workers and schedulers of Azure Service Bus, as 127.0.0.1:5672; default none",
+            set_amqp},
+    Setting{"bus_events_topic", "NAME", "the topic of the endpoint to which schedulers send; default orchestrator-events",
+            [](Config& c, std::string_view v) { return set_topic(c.bus_events_topic, v); }},
+    Setting{"bus_jobs_topic", "NAME", "the topic whose subscriptions worker-ID are the pools of workers; default worker-jobs",
+            [](Config& c, std::string_view v) { return set_topic(c.bus_jobs_topic, v); }},
+    Setting{"bus_results_topic", "NAME", "the topic to which workers send results; default worker-results",
+            [](Config& c, std::string_view v) { return set_topic(c.bus_results_topic, v); }},
+    Setting{"bus_lock_seconds", "N", "how long whoever receives a job over AMQP has it before the lock must be renewed; default 60",
+            [](Config& c, std::string_view v) { return set_count(c.bus_lock_seconds, v, 1); }},
     Setting{"definitions", "DIR", "publish the workflows of DIR (*.yaml and *.yml) at start",
             [](Config& c, std::string_view v) { return set_path(c.definitions, v); }},
     Setting{"insecure", "", "allow other hosts in without any token",
@@ -175,10 +200,10 @@ struct Alias {
 constexpr std::array aliases{
     Alias{"Orchestrator__SqlConnectionString", "store"},
     Alias{"Orchestrator__ServiceBusNamespace", ""},
-    Alias{"Orchestrator__OrchestratorEventsTopicName", ""},
+    Alias{"Orchestrator__OrchestratorEventsTopicName", "bus_events_topic"},
     Alias{"Orchestrator__OrchestratorSubscriptionName", ""},
-    Alias{"Orchestrator__WorkerJobsTopicName", ""},
-    Alias{"Orchestrator__WorkerResultsTopicName", ""},
+    Alias{"Orchestrator__WorkerJobsTopicName", "bus_jobs_topic"},
+    Alias{"Orchestrator__WorkerResultsTopicName", "bus_results_topic"},
     Alias{"Orchestrator__WorkerResultsSubscriptionName", ""},
     Alias{"ServiceBusConnection__fullyQualifiedNamespace", ""},
 };
@@ -325,6 +350,8 @@ std::expected<Config, ConfigErrors> Layers::finish() {
   if (!errors_.empty()) return std::unexpected(std::move(errors_));
   // Both name the database: the one that was said more strongly decides, and on a tie the more explicit one.
   if (config_.store.empty() || data_ > store_) config_.store = sqlite_url(config_.data);
+  if (config_.without_log && config_.store.starts_with("postgres"))
+    return std::unexpected(ConfigErrors{"without_log is about the log beside a SQLite database; a PostgreSQL database has none"});
   return std::move(config_);
 }
 

@@ -35,6 +35,9 @@ struct Config {
   std::filesystem::path data = "baton-data";
   std::string store;  // sqlite:PATH or postgres://…; load_config fills it in from data
   Listen listen;
+  std::optional<Listen> amqp;         // the endpoint for AMQP; none: there is none
+  std::string bus_events_topic = "orchestrator-events", bus_jobs_topic = "worker-jobs", bus_results_topic = "worker-results";
+  std::size_t bus_lock_seconds = 60;  // of a job that was received
   std::filesystem::path definitions;  // empty: none
   bool without_log = false;  // a log of the SQLite database that is missing is not missed, in this start
   bool insecure = false;

@@ -147,10 +147,7 @@ TEST_F(Configuration, ANameOfAnotherAndOurOwnMustNotDiffer) {
 
 TEST_F(Configuration, NamesOfAnotherWithNothingToSetAreTold) {
   const std::vector<std::string> names{"Orchestrator__ServiceBusNamespace",
-                                       "Orchestrator__OrchestratorEventsTopicName",
                                        "Orchestrator__OrchestratorSubscriptionName",
-                                       "Orchestrator__WorkerJobsTopicName",
-                                       "Orchestrator__WorkerResultsTopicName",
                                        "Orchestrator__WorkerResultsSubscriptionName",
                                        "ServiceBusConnection__fullyQualifiedNamespace"};
   for (const std::string& name : names) environment[name] = "x";
@@ -159,6 +156,22 @@ TEST_F(Configuration, NamesOfAnotherWithNothingToSetAreTold) {
   ASSERT_EQ(config->notes.size(), names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
     EXPECT_TRUE(config->notes[i].starts_with(names[i] + " has no effect")) << config->notes[i];
+}
+
+TEST_F(Configuration, TopicsHaveTheNamesThatTheyHadElsewhere) {
+  environment["Orchestrator__OrchestratorEventsTopicName"] = "events";
+  environment["Orchestrator__WorkerJobsTopicName"] = "jobs";
+  environment["Orchestrator__WorkerResultsTopicName"] = "results";
+  environment["BATON_AMQP"] = "127.0.0.1:5672";
+  const auto config = load();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->bus_events_topic, "events");
+  EXPECT_EQ(config->bus_jobs_topic, "jobs");
+  EXPECT_EQ(config->bus_results_topic, "results");
+  ASSERT_TRUE(config->amqp);
+  EXPECT_EQ(config->amqp->port, 5672);
+  environment["Orchestrator__WorkerJobsTopicName"] = "jobs/of mine";
+  EXPECT_FALSE(load());
 }
 
 TEST_F(Configuration, OurOwnSettingsAreNoConnectionsOfRunbooksByWhateverName) {
@@ -178,6 +191,15 @@ TEST_F(Configuration, AConnectionStringOfSqlServerIsRefusedWithAHintAndNotShown)
       "Orchestrator__SqlConnectionString: this is a connection string of SQL Server"))
       << config.error()[0];
   EXPECT_EQ(config.error()[0].find("secret"), std::string::npos);
+}
+
+TEST_F(Configuration, OnlyASqliteDatabaseIsStartedWithoutItsLog) {
+  environment = {{"BATON_WITHOUT_LOG", "on"}};
+  EXPECT_TRUE(load());
+  environment["BATON_STORE"] = "postgres://baton@localhost/baton";
+  const auto config = load();
+  ASSERT_FALSE(config);
+  EXPECT_TRUE(config.error()[0].starts_with("without_log is about the log beside a SQLite database")) << config.error()[0];
 }
 
 TEST(ListenAddress, TakesNamesAndBothKindsOfAddresses) {

@@ -12,6 +12,7 @@
 
 #include "base/ids.hpp"
 #include "base/metrics.hpp"
+#include "bus/endpoint.hpp"
 #include "caller/caller.hpp"
 #include "caller/dispatcher.hpp"
 #include "engine/kinds/kinds.hpp"
@@ -60,15 +61,18 @@ Result<std::vector<DefinitionFile>> checked_definitions(const fs::path& director
 }
 
 // Revoked tokens count: ending the last one must not open the door to everybody.
-Result<http::Access> access_for(const Config& config) {
+Result<Access> access_for(const Config& config) {
   TRY_ASSIGN(const auto reads, store::make_reads(config.store));
   TRY_ASSIGN(const auto tokens, reads->tokens());
-  if (!tokens.empty()) return http::Access::required;
-  if (config.listen.is_loopback()) return http::Access::open;
+  if (!tokens.empty()) return Access::required;
+  const bool is_amqp_local = !config.amqp || config.amqp->is_loopback();
+  if (config.listen.is_loopback() && is_amqp_local) return Access::open;
+  const Listen& listen = is_amqp_local ? config.listen : *config.amqp;
   if (config.insecure) {
-    spdlog::warn("everybody who can reach {}:{} may do everything: there is no token, and insecure is on",
-                 config.listen.host, config.listen.port);
-    return http::Access::open;
+    for (const Listen* each : {&config.listen, config.amqp ? &*config.amqp : nullptr})
+      if (each && !each->is_loopback())
+        spdlog::warn("everybody who can reach {}:{} may do everything: there is no token, and insecure is on", each->host, each->port);
+    return Access::open;
   }
   const bool in_data = config.store == sqlite_url(config.data);
   return fail(
@@ -77,7 +81,7 @@ Result<http::Access> access_for(const Config& config) {
           "refusing to listen on {} without any access token, because other hosts could reach it. Make "
           "one with\n  baton token create --role admin {} {}\nor listen on 127.0.0.1, or say "
           "--insecure if the network itself is trusted.",
-          config.listen.host, in_data ? "--data" : "--store",
+          listen.host, in_data ? "--data" : "--store",
           in_data ? config.data.string() : without_password(config.store)));
 }
 
@@ -91,9 +95,12 @@ struct Server::State {
   engine::KindsOptions kinds_options();
   Result<> publish_all(const std::vector<DefinitionFile>& files);
   Result<> end_imports();
-  Result<> start_http(http::Access access);
+  Result<> start_http(Access access);
+  Result<> start_bus(Access access);
   Result<> start_calls();
   void stop_calls();
+  // What comes in from outside.
+  Inbox& inbox() { return reserving ? static_cast<Inbox&>(*reserving) : *engine; }
   void start_scheduler();
   void wake_scheduler();  // any thread
   void stop_scheduler();
@@ -111,13 +118,14 @@ struct Server::State {
   std::unique_ptr<caller::ReservingInbox> reserving;  // in front of the engine, if calls are made
   std::unique_ptr<http::ReadPool> reads;
   std::unique_ptr<http::Server> http;
+  std::unique_ptr<bus::Endpoint> bus;
   std::unique_ptr<worker::Builtin> builtin;
   std::mutex calls_mutex;
   std::unique_ptr<caller::Dispatcher> dispatcher;  // under the mutex
   std::mutex scheduler_mutex;
   std::unique_ptr<scheduler::Scheduler> scheduler;  // under the mutex
-  std::thread io;
-  std::uint16_t port = 0;
+  std::thread io, bus_io;
+  std::uint16_t port = 0, amqp_port = 0;
 };
 
 engine::KindsOptions Server::State::kinds_options() {
@@ -264,7 +272,7 @@ Result<> Server::State::end_imports() {
   return {};
 }
 
-Result<> Server::State::start_http(http::Access access) {
+Result<> Server::State::start_http(Access access) {
   const unsigned readers = std::clamp(std::thread::hardware_concurrency(), 2U, 8U);
   reads = std::make_unique<http::ReadPool>(
       [this] { return store::make_reads(config.store, followed, only_partition); }, readers, &followed);
@@ -275,11 +283,32 @@ Result<> Server::State::start_http(http::Access access) {
   options.loopback = config.listen.is_loopback();
   options.body_bytes_max = config.body_max;
   options.connections_max = config.connections_max;
-  Inbox& inbox = reserving ? static_cast<Inbox&>(*reserving) : *engine;
-  http = std::make_unique<http::Server>(options, inbox, *reads, metrics, clock,
+  http = std::make_unique<http::Server>(options, inbox(), *reads, metrics, clock,
                                         [engine = engine.get()] { return engine->readiness(); });
   TRY_ASSIGN(port, http->listen(config.listen.host, config.listen.port));
   io = std::thread([this] { http->run(); });
+  return {};
+}
+
+Result<> Server::State::start_bus(Access access) {
+  if (!config.amqp) return {};
+  bus::EndpointOptions options;
+  options.names = {config.bus_events_topic, config.bus_jobs_topic, config.bus_results_topic};
+  options.access = access;
+  options.connections_max = config.connections_max;
+  options.lock_time = std::chrono::seconds{config.bus_lock_seconds};
+  const auto look_up = [this](auto&& find, bus::FoundToken found) {
+    reads->run(std::forward<decltype(find)>(find), std::move(found), http::ReadPool::Of::others);
+  };
+  options.tokens.by_hash = [look_up](std::string hash, bus::FoundToken found) {
+    look_up([hash](Reads& from) { return from.token_by_hash(hash); }, std::move(found));
+  };
+  options.tokens.by_id = [look_up](std::string id, bus::FoundToken found) {
+    look_up([id](Reads& from) { return from.token_by_id(id); }, std::move(found));
+  };
+  bus = std::make_unique<bus::Endpoint>(std::move(options), inbox(), metrics, clock);
+  TRY_ASSIGN(amqp_port, bus->listen(config.amqp->host, config.amqp->port));
+  bus_io = std::thread([this] { bus->run(); });
   return {};
 }
 
@@ -300,6 +329,7 @@ Result<> Server::start() {
     TRY(s.end_imports());
     TRY(s.start_calls());
     TRY(s.start_http(access));
+    TRY(s.start_bus(access));
     s.start_scheduler();
     if (s.config.builtin) {
       s.builtin = std::make_unique<worker::Builtin>(
@@ -310,7 +340,7 @@ Result<> Server::start() {
       s.builtin->start();
     }
     spdlog::info("ready at {}, store {}, {}", url(), without_password(s.config.store),
-                 access == http::Access::open ? "open: no token is needed" : "every request needs a token");
+                 access == Access::open ? "open: no token is needed" : "every request needs a token");
     return {};
   }();
   if (!started) stop();
@@ -326,7 +356,9 @@ void Server::stop() {
   s.stop_scheduler();
   if (s.sources) s.sources->interrupt();
   if (s.http) s.http->stop();
+  if (s.bus) s.bus->stop();
   if (s.io.joinable()) s.io.join();
+  if (s.bus_io.joinable()) s.bus_io.join();
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
   if (s.engine && s.engine->is_open()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});
@@ -335,10 +367,19 @@ void Server::stop() {
   if (s.engine) s.engine->stop();
 }
 
-std::string Server::url() const {
-  const Listen& listen = state_->config.listen;
-  const bool brackets = listen.host.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}", brackets ? "[" : "", listen.host, brackets ? "]" : "", state_->port);
+namespace {
+
+std::string address(const std::string& host, std::uint16_t port) {
+  return host.contains(':') ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+}  // namespace
+
+std::string Server::url() const { return "http://" + address(state_->config.listen.host, state_->port); }
+
+std::string Server::amqp() const {
+  const auto& listen = state_->config.amqp;
+  return listen ? address(listen->host, state_->amqp_port) : "";
 }
 
 }  // namespace baton::server

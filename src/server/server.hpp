@@ -25,6 +25,7 @@ class Server {
   void stop();
 
   [[nodiscard]] std::string url() const;
+  [[nodiscard]] std::string amqp() const;  // HOST:PORT; empty: there is no such endpoint
 
  private:
   struct State;

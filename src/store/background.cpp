@@ -47,6 +47,11 @@ void Background::wait() {
   changed_.wait(lock, [&] { return !is_busy_; });
 }
 
+void Background::wait(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, at_most, [&] { return !is_busy_; });
+}
+
 void Background::run() {
   std::unique_lock lock(mutex_);
   while (true) {

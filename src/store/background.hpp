@@ -3,6 +3,7 @@
 // The owner begins and ends, from one thread; `on_end` is called by the other one.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -30,6 +31,7 @@ class Background {
   // How it ended, once; none: it is under way, or there was none.
   [[nodiscard]] std::optional<Result<>> end();
   void wait();
+  void wait(std::chrono::milliseconds at_most);
   // Lets the thread take it apart, when it has nothing else to do.
   void discard(std::shared_ptr<const void> spent);
   [[nodiscard]] bool is_busy() const {

@@ -32,6 +32,19 @@ std::unexpected<Error> is_missing(const std::string& path) {
                           "--without-log`", path));
 }
 
+std::unexpected<Error> is_empty(const std::string& path) {
+  return fail(Code::corrupt,
+              fmt::format("the log {0} is there and holds nothing, and with it commits may be lost that were acknowledged: put back {0}-wal, in which "
+                          "its last commits are, or, if that is lost, go on without it once with `baton serve --without-log`", path));
+}
+
+std::unexpected<Error> is_older(const Log& log, std::int64_t last) {
+  return fail(Code::corrupt,
+              fmt::format("the log {0} ends with commit {1}, but had commit {2} when the database was written last: it is an older copy, or {0}-wal is "
+                          "not the one that belongs to it, and commits may be lost that were acknowledged. Put the right files in their place, or move "
+                          "these away and go on without any once with `baton serve --without-log`", log.path, log.last_commit, last));
+}
+
 // True: both are to get a new id.
 Result<bool> needs_new_id(const CommitLog::Database& database, const Log& log, bool may_be_missing) {
   if (database.id.empty()) {
@@ -39,8 +52,8 @@ Result<bool> needs_new_id(const CommitLog::Database& database, const Log& log, b
     return fail(Code::corrupt, fmt::format("the log {} has commits of another database, which would be done again here: move it away; "
                                            "this database was stopped in order, or is new, and needs no log", log.path));
   }
-  if (log.id == database.id) return false;
-  if (log.is_nobodys()) return may_be_missing ? Result<bool>(true) : is_missing(log.path);
+  if (log.id == database.id) return log.last_commit < database.log_last ? is_older(log, database.log_last) : Result<bool>(false);
+  if (log.is_nobodys()) return may_be_missing ? Result<bool>(true) : is_empty(log.path);
   if (may_be_missing)
     return fail(Code::corrupt, fmt::format("--without-log was said, but the log {} is there, and belongs to another database or to "
                                            "another time of this one: move it away first", log.path));
@@ -56,7 +69,8 @@ Result<> CommitLog::open(std::int64_t partition, std::int64_t term, const Databa
   const std::scoped_lock lock(mutex_);
   connection_.reset();
   journal_.set(partition, term);
-  removable_ = removed_ = 0;
+  cut_.opened();
+  removed_ = 0;
   rows_.clear();
   Log log{.path = path_of_log(file_.database)};
   const bool may_be_missing = file_.may_be_missing && database.is_first;
@@ -85,6 +99,7 @@ Result<> CommitLog::open(std::int64_t partition, std::int64_t term, const Databa
     TRY(database.set_id(id));
   }
   if (is_new || !log.is_known) TRY(set_id(true));
+  last_ = log.last_commit;
   connection_ = std::move(connection);
   return {};
 }
@@ -100,11 +115,12 @@ Result<> CommitLog::close() {
 
 Result<> CommitLog::append(const JournalRow& row) {
   std::vector<Query> queries;
-  const std::int64_t removable = removable_;
+  const std::int64_t removable = cut_.removable();
   if (removed_ < removable) queries.push_back(journal_.remove(removed_, removable));
   queries.push_back(journal_.append(row));
   TRY(run(queries, Mode::write));
   removed_ = removable;
+  last_ = row.commit_number;
   const std::scoped_lock lock(rows_mutex_);
   rows_.push_back(row);
   return {};
@@ -118,6 +134,11 @@ std::vector<JournalRow> CommitLog::only_here() const {
 void CommitLog::database_has(std::int64_t commit_number) {
   const std::scoped_lock lock(rows_mutex_);
   while (!rows_.empty() && rows_.front().commit_number <= commit_number) rows_.pop_front();
+}
+
+void CommitLog::followed(std::int64_t commit_number, bool is_durable) {
+  database_has(commit_number);
+  cut_.followed(commit_number, is_durable);
 }
 
 std::optional<std::uint64_t> CommitLog::room() {

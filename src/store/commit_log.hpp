@@ -1,8 +1,7 @@
 // With SQLite: a second connection to the database, which is not kept waiting by the one on which the tables follow. It
 // reads, and it writes commits to the log (sql_journal.hpp).
 //
-// A row of the log goes when the tables show it and are durable: what they show before that may be lost in a crash of the
-// machine, and is followed again.
+// A row of the log goes when the tables show it and are durable (journal/log_cut.hpp).
 //
 // The database is whole without the log, only older, so that a copy of it is a backup: before a commit is written to it,
 // it gets those before that one too.
@@ -14,13 +13,16 @@
 //    without one goes on without its log;
 //  * a new id is durable in the log first, then in the database, and then the log knows that (`is_known`). So where the
 //    database has none, the log has another's, or its own of before close(), if it is known: then the tables show all
-//    its commits; and if it is not known, or there is none, a crash came in between or the log is of a version without ids.
+//    its commits; and if it is not known, or there is none, a crash came in between or the log is of a version without ids;
+//  * whatever the database gets durably says which commit was the last that the log had then (`writer_state.log_last`). Rows
+//    of the log go only with a newer one, so a log that ends before it is an older copy.
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <mutex>
 
+#include "store/journal/log_cut.hpp"
 #include "store/sql_journal.hpp"
 
 namespace baton::store {
@@ -39,6 +41,7 @@ class CommitLog {
   struct Database {
     std::string id, new_id;  // that it has, and that it may get: one that nothing has
     std::int64_t followed = 0;
+    std::int64_t log_last = 0;  // the last commit that it knows to be in the log
     bool is_first = true;  // open() of this process
     std::function<Result<>(const std::string& id)> set_id;  // durably
   };
@@ -57,8 +60,10 @@ class CommitLog {
   [[nodiscard]] std::vector<JournalRow> only_here() const;
   // The database has all commits up to this one, in its tables or in its journal. On any thread.
   void database_has(std::int64_t commit_number);
-  // The tables show this commit, and that is durable. On any thread.
-  void may_remove(std::int64_t commit_number) { removable_ = commit_number; }
+  // Its tables show this commit; `is_durable`: also after a crash of the machine. On any thread.
+  void followed(std::int64_t commit_number, bool is_durable);
+  // The last commit that it has; 0: it has none. On any thread.
+  [[nodiscard]] std::int64_t last() const { return last_; }
 
  private:
   [[nodiscard]] Result<> run(std::span<const Query> queries, Mode mode);
@@ -69,7 +74,8 @@ class CommitLog {
   std::unique_ptr<Connection> connection_;
   mutable std::mutex rows_mutex_;
   std::deque<JournalRow> rows_;  // that the database does not have
-  std::atomic<std::int64_t> removable_ = 0;
+  LogCut cut_;
+  std::atomic<std::int64_t> last_ = 0;
   std::int64_t removed_ = 0;  // up to this commit
 };
 

@@ -662,9 +662,16 @@ FROM dag_job_pages AS p, {each:results} WHERE p.results IS NOT NULL;
 // What the log beside a SQLite database has in common with it (commit_log.hpp); empty: the database needs no log.
 constexpr std::string_view version_12 = "ALTER TABLE writer_state ADD COLUMN log_id {text} NOT NULL DEFAULT '';";
 
+// Which commit was the last that the log had (commit_log.hpp).
+constexpr std::string_view version_13 = "ALTER TABLE writer_state ADD COLUMN log_last {bigint} NOT NULL DEFAULT 0;";
+
+// Keys of the bus.
+constexpr std::string_view version_14 = "ALTER TABLE access_tokens ADD COLUMN bus_key {text};";
+
 // Version n is at n - 1; append only.
 constexpr std::array all = {version_1, version_2, version_3, version_4,  version_5,  version_6,
-                            version_7, version_8, version_9, version_10, version_11, version_12};
+                            version_7, version_8, version_9, version_10, version_11, version_12,
+                            version_13, version_14};
 
 constexpr std::string_view paged_events_sqlite =
     "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "base/json_document.hpp"
 #include "base/json_write.hpp"
+#include "core/workflow/machine/machine.hpp"
 #include "store/statements.hpp"
 
 namespace baton::store {
@@ -266,6 +268,53 @@ void SqlJobPages::add_writes(std::vector<Query>& queries, const WriteSet& writes
     to[4] = text_or_null(page.nodes), to[5] = text_or_null(page.results);
   };
   queries.push_back({&insert, all->size(), fill_page, {}, {}});
+}
+
+namespace {
+
+using NodeText = std::tuple<std::string_view, std::int32_t, std::string_view>;
+NodeText text_key(const NodeKey& key) { return {key.job_id.value, key.item_index, key.node_id}; }
+NodeText text_key(const NodeState& node) { return {node.job_id.value, node.item_index, node.node_id}; }
+
+// What was asked for and not found, of jobs that may be packed.
+struct NotFound {
+  NotFound(const LoadRequest& request, const Loaded& loaded) {
+    for (const NodeKey& key : request.nodes) nodes.insert(text_key(key));
+    for (const NodeState& node : loaded.nodes) nodes.erase(text_key(node));
+    results.insert(request.task_results.begin(), request.task_results.end());
+    for (const TaskResult& result : loaded.task_results) results.erase(result.task_id);
+    for (const NodeText& key : nodes) jobs.insert(std::get<0>(key));
+    for (const std::string_view task_id : results)
+      if (const auto name = parse_task_id(task_id)) jobs.insert(name->job_id);
+    for (const Job& job : loaded.jobs)
+      if (job.status != JobStatus::completed) jobs.erase(job.job_id.value);
+  }
+  std::set<NodeText> nodes;
+  std::set<std::string_view> results, jobs;
+};
+
+}  // namespace
+
+Result<> SqlJobPages::load_packed(const LoadRequest& request, Loaded& loaded, const Run& run) const {
+  const NotFound missing(request, loaded);
+  if (missing.jobs.empty()) return {};
+  const std::vector<std::string_view> asked(missing.jobs.begin(), missing.jobs.end());
+  std::vector<std::string> packed;
+  const Query which{&is_packed, asked.size(), [&](std::size_t i, std::span<Value> to) { to[0] = asked[i]; },
+                    [&](const RowView& row) -> Result<> { return packed.emplace_back(row.text(0)), Result<>{}; }, {}};
+  TRY(run({&which, 1}));
+  for (const std::string& job_id : packed) {
+    std::vector<NodeState> nodes;
+    std::vector<TaskResult> results;
+    const Query queries[] = {{&nodes_of_job, 1, constant({std::string_view(job_id)}), collect(nodes), {}},
+                             {&results_of_job, 1, constant({std::string_view(job_id)}), collect(results), {}}};
+    TRY(run(queries));
+    for (NodeState& node : nodes)
+      if (missing.nodes.contains(text_key(node))) loaded.nodes.push_back(std::move(node));
+    for (TaskResult& result : results)
+      if (missing.results.contains(result.task_id)) loaded.task_results.push_back(std::move(result));
+  }
+  return {};
 }
 
 namespace {

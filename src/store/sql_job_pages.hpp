@@ -13,6 +13,9 @@
 // People and other programs see rows, in the views dag_job_events, dag_node_states and dag_task_results.
 #pragma once
 
+#include <functional>
+#include <span>
+
 #include "ports/store.hpp"
 #include "store/connection.hpp"
 
@@ -28,6 +31,9 @@ struct SqlJobPages {
   explicit SqlJobPages(Dialect dialect);
   // Appends the queries that write new events, nodes and results, which must outlive their run.
   void add_writes(std::vector<Query>& queries, const WriteSet& writes) const;
+  // Brings what the rows did not have and the page of a job that has completed has.
+  using Run = std::function<Result<>(std::span<const Query>)>;
+  [[nodiscard]] Result<> load_packed(const LoadRequest& request, Loaded& loaded, const Run& run) const;
   // Appends the events of an answer to `pages` that come behind `after`.
   [[nodiscard]] static Result<> read_events(const RowView& row, const workflow::JobId& job_id, std::int64_t after,
                                             std::vector<workflow::Event>& out);

@@ -68,6 +68,7 @@ struct ReadStatements {
       select<Workflow>() + " WHERE tenant=?1 AND workflow_id=?2 ORDER BY version DESC LIMIT 1",
       {Type::text, Type::text}};
   Statement token_by_hash{select<Token>() + " WHERE token_hash=?1", {Type::text}};
+  Statement token_by_id{select<Token>() + " WHERE token_id=?1", {Type::text}};
   Statement tokens{select<Token>() + " ORDER BY created_at,token_id", {}};
 };
 
@@ -192,6 +193,10 @@ class SqlReads final : public SqlCallReads {
 
   Result<std::optional<Token>> token_by_hash(const std::string& token_hash) override {
     return first<Token>(sql_.token_by_hash, {encode(token_hash)});
+  }
+
+  Result<std::optional<Token>> token_by_id(const std::string& token_id) override {
+    return first<Token>(sql_.token_by_id, {encode(token_id)});
   }
 
   Result<std::vector<Token>> tokens() override { return all<Token>(sql_.tokens, {}); }

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <mutex>
 #include <random>
-#include <set>
 #include <thread>
 
-#include "core/workflow/machine/machine.hpp"
 #include "store/background.hpp"
 #include "store/commit_log.hpp"
 #include "store/data_tables.hpp"
@@ -55,13 +53,13 @@ struct Statements {
         {Type::integer}};
     take_term = {
         "UPDATE writer_state SET term=term+1,owner=?2 WHERE partition=?1 AND (owner=?2 OR ?3=1) RETURNING "
-        "term,last_commit,followed,log_id",
+        "term,last_commit,followed,log_id,log_last",
         {Type::integer, Type::text, Type::integer}};
-    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2,followed=?2 WHERE partition=?1 AND term=?3", "1"),
-                    {Type::integer, Type::integer, Type::integer},
+    count_commit = {exactly(d, "UPDATE writer_state SET last_commit=?2,followed=?2,log_last=?4 WHERE partition=?1 AND term=?3", "1"),
+                    {Type::integer, Type::integer, Type::integer, Type::integer},
                     false,
                     true};
-    set_log_id = {exactly(d, "UPDATE writer_state SET log_id=?2 WHERE partition=?1 AND term=?3", "1"),
+    set_log_id = {exactly(d, "UPDATE writer_state SET log_id=?2,log_last=0 WHERE partition=?1 AND term=?3", "1"),
                   {Type::integer, Type::text, Type::integer},
                   false,
                   true};
@@ -180,10 +178,12 @@ class SqlStore final : public Tables {
     TRY(migrate(*connection, dialect_));
     WriterState state;
     std::string log_id;
+    std::int64_t log_last = 0;
     const bool first = term_ == 0;
     const auto take = [&](const RowView& row) -> Result<> {
       state = {row.integer(0), row.integer(1), row.integer(2)};
       log_id = row.text(3);
+      log_last = row.integer(4);
       return {};
     };
     std::vector<Query> queries;
@@ -205,7 +205,7 @@ class SqlStore final : public Tables {
         const Query query = log_id_is(id, state.term);
         return again_if_unknown(connection->run({&query, 1}, Mode::write));
       };
-      TRY(log_->open(partition_, state.term, {log_id, random_name(), state.followed, first, set_id}));
+      TRY(log_->open(partition_, state.term, {log_id, random_name(), state.followed, log_last, first, set_id}));
     }
     std::int64_t last_commit = 0;
     const Query last = (log_ ? log_->journal() : journal_).last(last_commit);
@@ -261,7 +261,7 @@ class SqlStore final : public Tables {
     }
     if (!queries.empty()) TRY(run(queries, Mode::read));
     drop_repeated(loaded.workflows);
-    TRY(load_packed(keys, loaded));
+    TRY(pages_.load_packed(request, loaded, [this](std::span<const Query> asked) { return run(asked, Mode::read); }));
     return loaded;
   }
 
@@ -427,6 +427,7 @@ class SqlStore final : public Tables {
   }
   std::optional<Result<>> end() override { return background_.end(); }
   void wait() override { background_.wait(); }
+  void wait_at_most(Duration time) override { background_.wait(time); }
   void discard(std::shared_ptr<const void> spent) override { background_.discard(std::move(spent)); }
   void begin_work(Work work) override { work_.begin(std::move(work)); }
   bool is_working() const override { return work_.is_busy(); }
@@ -438,6 +439,7 @@ class SqlStore final : public Tables {
     background_.on_end(tell);
     work_.on_end(std::move(tell));
   }
+  void on_followed(std::function<void(std::int64_t)> tell) override { on_followed_ = std::move(tell); }
 
   std::optional<std::uint64_t> room() override {
     if (log_) return log_->room();
@@ -453,42 +455,6 @@ class SqlStore final : public Tables {
   }
 
  private:
-  // What was not found may be in the page of a job that has completed.
-  Result<> load_packed(const Keys& keys, Loaded& loaded) {
-    std::set<std::string_view> open;  // jobs that have not completed
-    for (const Job& job : loaded.jobs)
-      if (job.status != JobStatus::completed) open.insert(job.job_id.value);
-    std::set<NodeText> nodes(keys.nodes.begin(), keys.nodes.end());
-    for (const NodeState& node : loaded.nodes) nodes.erase({node.job_id.value, node.item_index, node.node_id});
-    std::set<std::string_view> results(keys.task_results.begin(), keys.task_results.end()), jobs;
-    for (const TaskResult& result : loaded.task_results) results.erase(result.task_id);
-    for (const auto& [job_id, item_index, node_id] : nodes)
-      if (!open.contains(job_id)) jobs.insert(job_id);
-    for (const std::string_view task_id : results)
-      if (const auto name = parse_task_id(task_id); name && !open.contains(name->job_id)) jobs.insert(name->job_id);
-    if (jobs.empty()) return {};
-
-    const std::vector<std::string_view> asked(jobs.begin(), jobs.end());
-    std::vector<std::string> packed;
-    const Query is_packed{&pages_.is_packed, asked.size(),
-                          [&](std::size_t i, std::span<Value> to) { to[0] = asked[i]; },
-                          [&](const RowView& row) -> Result<> { return packed.emplace_back(row.text(0)), Result<>{}; },
-                          {}};
-    TRY(run({&is_packed, 1}, Mode::read));
-    for (const std::string& job_id : packed) {
-      std::vector<NodeState> all_nodes;
-      std::vector<TaskResult> all_results;
-      const Query queries[] = {{&pages_.nodes_of_job, 1, constant({std::string_view(job_id)}), collect(all_nodes), {}},
-                               {&pages_.results_of_job, 1, constant({std::string_view(job_id)}), collect(all_results), {}}};
-      TRY(run(queries, Mode::read));
-      for (NodeState& node : all_nodes)
-        if (nodes.contains({node.job_id.value, node.item_index, node.node_id})) loaded.nodes.push_back(std::move(node));
-      for (TaskResult& result : all_results)
-        if (results.contains(result.task_id)) loaded.task_results.push_back(std::move(result));
-    }
-    return {};
-  }
-
   // In the background. The row of the term comes last, so that a commit does not wait for it.
   Result<> follow(const Following& following) {
     std::vector<Query> queries;
@@ -496,7 +462,9 @@ class SqlStore final : public Tables {
     // From where it begins: before it there may be many that were deleted and are still in the index.
     queries.push_back(journal_.remove(following.from, following.to));
     queries.push_back(count_commit(following.to));
-    return dialect_ == Dialect::sqlite ? follow_beside_log(queries, following.to) : follow_on_second(queries);
+    TRY(dialect_ == Dialect::sqlite ? follow_beside_log(queries, following.to) : follow_on_second(queries));
+    if (on_followed_) on_followed_(following.to);
+    return {};
   }
 
   // Durable from time to time, so that the log can be cut.
@@ -505,11 +473,8 @@ class SqlStore final : public Tables {
     const bool is_due = log_ && now - synced_at_ >= std::chrono::seconds{1};
     const std::scoped_lock lock(connection_mutex_);
     TRY(run_locked(queries, is_due ? Mode::write : Mode::write_lazily));
-    if (log_) log_->database_has(to);
-    if (is_due) {
-      synced_at_ = now;
-      log_->may_remove(to);
-    }
+    if (log_) log_->followed(to, is_due);
+    if (is_due) synced_at_ = now;
     return {};
   }
 
@@ -529,7 +494,7 @@ class SqlStore final : public Tables {
   }
 
   [[nodiscard]] Query count_commit(std::int64_t number) const {
-    return {&sql_.count_commit, 1, constant({partition_, number, term_}), {}, SqlJournal::fenced()};
+    return {&sql_.count_commit, 1, constant({partition_, number, term_, log_ ? log_->last() : 0}), {}, SqlJournal::fenced()};
   }
 
   // `id` must outlive the run.
@@ -626,6 +591,7 @@ class SqlStore final : public Tables {
   std::chrono::steady_clock::time_point second_used_at_;
   std::unique_ptr<CommitLog> log_;                   // SQLite's
   std::chrono::steady_clock::time_point synced_at_;  // the tables; of what is done in the background
+  std::function<void(std::int64_t)> on_followed_;  // called in the background
   const std::string owner_ = random_name();
   std::int64_t partition_ = 0;
   std::int64_t term_ = 0;

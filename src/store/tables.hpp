@@ -152,7 +152,7 @@ struct Table<Token> {
       key("token_id", &Row::token_id),      fixed("token_hash", &Row::token_hash),
       fixed("label", &Row::label),          fixed("role", &Row::role),
       fixed("tenant", &Row::tenant),        fixed("created_at", &Row::created_at),
-      live("revoked_at", &Row::revoked_at),
+      live("revoked_at", &Row::revoked_at), fixed("bus_key", &Row::bus_key),
   };
 };
 

@@ -177,7 +177,7 @@ void check_json(const http::Response& response) { ENSURE(http::JsonDocument::par
 // An open server on this machine is used under its own names, and not by pages of others.
 void check_stranger(const http::Request& request) {
   http::Options options;
-  options.access = http::Access::open;
+  options.access = Access::open;
   options.loopback = true;
   if (const auto refused = http::refuse_stranger(request, options)) {
     ENSURE(refused->status == 403);
@@ -187,7 +187,7 @@ void check_stranger(const http::Request& request) {
   static const std::regex own(R"((localhost|127\.[0-9.]*|\[::1\])(:[0-9]*)?)", std::regex::icase);
   ENSURE(host.empty() || std::regex_match(host, own));
   ENSURE(request.origin.empty() || request.origin.size() > request.host.size());
-  options.access = http::Access::required;
+  options.access = Access::required;
   ENSURE(http::refuse_stranger(request, options)->status == 401);
 }
 

@@ -112,7 +112,26 @@ void Worker::on_tasks(const PollReply& reply) {
   }
 }
 
+// Some have their tasks under locks: they take one in hand, and renew nothing then, or have another worker get it, or nobody.
+// False: it is not to be worked at.
+bool Worker::settle(const Handout& task) {
+  using How = SettleTask::How;
+  const bool is_hopeless = task.handler == "poison";
+  if (!modern_ || !tenant_ || !world_.random_.chance(is_hopeless ? 0.5 : 0.2)) return true;
+  const How how = is_hopeless || world_.random_.chance(0.2) ? How::abandon
+                  : world_.random_.chance(0.05)             ? How::give_up
+                                                            : How::keep;
+  running_.erase(task.task_id);
+  world_.send(SettleTask{tenant_, task.task_id, task.lease, how, "not for me"}, [](const Reply&) {});
+  if (how == How::keep && world_.random_.chance(0.3))  // a renewal that was on its way, or of who does not know better
+    world_.at(Duration{world_.random_.between(0, 2'000)}, [this, task] {
+      world_.send(Heartbeat{.tenant = tenant_, .worker = name_, .tasks = {{task.task_id, task.lease}}}, [](const Reply&) {});
+    });
+  return how == How::keep;
+}
+
 void Worker::work_on(const Handout& task) {
+  if (!settle(task)) return;
   if (task.handler == "poison" || world_.random_.chance(world_.calm_ ? 0 : world_.faults_.worker_dies)) {
     world_.at(Duration{world_.random_.between(0, 2'000)}, [this, life = life_] {
       if (life == life_) die();

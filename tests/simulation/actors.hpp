@@ -53,6 +53,7 @@ class Worker {
   void on_tasks(const PollReply& reply);
   void work_on(const Handout& task);
   void note(const Handout& task);
+  [[nodiscard]] bool settle(const Handout& task);
   void beat();
   void report(const Handout& task, const ReportResult& result);
   void die();

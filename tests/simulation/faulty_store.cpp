@@ -15,6 +15,7 @@ World::FaultyStore::FaultyStore(World& world)
       store_(world.database_) {}
 
 Result<WriterState> World::FaultyStore::open(Partition partition) {
+  log_cut_.opened();
   TRY(store_.open(partition));
   return inner().open(partition);
 }
@@ -54,6 +55,8 @@ Result<> World::FaultyStore::commit(const WriteSet& writes, std::int64_t number)
     WriteSet journaled = writes;
     journaled.runbooks = {};
     tables_take(inner().commit(journaled, number));
+    world_.disk_.follow(journaled, number);
+    world_.disk_.sync();
     world_.tables_show(number, world_.clock_.time);
     return {};
   });
@@ -63,6 +66,8 @@ Result<> World::FaultyStore::append(const store::JournalRow& row, const WriteSet
   return attempt(&writes, [&]() -> Result<> {
     TRY(commit_all(writes, row.commit_number));
     tables_take(inner().append(row, {}));
+    world_.disk_.append(row, log_cut_.removable());
+    if (!writes.is_journaled()) world_.disk_.sync();  // it is a commit of the database too
     if (!world_.behind_since_) world_.behind_since_ = world_.clock_.time;
     return {};
   });
@@ -128,10 +133,22 @@ void World::FaultyStore::wait() {
   ended_ = attempt(nullptr, [&]() -> Result<> {
     inner().begin(following);
     tables_take(*inner().end());
+    followed(following);
     world_.tables_show(following.to, began_);
     return {};
   });
   is_beside_ = was_beside;
+}
+
+// Synced from time to time, as SQLite's tables are.
+void World::FaultyStore::followed(const store::Following& following) {
+  const bool is_synced = world_.clock_.time - synced_at_ >= Duration{1'000};
+  world_.disk_.follow(*following.writes, following.to);
+  if (is_synced) {
+    world_.disk_.sync();
+    synced_at_ = world_.clock_.time;
+  }
+  log_cut_.followed(following.to, is_synced);
 }
 
 Result<> World::FaultyStore::attempt(const WriteSet* writes, const Act& act) {

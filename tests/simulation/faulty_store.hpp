@@ -4,6 +4,7 @@
 // tables that others write, and each following must bring the tables to what it says.
 #pragma once
 
+#include "store/journal/log_cut.hpp"
 #include "tests/simulation/world.hpp"
 #include "tests/support/forwarding_store.hpp"
 
@@ -57,6 +58,7 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   [[nodiscard]] bool refuses(const WriteSet& writes) const;
   Result<> commit_all(const WriteSet& writes, std::int64_t number);
   void tables_take(const Result<>& done);
+  void followed(const store::Following& following);
   void do_work();
   // What the engine hears of, now and not when it happens beside what else it does.
   Result<> told(Result<> outcome);
@@ -64,6 +66,8 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   World& world_;
   const std::uint64_t generation_;  // of the engine that it belongs to
   store::MemoryStore store_;
+  store::LogCut log_cut_;
+  Time synced_at_{};  // the tables
   std::optional<store::Following> following_;  // under way
   Time began_{};
   std::optional<Result<>> ended_;

@@ -43,6 +43,16 @@ void World::check_followed() const {
   expect(timers == database_.timers, "the tables have the timers that were committed", "baton_timers");
 }
 
+// Nothing of what was committed is lost: what the tables do not show any more is in the log.
+void World::machine_dies() {
+  if (trace_) tell("the machine dies");
+  disk_.restore(tables_);
+  const auto& writer = tables_.writers[{}];
+  expect(writer.last_commit == database_.writers[{}].last_commit &&
+             writer.followed + static_cast<std::int64_t>(writer.journal.size()) == writer.last_commit,
+         "the log has what a crash of the machine takes from the tables", "commit " + std::to_string(writer.followed + 1));
+}
+
 // As the API reads for somebody who was answered before: it waits until the tables show what was committed, and then
 // they must show that answer. A restart of the engine in between changes nothing of that.
 void World::read(std::int64_t acknowledged) {

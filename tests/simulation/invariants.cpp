@@ -10,6 +10,9 @@ using namespace workflow;
 
 namespace {
 
+// What a worker has in hand is its own until its time is over, which is no end of a lease.
+constexpr Time kept_for_ever{Duration{253'402'300'799'000}};
+
 bool is_open(NodeStatus status) {
   return status == NodeStatus::ready || status == NodeStatus::dispatched || status == NodeStatus::running;
 }
@@ -64,9 +67,19 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
       if (runbook::parse_job_id(task.task_id)) continue;
       const auto name = parse_task_id(task.task_id);
       const NodeState& node = stored_node({std::string(name->job_id)}, std::string(name->node_id));
-      if (node.lease_until && lease_token(node) == task.lease)
-        lease_promised_[{task.task_id, task.lease}] = {*node.lease_until, world_.clock_.set_back};
+      auto& promise = lease_promised_[{task.task_id, task.lease}];
+      if (node.lease_until && lease_token(node) == task.lease && promise.until < kept_for_ever)
+        promise = {*node.lease_until, world_.clock_.set_back};
     }
+  } else if (std::holds_alternative<SettleReply>(reply)) {
+    const auto& settled = std::get<SettleTask>(command);
+    if (runbook::parse_job_id(settled.task_id)) return;
+    const auto name = parse_task_id(settled.task_id);
+    const NodeState& node = stored_node({std::string(name->job_id)}, std::string(name->node_id));
+    const bool is_its = node.status == NodeStatus::running && lease_token(node) == settled.lease;
+    if (is_its && settled.how == SettleTask::How::keep)
+      lease_promised_[{settled.task_id, settled.lease}] = {kept_for_ever, world_.clock_.set_back};
+    expect(!is_its || settled.how == SettleTask::How::keep, "what a worker does not want is not its any more", settled.task_id);
   } else if (std::holds_alternative<NoteReply>(reply)) {
     const auto& note = std::get<TaskNote>(command);
     const auto name = parse_task_id(note.task_id);
@@ -362,7 +375,7 @@ void WorkflowLoad::check_events(const Job& job, const Definition& definition) {
       case EventType::node_cancelled: moves({pending, ready, dispatched, running}, cancelled); break;
       case EventType::node_lease_expired: {
         const bool back = event.event_data->text.contains("reason");
-        node->given_back += back;
+        node->given_back += back && !event.event_data->text.contains("abandoned");
         const auto lease = std::to_string(node->attempt) + "." + std::to_string(node->deliveries);
         const auto promised =
             lease_promised_.find({task_id(job.job_id, *event.node_id, node->attempt), lease});

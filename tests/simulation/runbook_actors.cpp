@@ -70,8 +70,22 @@ ReportResult PoolWorker::outcome_of(const Handout& job) {
   return result;
 }
 
+// As a worker of the bus, which has its jobs under locks. False: it is not to be worked at.
+bool PoolWorker::settle(const Handout& job) {
+  using How = SettleTask::How;
+  Random& random = side_.random();
+  if (!modern_ || !random.chance(job.handler == "Poison" ? 0.5 : 0.2)) return true;
+  const How how = job.handler == "Poison" || random.chance(0.2) ? How::abandon
+                  : random.chance(0.05) && job.handler != "Never" ? How::give_up  // its end must be its timeout
+                                                                : How::keep;
+  running_.erase(job.task_id);
+  side_.send(SettleTask{workflow::Tenant{"default"}, job.task_id, job.lease, how, "not for me"});
+  return how == How::keep;
+}
+
 void PoolWorker::work_on(const Handout& job) {
   Random& random = side_.random();
+  if (!settle(job)) return;
   if (job.handler == "Poison" || (!side_.calm() && random.chance(side_.faults().worker_dies))) {
     side_.at(side_.within(0s, 20s), [this, life = life_] {
       if (life == life_) die();

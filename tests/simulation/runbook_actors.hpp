@@ -20,6 +20,7 @@ class PoolWorker {
 
  private:
   void poll();
+  [[nodiscard]] bool settle(const Handout& job);
   void work_on(const Handout& job);
   [[nodiscard]] ReportResult outcome_of(const Handout& job);
   void report(const ReportResult& result);

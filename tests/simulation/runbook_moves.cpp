@@ -89,6 +89,8 @@ void RunbookWatch::arrived(const Command& command) {
     if (step->what == ChangeStep::What::retry) retried_.insert(batch_of(step->ref));
     handled_.insert(batch_of(step->ref));
   }
+  if (const auto* settled = std::get_if<SettleTask>(&command))
+    if (settled->how != SettleTask::How::keep) lease_promised_.erase({settled->task_id, settled->lease});
   if (const auto* change = std::get_if<ChangeBatch>(&command))
     if (change->what == ChangeBatch::What::advance) advanced_.insert(change->batch_id);
   if (const auto* event = std::get_if<RunbookEvent>(&command))
@@ -111,6 +113,15 @@ void RunbookWatch::answered(const Command& command, const Reply& reply) {
       if (row->lease_until && row->job_id == job.task_id && lease_token(*row) == job.lease)
         lease_promised_[{job.task_id, job.lease}] = *row->lease_until;
     }
+  } else if (std::holds_alternative<SettleReply>(reply)) {
+    const auto& settled = std::get<SettleTask>(command);
+    const auto named = parse_job_id(settled.task_id);
+    const Execution* row = named ? find(named->ref) : nullptr;
+    const bool is_its = row && row->job_state == JobState::leased && row->job_id == settled.task_id && lease_token(*row) == settled.lease;
+    if (is_its) expect(settled.how == SettleTask::How::keep, "what a worker does not want is not its any more", settled.task_id);
+    if (is_its) lease_promised_[{settled.task_id, settled.lease}] = *row->lease_until;
+    if (row && row->job_id == settled.task_id && settled.how == SettleTask::How::give_up)
+      expect(is_terminal(row->status), "what a worker calls hopeless has failed", settled.task_id);
   } else if (const auto* batch = std::get_if<BatchReply>(&reply)) {
     expect(rows_.batches.contains(batch->batch.id), "an acknowledged batch is stored",
            std::to_string(batch->batch.id));

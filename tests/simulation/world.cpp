@@ -39,7 +39,7 @@ EngineOptions small_options() {
 
 struct World::Engine {
   Engine(World& world, const EngineOptions& options)
-      : store(std::make_unique<store::JournalStore>(std::make_unique<FaultyStore>(world))),
+      : store(std::make_unique<store::JournalStore>(std::make_unique<FaultyStore>(world), 1)),  // all documents are large
         writer(store, world.clock_, engine::make_kinds(options.kinds), options.writer) {}
   PlantedStore store;
   engine::Writer writer;
@@ -152,6 +152,7 @@ World::World(std::uint64_t seed) : random_(seed), has_(loads_of(seed)) {
              .row_held = draw(0.03),
              .taken_over = draw(0.003),
              .engine_dies = draw(0.02),
+             .machine_dies = draw(1),
              .worker_dies = draw(0.15),
              .worker_stalls = draw(0.2),
              .delay_max = Duration{random_.between(1, 400)},
@@ -256,6 +257,7 @@ void World::kill_engine() {
   check_touched();
   ++generation_;
   engine_.reset();
+  if (!calm_ && random_.chance(faults_.machine_dies)) machine_dies();
   for (const auto& load : loads_) load->engine_died();
   ++restarts_;
   scheduled_.reset();

@@ -16,6 +16,7 @@
 #include "engine/writer.hpp"
 #include "ports/clock.hpp"
 #include "ports/followed.hpp"
+#include "tests/simulation/disk.hpp"
 #include "tests/simulation/feed_watch.hpp"
 #include "tests/simulation/random.hpp"
 #include "store/memory/store.hpp"
@@ -46,7 +47,7 @@ struct Loads {
 // How bad the world is; drawn from the seed.
 struct Faults {
   double message_lost = 0, message_repeated = 0, commit_fails = 0, commit_unknown = 0, store_full = 0,
-         load_fails = 0, row_held = 0, taken_over = 0, engine_dies = 0, worker_dies = 0, worker_stalls = 0;
+         load_fails = 0, row_held = 0, taken_over = 0, engine_dies = 0, machine_dies = 0, worker_dies = 0, worker_stalls = 0;
   Duration delay_max{20};
   bool refuses_rows = false;
 };
@@ -110,6 +111,7 @@ class World {
   void begin_following();
   void tables_show(std::int64_t commit_number, Time as_of);
   void check_followed() const;
+  void machine_dies();  // with the engine
   void read(std::int64_t acknowledged);
   void check_behind() const;
   void erase_timer(const Timer& timer);  // as another program would
@@ -131,6 +133,7 @@ class World {
 
   store::MemoryDatabase database_;  // every commit, at once
   store::MemoryDatabase tables_;    // of what goes through the journal: as far as they have followed
+  Disk disk_;                       // of those
   std::set<Timer> timers_erased_;
   std::optional<Time> behind_since_;  // the tables do not show what was committed then; in the time of the world
   Time store_failed_at_{};            // the last time

@@ -51,10 +51,12 @@ class ForwardingStore : public Port {
   Result<> follow() override { return inner_->follow(); }
   void begin_following() override { inner_->begin_following(); }
   std::optional<Result<std::int64_t>> end_following() override { return inner_->end_following(); }
+  void wait_for_following(Duration at_most) override { inner_->wait_for_following(at_most); }
   Result<> close() override { return inner_->close(); }
   void on_ended(std::function<void()> on_end) override {
     inner_->on_ended(std::move(on_end));
   }
+  void on_followed(std::function<void(std::int64_t)> tell) override { inner_->on_followed(std::move(tell)); }
 
  protected:
   [[nodiscard]] Port& inner() { return *inner_; }

@@ -80,7 +80,7 @@ class Writer {
   void hand_out_all(Run& run, Decided& decided) {
     for (NodeIndex i = 0; i < run.nodes.size(); ++i)
       if (run.at(i).state.status == NodeStatus::dispatched)
-        ENSURE(hand_out(run, NodeRef{i}, "bench", false, policy_, clock_.now(), decided));
+        ENSURE(hand_out(run, NodeRef{i}, "bench", std::nullopt, policy_, clock_.now(), decided));
   }
 
   void report_all(Run& run, Decided& decided) {

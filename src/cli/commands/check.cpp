@@ -190,7 +190,7 @@ int check_tables(const Options& options, const std::string& url) {
   if (found->is_log_in_use) fmt::print("the log is in use by a server and was not looked at\n");
   fmt::print("the tables show commit {}, the journal goes on to {}\n", found->followed, found->last_commit);
   fmt::print("{} jobs, {} nodes, {} events, {} task results, {} timers: {}\n", found->jobs, found->nodes, found->events,
-             found->task_results, found->timers, wrong == 0 ? "they agree" : fmt::format("{} things are wrong", wrong));
+             found->task_results, found->timers, wrong == 0 ? "they agree" : wrong == 1 ? "one thing is wrong" : fmt::format("{} things are wrong", wrong));
   return wrong == 0 ? exit_ok : exit_failed;
 }
 

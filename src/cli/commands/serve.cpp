@@ -52,7 +52,7 @@ void add_serve(Parser app, Action& chosen) {
       "SIGTERM or SIGINT ends the server after what was accepted is answered; a second\n"
       "one ends it at once. Exit codes: 0 ended as asked, 1 cannot start, 2 wrong\n"
       "settings or a database that it cannot read, 3 another server has taken over,\n"
-      "5 what is stored does not fit together, or the log of the database is missing.");
+      "5 what is stored does not fit together, or the log of the database is missing or damaged.");
   command.callback([values, &chosen] { chosen = [values] { return serve(*values); }; });
 }
 

@@ -25,6 +25,7 @@ struct Options {
   std::string tenant;
   std::string label;
   std::string token_id;
+  bool for_bus = false;
   bool as_json = false;
 };
 using Shared = std::shared_ptr<Options>;
@@ -52,6 +53,7 @@ Result<std::string> store_url(const Options& options) {
 Json to_json(const Token& token, const std::string& text = {}) {
   Json json{"{"};
   append_given(json.text, "token", text);
+  if (!text.empty() && token.bus_key) append_member(json.text, "shared_access_key", *token.bus_key);
   append_members(json.text, "token_id", token.token_id, "role", name(token.role), "tenant",
                  token.tenant ? std::optional(token.tenant->value) : std::nullopt, "label", token.label,
                  "created_at", token.created_at, "revoked_at", token.revoked_at);
@@ -66,12 +68,13 @@ int create(const Options& options) {
   if (!admin) return give_up(admin.error());
   const std::string text = new_token_text();
   Token token{.token_id = new_token_id(),
-              .token_hash = http::token_hash(text),
+              .token_hash = token_hash(text),
               .label = options.label,
               .role = *role(options.role),
               .tenant = std::nullopt,
               .created_at = server::SystemClock{}.now(),
-              .revoked_at = std::nullopt};
+              .revoked_at = std::nullopt,
+              .bus_key = options.for_bus ? std::optional(new_bus_key()) : std::nullopt};
   if (!options.tenant.empty()) {
     if (!http::is_name(options.tenant, 100)) {
       complain("--tenant must match [A-Za-z0-9_.-]{1,100}");
@@ -84,12 +87,16 @@ int create(const Options& options) {
     print_json(to_json(token, text).text);
     return exit_ok;
   }
-  fmt::print("{}\n", text);
+  if (token.bus_key)
+    fmt::print("Endpoint=sb://HOST:PORT;SharedAccessKeyName={};SharedAccessKey={};UseDevelopmentEmulator=true;\n", token.token_id,
+               *token.bus_key);
+  else
+    fmt::print("{}\n", text);
   std::fflush(stdout);
   fmt::print(stderr,
-             "Token {} for role {}{} was made. It is shown this once: keep it safe.\n"
+             "{} {} for role {}{} was made. It is shown this once: keep it safe.\n"
              "A server that was started before there was any token requires one after its restart.\n",
-             token.token_id, options.role,
+             token.bus_key ? "Shared access key" : "Token", token.token_id, options.role,
              options.tenant.empty() ? "" : " of tenant " + printable(options.tenant));
   return exit_ok;
 }
@@ -160,6 +167,7 @@ void add_token(Parser app, Action& chosen) {
       .one_of({"admin", "operator", "viewer", "worker"});
   make.add_option("--tenant", options->tenant, "only for this tenant; default all of them");
   make.add_option("--label", options->label, "whose it is, for the list");
+  make.add_flag("--bus", options->for_bus, "a shared access key for the AMQP endpoint, printed as a connection string");
   make.footer("Example:\n  baton token create --role operator --label 'nightly import' --data ./baton-data");
   add_command(token, chosen, options, "list", "List tokens; the secrets are not stored", list);
   Parser end = add_command(token, chosen, options, "revoke", "End a token", revoke);

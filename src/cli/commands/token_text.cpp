@@ -26,6 +26,11 @@ std::string new_token_text() {
   return "baton_" + base64url({reinterpret_cast<const char*>(secret.data()), secret.size()});
 }
 
+std::string new_bus_key() {
+  const auto secret = random_bytes<32>();
+  return base64({reinterpret_cast<const char*>(secret.data()), secret.size()});
+}
+
 std::string new_token_id() { return fmt::format("{:02x}", fmt::join(random_bytes<6>(), "")); }
 
 }  // namespace baton::cli

@@ -6,8 +6,8 @@
 
 namespace baton::delivery {
 
-Time lease_end(Time now, Time deadline, bool renews, const Policy& policy) {
-  return renews ? std::min(now + policy.short_lease, deadline) : deadline;
+Time lease_end(Time now, Time deadline, LeaseTime time) {
+  return time ? std::min(now + *time, deadline) : deadline;
 }
 
 Time timer_after_renewal(const std::optional<Time>& timer, Time lease_until) {

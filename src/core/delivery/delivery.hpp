@@ -32,8 +32,10 @@ struct Lease {
   std::int32_t deliveries = 1;  // this one included
 };
 
-// Until when a lease lasts that is given or renewed now. A worker that does not renew has it until the deadline.
-[[nodiscard]] Time lease_end(Time now, Time deadline, bool renews, const Policy& policy);
+// How long a worker has its work before it must renew the lease; none: it does not renew, and has it until the deadline.
+using LeaseTime = std::optional<Duration>;
+// Until when a lease lasts that is given or renewed now.
+[[nodiscard]] Time lease_end(Time now, Time deadline, LeaseTime time);
 
 // The timer of a renewed lease is moved only when it would be late; an early one finds the longer lease when it
 // fires, and waits on.

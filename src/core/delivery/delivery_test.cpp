@@ -17,9 +17,9 @@ bool is(const Expiry& expiry) {
 
 TEST(Lease, is_short_only_for_those_who_renew_and_never_outlives_the_deadline) {
   const Policy policy;
-  EXPECT_EQ(lease_end(start, start + 1h, false, policy), start + 1h);
-  EXPECT_EQ(lease_end(start, start + 1h, true, policy), start + 30s);
-  EXPECT_EQ(lease_end(start, start + 10s, true, policy), start + 10s);
+  EXPECT_EQ(lease_end(start, start + 1h, std::nullopt), start + 1h);
+  EXPECT_EQ(lease_end(start, start + 1h, 30s), start + 30s);
+  EXPECT_EQ(lease_end(start, start + 10s, 30s), start + 10s);
 }
 
 TEST(Lease, that_is_renewed_moves_its_timer_only_when_it_would_be_late) {

@@ -1,4 +1,4 @@
-// Who may do what: bearer tokens, of which only the SHA-256 is known, and four roles.
+// Bearer tokens, of which only the SHA-256 is known. What they allow is in ports/access.hpp.
 #pragma once
 
 #include <chrono>
@@ -8,20 +8,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "ports/reads.hpp"
+#include "ports/access.hpp"
 
 namespace baton::http {
-
-// What is stored of a token: its SHA-256 in hex.
-[[nodiscard]] std::string token_hash(std::string_view token);
-[[nodiscard]] std::string sha256_hex(std::string_view bytes);
-
-// open: a request without a token acts as admin. A token that is sent must be valid in either mode.
-enum class Access { open, required };
-
-// What a route asks for.
-enum class Permission { none, read, submit, publish, work };
-[[nodiscard]] bool allows(Role role, Permission permission);
 
 // Remembers what tokens are worth for a short while, so that a busy client costs no query per request and a
 // revoked token is dead within the cache's time. Owned by the I/O thread.

@@ -257,12 +257,6 @@ std::expected<std::vector<Item>, Response> read_items(const Request& request) {
 
 }  // namespace
 
-void refuse_others(JsonView object, std::initializer_list<std::string_view> known, Fields& fields) {
-  if (object.kind() != JsonKind::object) return;
-  for (const auto& [key, value] : object.members())
-    if (std::ranges::find(known, key) == known.end()) fields.wrong(key, "is not a field of this");
-}
-
 std::optional<std::string> use_header(const Request& request, std::optional<std::string> key,
                                       std::vector<FieldError>& errors) {
   const auto& header = request.idempotency_key;

@@ -12,9 +12,6 @@ namespace baton::http {
 // Many at once.
 [[nodiscard]] std::expected<SubmitCalls, Response> read_batch(Context& context);
 
-// A field that is misspelt would be left out, and the call made at once or without its key. That cannot be
-// undone.
-void refuse_others(JsonView object, std::initializer_list<std::string_view> known, Fields& fields);
 // The header Idempotency-Key, or else the key of the body.
 [[nodiscard]] std::optional<std::string> use_header(const Request& request, std::optional<std::string> key,
                                                     std::vector<FieldError>& errors);

@@ -51,18 +51,6 @@ void append_event_reply(std::string& out, const EventReply& reply) {
   append_member(out, "note", reply.note);
 }
 
-ReportResult command_of(runbook::WorkerResult result, const Request& request) {
-  return {.tenant = request.scope,
-          .task_id = std::move(result.job_id),
-          .correlated = result.correlated,
-          .completed = result.success,
-          .output = std::move(result.result),
-          .error = std::move(result.error),
-          .lease = std::move(result.lease),
-          .worker = std::move(result.worker),
-          .execution_duration_ms = result.duration_ms};
-}
-
 }  // namespace
 
 Task<Response> accept_events(Context& context) {
@@ -96,12 +84,12 @@ Task<Response> accept_events(Context& context) {
 }
 
 Task<Response> report_worker_result(Context& context) {
-  auto read = read_body<runbook::WorkerResult>(context.request, runbook::parse_worker_result);
+  auto read = read_body<ReportResult>(context.request, parse_runbook_result);
   if (!read) co_return std::move(read.error());
+  for (ReportResult& result : read->items) result.tenant = context.request.scope;
   auto response = json_response(200, "{");
   if (!read->many) {
-    auto command = command_of(std::move(read->items.front()), context.request);
-    auto reply = co_await tell<ResultReply>(context, std::move(command));
+    auto reply = co_await tell<ResultReply>(context, std::move(read->items.front()));
     if (!reply) co_return problem(reply.error());
     append_outcome(response.body, *reply);
     response.body += '}';
@@ -110,8 +98,8 @@ Task<Response> report_worker_result(Context& context) {
   std::vector<std::string> job_ids;
   std::vector<Command> results;
   for (auto& result : read->items) {
-    job_ids.push_back(result.job_id);
-    results.emplace_back(command_of(std::move(result), context.request));
+    job_ids.push_back(result.task_id);
+    results.emplace_back(std::move(result));
   }
   auto replies = co_await context.ask_all(std::move(results));
   append_outcomes(response.body, "jobId", job_ids, replies);

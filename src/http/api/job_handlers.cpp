@@ -75,6 +75,8 @@ std::expected<SubmitJob, Response> read_job(Context& context) {
   command.tags = read_tags(fields);
   read_due(fields, command);
   command.idempotency_key = idempotency_key(context.request, fields);
+  refuse_others(document->root(),
+                {"workflow_id", "version", "input_data", "priority", "tags", "due_at", "delay_seconds", "idempotency_key"}, fields);
   const auto wait_ms = query_integer(context.request, "wait_ms", 0, wait_range, errors);
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   command.job_id.value = context.new_id();

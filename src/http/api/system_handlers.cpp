@@ -13,6 +13,8 @@ Task<Response> show_readiness(Context& context) {
   const std::string took = std::to_string(turn.count());
   if (state == store_away) co_return problem(503, "store_unavailable", "the store is away");
   if (state == stalled) co_return problem(503, "engine_stalled", "one turn of the engine has taken " + took + " ms");
+  if (state == tables_behind)
+    co_return problem(503, "tables_behind", "the tables cannot follow what is committed, and reads are refused until they can; the log of the server says why");
   co_return json_response(200, state == slow ? R"({"status":"ready","slow_turn_ms":)" + took + "}"
                                              : R"({"status":"ready"})");
 }

@@ -13,26 +13,9 @@ namespace {
 
 constexpr std::size_t batch_max = 1000;
 
-ReportResult read_result(JsonView body, std::string prefix, const Request& request,
-                         std::vector<FieldError>& errors) {
-  Fields fields(body, std::move(prefix), errors);
-  ReportResult result;
+ReportResult read_result(JsonView body, std::string prefix, const Request& request, std::vector<FieldError>& errors) {
+  ReportResult result = read_task_result(body, std::move(prefix), errors);
   result.tenant = request.scope;
-  result.task_id = fields.required_text("task_id", 600);
-  result.job_id.value = fields.text("job_id", 200).value_or("");
-  result.node_id = fields.text("node_id", 400).value_or("");
-  const auto status = fields.required_text("status", 20);
-  result.completed = status == "completed";
-  if (!status.empty() && status != "completed" && status != "failed") {
-    fields.wrong("status", "must be 'completed' or 'failed'");
-  }
-  result.output = fields.any("output");
-  result.error = fields.prose("error");
-  if (!result.error) result.error = fields.prose("error_message");
-  result.lease = fields.text("lease", 200);
-  result.worker = fields.text("worker_id", 200);
-  result.execution_duration_ms =
-      fields.integer("execution_duration_ms", {0, std::numeric_limits<std::int64_t>::max()});
   return result;
 }
 

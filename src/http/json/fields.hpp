@@ -1,4 +1,4 @@
-// Reads the fields of a JSON object and of a query, and collects everything that is wrong with them, so that
+// Reads bodies and queries (fields of objects: base/json_fields.hpp), and collects everything that is wrong with them, so that
 // the caller hears it at once.
 #pragma once
 
@@ -8,48 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_fields.hpp"
 #include "base/time.hpp"
 #include "http/json/json_body.hpp"
 #include "http/json/problem.hpp"
 #include "http/wire/message.hpp"
 
 namespace baton::http {
-
-struct Range {
-  std::int64_t min = 0;
-  std::int64_t max = 0;
-};
-
-// A field that is null counts as absent.
-class Fields {
- public:
-  Fields(JsonView object, std::string prefix, std::vector<FieldError>& errors);
-
-  [[nodiscard]] std::optional<std::string> text(std::string_view key,
-                                                std::size_t length_max);  // printable, not empty
-  [[nodiscard]] std::string required_text(std::string_view key, std::size_t length_max);
-  [[nodiscard]] std::optional<std::string> prose(std::string_view key);  // any text; NUL becomes U+FFFD
-  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, Range range);
-  [[nodiscard]] std::optional<double> number(std::string_view key, double min, double max);
-  [[nodiscard]] std::optional<Time> time(std::string_view key);  // ISO 8601 with an offset
-  [[nodiscard]] std::optional<bool> boolean(std::string_view key);
-  // A list of printable texts; absent is empty.
-  [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::size_t items_max,
-                                               std::size_t length_max);
-  // A list of positive integers; absent is empty.
-  [[nodiscard]] std::vector<std::int64_t> ids(std::string_view key, std::size_t items_max);
-  [[nodiscard]] OptionalJson object(std::string_view key);
-  [[nodiscard]] OptionalJson any(std::string_view key);
-  [[nodiscard]] std::vector<JsonView> required_array(std::string_view key, std::size_t items_max);
-
-  void wrong(std::string_view key, std::string message);
-
- private:
-  [[nodiscard]] JsonView expect(std::string_view key, JsonKind kind);
-  JsonView object_;
-  std::string prefix_;
-  std::vector<FieldError>& errors_;
-};
 
 [[nodiscard]] std::int64_t query_integer(const Request& request, std::string_view key, std::int64_t absent,
                                          Range range, std::vector<FieldError>& errors);

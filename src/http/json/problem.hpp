@@ -6,16 +6,12 @@
 #include <vector>
 
 #include "base/diagnostic.hpp"
+#include "base/json_fields.hpp"
 #include "base/result.hpp"
 #include "http/wire/message.hpp"
 #include "ports/commands.hpp"
 
 namespace baton::http {
-
-struct FieldError {
-  std::string field;  // "results[3].status"; empty for the whole body
-  std::string message;
-};
 
 [[nodiscard]] std::string_view reason_phrase(int status);
 

@@ -147,57 +147,6 @@ void append_event(std::string& out, const workflow::Event& event) {
   out += '}';
 }
 
-namespace {
-
-// A job of a runbook is what the contract with its workers says; the rest is ours.
-void append_runbook_job(std::string& out, const Handout& task, const RunbookJob& job) {
-  const bool is_init = job.ref.type == runbook::RowType::init;
-  out += '{';
-  append_member(out, "jobId", task.task_id);
-  append_member(out, "batchId", job.batch_id);
-  append_member(out, "workerId", task.queue);
-  append_member(out, "functionName", task.handler);
-  append_member(out, "parameters", task.params);
-  append_key(out, "correlationData");
-  out += '{';
-  append_member(out,
-                is_init                                  ? "initExecutionId"
-                : job.ref.type == runbook::RowType::cleanup ? "cleanupExecutionId"
-                                                         : "stepExecutionId",
-                job.ref.id);
-  append_member(out, "isInitStep", is_init);
-  append_member(out, "runbookName", job.runbook_name);
-  append_member(out, "runbookVersion", job.runbook_version);
-  out += '}';
-  append_member(out, "lease", task.lease);
-  append_member(out, "lease_until", task.lease_until);
-  append_member(out, "timeout_seconds", task.timeout.count());
-  append_member(out, "delivery_count", task.delivery_count);
-  append_member(out, "retry_count", task.retry_count);
-  out += '}';
-}
-
-}  // namespace
-
-void append_handout(std::string& out, const Handout& task) {
-  if (task.runbook) return append_runbook_job(out, task, *task.runbook);
-  out += '{';
-  append_member(out, "task_id", task.task_id);
-  append_member(out, "job_id", task.job_id.value);
-  append_member(out, "node_id", task.node_id);
-  append_member(out, "handler", task.handler);
-  append_member(out, "params", task.params);
-  append_member(out, "queue", task.queue);
-  append_member(out, "timeout_seconds", task.timeout.count());
-  append_member(out, "retry_count", task.retry_count);
-  append_member(out, "delivery_count", task.delivery_count);
-  append_member(out, "lease", task.lease);
-  append_member(out, "lease_until", task.lease_until);
-  if (task.traceparent) append_member(out, "traceparent", *task.traceparent);
-  if (task.checkpoint) append_member(out, "checkpoint", task.checkpoint);
-  out += '}';
-}
-
 void append_outcome(std::string& out, const ResultReply& reply) {
   append_member(out, "accepted", reply.ignored.empty());
   append_member(out, "duplicate", reply.duplicate);

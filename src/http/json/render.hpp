@@ -8,6 +8,7 @@
 #include "base/json_write.hpp"
 #include "ports/commands.hpp"
 #include "ports/reads.hpp"
+#include "ports/task_messages.hpp"
 
 namespace baton::http {
 
@@ -28,7 +29,6 @@ void append_log_line(std::string& out, const workflow::LogLine& line);
 void append_explanation(std::string& out, const ExplainReply& reply);
 void append_worker(std::string& out, const WorkerInfo& worker);
 void append_event(std::string& out, const workflow::Event& event);
-void append_handout(std::string& out, const Handout& task);
 // What became of a result: "accepted":…,"duplicate":…, and why it was ignored. `code` is there for workers
 // that send what is neither accepted nor refused for ever.
 void append_outcome(std::string& out, const ResultReply& reply);

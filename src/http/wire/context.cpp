@@ -1,7 +1,6 @@
 #include "http/wire/context.hpp"
 
 #include "base/ids.hpp"
-#include "ports/together.hpp"
 
 namespace baton::http {
 
@@ -19,48 +18,6 @@ void Awaited::abandon() {
   abandoned_ = true;
   abandoned();
   if (auto waiting = std::exchange(waiting_, {})) waiting.resume();
-}
-
-void Mailbox::put(std::shared_ptr<Awaited> awaited) {
-  std::unique_lock lock(mutex_);
-  if (closed_) {
-    lock.unlock();
-    return awaited->drop();
-  }
-  arrived_.push_back(std::move(awaited));
-  const bool comes = awake_;
-  lock.unlock();
-  if (!comes) Together::wake(this, [self = shared_from_this()] { self->wake(); });
-}
-
-void Mailbox::wake() {
-  const std::lock_guard lock(mutex_);
-  if (!closed_ && !std::exchange(awake_, true)) wake_();
-}
-
-void Mailbox::drain() {
-  std::vector<std::shared_ptr<Awaited>> arrived;
-  {
-    const std::lock_guard lock(mutex_);
-    arrived.swap(arrived_);
-    // Most likely more have come until then: to look again here is cheaper than to be woken for each of them.
-    awake_ = !arrived.empty();
-    if (awake_) wake_();
-  }
-  for (auto& awaited : arrived) {
-    awaited->arrive();
-    awaited.reset();
-  }
-}
-
-void Mailbox::close() {
-  std::vector<std::shared_ptr<Awaited>> arrived;
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    arrived.swap(arrived_);
-  }
-  for (const auto& awaited : arrived) awaited->drop();
 }
 
 void AwaitedReply::deliver(Reply reply) {

@@ -1,7 +1,6 @@
 // How a handler waits: for the engine, for a read, and not longer than the client and the server are there.
 //
-// Answers arrive on other threads, the engine's in bursts. The mailbox takes them under a short lock and
-// wakes the I/O thread once per burst; everything else here belongs to the I/O thread.
+// Answers arrive on other threads, through the mailbox; everything else here belongs to the I/O thread.
 #pragma once
 
 #include <atomic>
@@ -19,16 +18,16 @@
 #include "http/wire/server.hpp"
 #include "http/wire/streams.hpp"
 #include "http/wire/task.hpp"
+#include "ports/mailbox.hpp"
 
 namespace baton::http {
 
 // Something that a coroutine waits for.
-class Awaited {
+class Awaited : public Arrival {
  public:
-  virtual ~Awaited() = default;
-  void arrive();                  // it is here: resume who waits, or deal with it alone
-  void abandon();                 // nobody will collect it any more; resumes who waits
-  void drop() { uncollected(); }  // it came when there was nobody left at all; any thread
+  void arrive() override;                  // it is here: resume who waits, or deal with it alone
+  void abandon();                          // nobody will collect it any more; resumes who waits
+  void drop() override { uncollected(); }  // it came when there was nobody left at all; any thread
   [[nodiscard]] bool arrived() const { return arrived_; }
   void resume_on_arrival(std::coroutine_handle<> waiting) { waiting_ = waiting; }
 
@@ -40,23 +39,6 @@ class Awaited {
   std::coroutine_handle<> waiting_;
   bool arrived_ = false;
   bool abandoned_ = false;
-};
-
-class Mailbox : public std::enable_shared_from_this<Mailbox> {
- public:
-  explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
-  void put(std::shared_ptr<Awaited> awaited);  // any thread
-  void drain();                                // I/O thread
-  void close();  // after the I/O thread: what is here, and what still comes, is dropped
-
- private:
-  void wake();
-
-  std::mutex mutex_;
-  std::function<void()> wake_;
-  std::vector<std::shared_ptr<Awaited>> arrived_;
-  bool awake_ = false;  // drain() was called for, and comes
-  bool closed_ = false;
 };
 
 // The engine's answer. Work that was handed to a client who has gone is given back.

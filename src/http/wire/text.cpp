@@ -8,7 +8,6 @@ namespace baton::http {
 
 namespace {
 
-
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
@@ -17,24 +16,12 @@ bool is_lower_hex(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 bool is_name(std::string_view text, std::size_t length_max) {
   return !text.empty() && text.size() <= length_max && std::ranges::all_of(text, [](char c) {
     return is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
   });
-}
-
-bool is_printable(std::string_view text, std::size_t length_max) {
-  return !text.empty() && text.size() <= length_max && is_utf8(text) &&
-         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
 }
 
 bool is_traceparent(std::string_view text) {
@@ -46,26 +33,6 @@ bool is_traceparent(std::string_view text) {
   };
   return is_lower_hex(trace) && is_lower_hex(span) && is_lower_hex(text.substr(53)) && !is_zero(trace) &&
          !is_zero(span);
-}
-
-std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && plus_is_blank) {
-      out += ' ';
-    } else if (text[i] == '%') {
-      if (i + 2 >= text.size()) return std::nullopt;
-      const int high = hex_digit(text[i + 1]);
-      const int low = hex_digit(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
 }
 
 std::string percent_encode(std::string_view text) {

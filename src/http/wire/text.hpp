@@ -11,17 +11,15 @@
 #include "base/base64.hpp"
 
 #include "base/json.hpp"
+#include "base/url.hpp"
 
 namespace baton::http {
 
 // [A-Za-z0-9_.-]{1,length_max}
 [[nodiscard]] bool is_name(std::string_view text, std::size_t length_max);
-// Any text of 1 to length_max bytes without control characters.
-[[nodiscard]] bool is_printable(std::string_view text, std::size_t length_max);
 // W3C trace context: 00-<32 hex>-<16 hex>-<2 hex>, not all zeros.
 [[nodiscard]] bool is_traceparent(std::string_view text);
 
-[[nodiscard]] std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
 [[nodiscard]] std::string percent_encode(std::string_view text);  // all but unreserved characters
 
 [[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view text);

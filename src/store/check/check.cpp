@@ -30,6 +30,15 @@ Result<std::string> id_in_log(Connection& log, Partition partition) {
   return table.empty() ? Result<std::string>{} : first_text("SELECT id FROM log.baton_log WHERE partition=?1", partition, run);
 }
 
+Result<std::int64_t> last_in_log(Connection& log, Partition partition) {
+  SqlJournal journal(Dialect::sqlite, SqlJournal::Where::log);
+  journal.set(partition.number, 0);
+  std::int64_t commit_number = 0;
+  const Query query = journal.last_in_table(commit_number);
+  TRY(log.run({&query, 1}, Mode::read));
+  return commit_number;
+}
+
 }  // namespace
 
 // The log is let go as soon as it has been read, because no server could start as long as it is open. That it is open when
@@ -49,9 +58,11 @@ Result<Checked> check(Dialect dialect, const Connect& connect, const Connect& co
     if (connected) log = *std::move(connected);
   }
   std::string log_id;
+  std::int64_t log_last = 0;
   if (log) {
     TRY(log->script("BEGIN"));
     TRY_ASSIGN(log_id, id_in_log(*log, partition));
+    TRY_ASSIGN(log_last, last_in_log(*log, partition));
     TRY_ASSIGN(rows, read_journal(dialect, SqlJournal::Where::log, partition,
                                   [&](const Query& query) { return log->run({&query, 1}, Mode::read); }));
   }
@@ -62,11 +73,15 @@ Result<Checked> check(Dialect dialect, const Connect& connect, const Connect& co
                                   [&](const Query& query) { return snapshot.run({&query, 1}); }));
   }
   if (connect_log && !checked.is_log_in_use) {
-    TRY_ASSIGN(const std::string id, first_text("SELECT log_id FROM writer_state WHERE partition=?1", partition,
-                                                [&](const Query& query) { return snapshot.run({&query, 1}); }));
+    const auto run = [&](const Query& query) { return snapshot.run({&query, 1}); };
+    TRY_ASSIGN(const std::string id, first_text("SELECT log_id FROM writer_state WHERE partition=?1", partition, run));
+    TRY_ASSIGN(const std::string newer, first_text("SELECT log_last FROM writer_state WHERE partition=?1 AND log_last>" +
+                                                       std::to_string(log_last), partition, run));
     if (!id.empty() && id != log_id)
       tell("the log", !log || log_id.empty() ? "it is missing, and with it commits may be lost that were acknowledged"
                                              : "it belongs to another database");
+    else if (!id.empty() && !newer.empty())
+      tell("the log", "it is an older copy: it had commit " + newer + ", and ends with " + std::to_string(log_last));
   }
   log.reset();
   checked.followed = state.followed;

@@ -143,10 +143,10 @@ Result<std::unique_ptr<Replayed>> replay(Snapshot& snapshot, const WriterState& 
       expected = row.commit_number;
       goes_on = false;
     }
-    const auto writes = decode_journal(row);
-    if (!writes) tell(Replay::subject(row.commit_number), writes.error().message);
-    goes_on = goes_on && writes;
-    if (goes_on) TRY(replay.add(row, *writes));
+    const auto decoded = decode_journal(row);
+    if (!decoded) tell(Replay::subject(row.commit_number), decoded.error().message);
+    goes_on = goes_on && decoded;
+    if (goes_on) TRY(replay.add(row, decoded->writes));  // documents that stay as they are are not looked at
   }
   if (expected < state.last_commit)
     tell(Replay::subject(state.last_commit), fmt::format("it is missing: the journal ends with {}", expected));

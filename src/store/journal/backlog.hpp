@@ -11,12 +11,21 @@
 
 namespace baton::store {
 
+struct HashNode {
+  std::size_t operator()(const NodeKey& key) const noexcept {
+    return std::hash<std::string>{}(key.job_id.value) ^ std::hash<std::string>{}(key.node_id) * 31;
+  }
+};
+
 class Backlog {
  public:
   void add(WriteSet writes, std::size_t bytes);  // as many as they have in the journal
   void clear();
   // Of a job, a result or an idempotency key that is new in them: it can be so only once.
   [[nodiscard]] bool has_key_of(const WriteSet& writes) const;
+
+  // Not in it: nullptr.
+  [[nodiscard]] const workflow::NodeState* node(const NodeKey& key) const;
 
   // What brings the tables to the state after the last commit that was added.
   [[nodiscard]] const WriteSet& writes();
@@ -47,11 +56,6 @@ class Backlog {
     bool is_new = false;
     std::size_t at = 0;
   };
-  struct HashNode {
-    std::size_t operator()(const NodeKey& key) const noexcept {
-      return std::hash<std::string>{}(key.job_id.value) ^ std::hash<std::string>{}(key.node_id) * 31;
-    }
-  };
   struct HashCall {
     std::size_t operator()(const call::CallKey& key) const noexcept {
       return std::hash<std::string>{}(key.id.value) ^ std::hash<std::string>{}(key.tenant.value) * 31;
@@ -59,7 +63,6 @@ class Backlog {
   };
   void add(call::Writes writes);
   [[nodiscard]] const workflow::Job* job(const workflow::JobId& id) const;
-  [[nodiscard]] const workflow::NodeState* node(const NodeKey& key) const;
   [[nodiscard]] const call::Call& call_in(const Place& place) const;
 
   WriteSet writes_;  // without timers, which are below

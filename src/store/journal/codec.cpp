@@ -1,5 +1,6 @@
 #include "store/journal/codec.hpp"
 
+#include <span>
 #include <unordered_map>
 
 #include "store/statements.hpp"
@@ -9,7 +10,11 @@ namespace {
 
 using namespace workflow;
 
-constexpr bool is_remembered(std::string_view text) { return text.size() >= 4 && text.size() <= 64; }
+// A result is in its own row and in that of its node, and may be large.
+constexpr std::size_t large_text = 16 << 10;
+constexpr bool is_remembered(std::string_view text, std::int32_t format) {
+  return (text.size() >= 4 && text.size() <= 64) || (text.size() > large_text && format >= 3);
+}
 
 // --- writing
 
@@ -28,9 +33,12 @@ class Encoder {
     last_time_ = to_millis(value);
   }
   void text(std::string_view value) {
-    if (is_remembered(value)) {
+    if (is_remembered(value, journal_format)) {
       const auto [known, is_new] = texts_.try_emplace(value, texts_.size());
-      if (!is_new) return number(known->second << 1 | 1);
+      if (!is_new) {
+        if (value.size() > large_text) left_out_ += value.size();
+        return number(known->second << 1 | 1);
+      }
     }
     acceptable_ = acceptable_ && value.find('\0') == std::string_view::npos && is_utf8(value);
     number(value.size() << 1);
@@ -54,15 +62,22 @@ class Encoder {
       integer(from);
   }
 
-  // `keeps`: a column -> whether it is told.
+  // `keeps`: a column -> whether it is told; but for those that are unchanged, which are in the order of the rows.
   template <class Row, class Keeps>
-  void rows(const std::vector<Row>& list, Keeps&& keeps) {
+  void rows(const std::vector<Row>& list, Keeps&& keeps, std::span<const Unchanged> unchanged = {}) {
     static const Row empty{};
     number(list.size());
-    for (const Row& row : list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Row& row = list[i];
+      const bool has_unchanged = !unchanged.empty() && unchanged.front().row == i;
+      const ColumnSet untold = has_unchanged ? unchanged.front().columns : 0;
+      if (has_unchanged) unchanged = unchanged.subspan(1);
       ColumnSet set = 0, bit = 1;
       for_each_column<Row>([&](const auto& column) {
-        if (keeps(column) && row.*column.member != empty.*column.member) set |= bit;
+        if ((untold & bit) != 0)
+          left_out_ += size_of(row.*column.member);
+        else if (keeps(column) && row.*column.member != empty.*column.member)
+          set |= bit;
         bit <<= 1;
       });
       number(set);
@@ -77,8 +92,15 @@ class Encoder {
     rows(list, [](const auto&) { return true; });
   }
   template <class Row>
-  void changed(const std::vector<Row>& list) {
-    rows(list, [](const auto& column) { return column.role == ColumnRole::key || column.role == ColumnRole::live; });
+  void changed(const std::vector<Row>& list, std::span<const Unchanged> unchanged = {}) {
+    rows(list, [](const auto& column) { return column.role == ColumnRole::key || column.role == ColumnRole::live; }, unchanged);
+  }
+  void unchanged(std::span<const Unchanged> list) {
+    number(list.size());
+    for (const Unchanged& each : list) {
+      number(each.row);
+      number(each.columns);
+    }
   }
   void timers(const std::vector<Timer>& list) {
     number(list.size());
@@ -90,13 +112,20 @@ class Encoder {
     }
   }
 
-  [[nodiscard]] Result<std::string> finish() {
+  [[nodiscard]] Result<Encoded> finish() {
     if (!acceptable_) return fail(Code::invalid, "a text holds NUL or bytes that are not UTF-8");
-    return std::move(out_);
+    return Encoded{std::move(out_), left_out_};
   }
 
  private:
+  template <class T>
+  static std::size_t size_of(const T& value) {
+    if constexpr (std::is_same_v<T, OptionalJson>) return value ? value->text.size() : 0;
+    return 0;
+  }
+
   std::string out_;
+  std::size_t left_out_ = 0;
   std::unordered_map<std::string_view, std::uint64_t> texts_;  // they live as long as the write set
   std::int64_t last_time_ = 0;
   bool acceptable_ = true;
@@ -107,7 +136,7 @@ class Encoder {
 // Whatever the bytes are, it reads them within their bounds; what makes no sense is noticed in ok().
 class Decoder {
  public:
-  explicit Decoder(std::string_view data) : rest_(data) {}
+  explicit Decoder(const JournalRow& row) : rest_(row.data), format_(row.format) {}
   // All of it was read, and everything made sense.
   [[nodiscard]] bool ok() const { return ok_ && rest_.empty(); }
 
@@ -138,7 +167,7 @@ class Decoder {
     if (n > rest_.size()) return ok_ = false, std::string_view{};
     const std::string_view value = rest_.substr(0, n);
     rest_.remove_prefix(n);
-    if (is_remembered(value)) texts_.push_back(value);
+    if (is_remembered(value, format_)) texts_.push_back(value);
     return value;
   }
   template <class T>
@@ -182,6 +211,14 @@ class Decoder {
       timer.what = text();
     }
   }
+  // Of so many rows, in their order.
+  void unchanged(std::vector<Unchanged>& list, std::size_t rows) {
+    for (std::uint64_t left = number(); left > 0 && ok_; --left) {
+      const std::size_t row = number();
+      ok_ = ok_ && row < rows && (list.empty() || list.back().row < row);
+      list.push_back({row, number()});
+    }
+  }
 
  private:
   template <class Enum>
@@ -192,6 +229,7 @@ class Decoder {
   }
 
   std::string_view rest_;
+  const std::int32_t format_;
   std::vector<std::string_view> texts_;
   std::int64_t last_time_ = 0;
   bool ok_ = true;
@@ -199,12 +237,12 @@ class Decoder {
 
 }  // namespace
 
-Result<std::string> encode_journal(const WriteSet& writes) {
+Result<Encoded> encode_journal(const WriteSet& writes, const std::vector<Unchanged>& unchanged) {
   Encoder to;
   to.whole(writes.jobs_new);
   to.changed(writes.jobs_changed);
   to.whole(writes.nodes_new);
-  to.changed(writes.nodes_changed);
+  to.changed(writes.nodes_changed, unchanged);
   to.whole(writes.task_results_new);
   to.whole(writes.events_new);
   to.timers(writes.timers_new);
@@ -219,6 +257,7 @@ Result<std::string> encode_journal(const WriteSet& writes) {
   to.whole(writes.calls.requests_new);
   to.whole(writes.calls.tags_new);
   to.whole(writes.calls.keys_new);
+  to.unchanged(unchanged);
   return to.finish();
 }
 
@@ -235,10 +274,11 @@ void read_calls(Decoder& from, call::Writes& calls) {
 
 }  // namespace
 
-Result<WriteSet> decode_journal(const JournalRow& row) {
-  Decoder from(row.data);
-  WriteSet writes;
-  if (row.format == 1 || row.format == journal_format) {
+Result<Decoded> decode_journal(const JournalRow& row) {
+  Decoder from(row);
+  Decoded decoded;
+  WriteSet& writes = decoded.writes;
+  if (row.format >= 1 && row.format <= journal_format) {
     from.rows(writes.jobs_new);
     from.rows(writes.jobs_changed);
     from.rows(writes.nodes_new);
@@ -251,8 +291,9 @@ Result<WriteSet> decode_journal(const JournalRow& row) {
     from.rows(writes.logs_new);
     from.rows(writes.workflows_new);
     from.rows(writes.idempotency_keys_new);
-    if (row.format > 1) read_calls(from, writes.calls);
-    if (from.ok()) return writes;
+    if (row.format >= 2) read_calls(from, writes.calls);
+    if (row.format >= 3) from.unchanged(decoded.unchanged, writes.nodes_changed.size());
+    if (from.ok()) return decoded;
   }
   return fail(Code::invalid, "commit " + std::to_string(row.commit_number) + " of the journal, of format " +
                                  std::to_string(row.format) + ", cannot be read by this version");

@@ -8,6 +8,7 @@
 
 #include "base/mutant.hpp"
 #include "store/journal/codec.hpp"
+#include "store/tables.hpp"
 
 namespace baton::store {
 namespace {
@@ -62,6 +63,7 @@ Result<WriterState> JournalStore::open(Partition partition) {
     if (ended && !*ended && ended->error().code == Code::fenced) return std::unexpected(ended->error());
   following_.clear();
   since_.clear();
+  documents_.clear();
   under_way_ = is_asked_for_ = false;
   ended_.reset();
   last_commit_ = followed_ = following_to_ = 0;  // with what is half read nothing follows
@@ -72,8 +74,9 @@ Result<WriterState> JournalStore::open(Partition partition) {
   for (const JournalRow& row : rows) {
     if (row.commit_number != ++expected)
       return fail(Code::corrupt, fmt::format("the journal lacks commit {}; it has {}. Was the database replaced by a copy, and not what belongs to it?", expected, row.commit_number));
-    TRY_ASSIGN(const WriteSet writes, decode_journal(row));
-    if (!MUTANT(journal_not_replayed)) backlog.add(writes, row.data.size());
+    TRY_ASSIGN(Decoded decoded, decode_journal(row));
+    TRY(bring_unchanged(decoded, backlog));
+    if (!MUTANT(journal_not_replayed)) backlog.add(std::move(decoded.writes), row.data.size());
   }
   if (expected != state.last_commit)
     return fail(Code::corrupt, fmt::format("the journal ends with commit {}, and {} was the last", expected, state.last_commit));
@@ -83,6 +86,26 @@ Result<WriterState> JournalStore::open(Partition partition) {
   TRY(follow_now());
   state.followed = last_commit_;
   return state;
+}
+
+// `before`: the commits of the journal before this one, upon what the tables show.
+Result<> JournalStore::bring_unchanged(Decoded& decoded, const Backlog& before) {
+  if (decoded.unchanged.empty() || MUTANT(unchanged_not_brought)) return {};
+  LoadRequest request;
+  for (const auto& [row, columns] : decoded.unchanged) request.nodes.push_back(baton::key_of(decoded.writes.nodes_changed[row]));
+  std::erase_if(request.nodes, [&](const NodeKey& key) { return before.node(key) != nullptr; });
+  TRY_ASSIGN(const Loaded stored, tables_->load(request));
+  std::map<NodeKey, const NodeState*> in_tables;
+  for (const NodeState& node : stored.nodes) in_tables.emplace(baton::key_of(node), &node);
+  for (const auto& [row, columns] : decoded.unchanged) {
+    NodeState& node = decoded.writes.nodes_changed[row];
+    const NodeKey key = baton::key_of(node);
+    const NodeState* from = before.node(key);
+    if (!from && !in_tables.contains(key))
+      return fail(Code::corrupt, fmt::format("the journal changes node {} of job {}, which is not there", key.node_id, key.job_id.value));
+    copy_columns(from ? *from : *in_tables.at(key), node, columns);
+  }
+  return {};
 }
 
 template <class Request>
@@ -216,15 +239,16 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
   const bool is_behind = followed_ < last_commit_;
   if ((!is_behind && !has_journaled_rows(writes)) || is_for_tables(writes))
     return commit_directly(writes, commit_number);
-  TRY_ASSIGN(std::string data, encode_journal(writes));
-  if (data.size() > row_bytes_max) return commit_directly(writes, commit_number);
+  TRY_ASSIGN(Encoded encoded, encode_journal(writes, documents_.unchanged(writes.nodes_changed)));
+  if (encoded.data.size() > row_bytes_max) return commit_directly(writes, commit_number);
   TRY(check_keys(writes));
   TRY(leave_room());
-  const JournalRow row{commit_number, journal_format, std::move(data)};
+  const JournalRow row{commit_number, journal_format, std::move(encoded.data)};
   TRY(tables_->append(row, writes));
+  documents_.committed(writes);
   const std::scoped_lock lock(backlogs_mutex_);
   last_commit_ = commit_number;
-  since_.add(own ? std::move(*own) : writes, row.data.size());
+  since_.add(own ? std::move(*own) : writes, row.data.size() + encoded.left_out);
   return {};
 }
 
@@ -250,6 +274,7 @@ Result<> JournalStore::check_keys(const WriteSet& writes) const {
 Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t commit_number) {
   TRY(follow_now());
   TRY(tables_->commit(writes, commit_number));
+  documents_.committed(writes);
   const std::scoped_lock lock(backlogs_mutex_);
   last_commit_ = followed_ = commit_number;
   return {};

@@ -15,13 +15,16 @@
 //    commits are refused;
 //  * a commit that carries large documents, versions of workflows or rows that are written anew is not in the journal: it
 //    follows with all that was before it. So a document is written once. Nor is one that has nothing but runbooks while the
-//    tables are up to date: what it writes is written in the commit anyway.
+//    tables are up to date: what it writes is written in the commit anyway;
+//  * a large document of a node is in the journal when it is new, and not with each change of its row. A start brings it back from
+//    the row as it was before, in the journal or in the tables.
 #pragma once
 
 #include <memory>
 #include <mutex>
 
 #include "store/journal/backlog.hpp"
+#include "store/journal/known_documents.hpp"
 #include "store/journal/tables.hpp"
 #include "store/journal/touched_keys.hpp"
 
@@ -29,7 +32,9 @@ namespace baton::store {
 
 class JournalStore final : public Store {
  public:
-  explicit JournalStore(std::unique_ptr<Tables> tables) : tables_(std::move(tables)) {}
+  // Documents of more than `large` bytes are told once.
+  explicit JournalStore(std::unique_ptr<Tables> tables, std::size_t large = 16 << 10)
+      : documents_(large), tables_(std::move(tables)) {}
   ~JournalStore() override { (void)wait_for_commit(); }
 
   Result<WriterState> open(Partition partition) override;
@@ -56,8 +61,12 @@ class JournalStore final : public Store {
   Result<> follow() override;
   void begin_following() override;
   std::optional<Result<std::int64_t>> end_following() override;
+  void wait_for_following(Duration at_most) override {
+    if (under_way_) tables_->wait_at_most(at_most);
+  }
   Result<> close() override;
   void on_ended(std::function<void()> on_end) override { tables_->on_ended(std::move(on_end)); }
+  void on_followed(std::function<void(std::int64_t)> tell) override { tables_->on_followed(std::move(tell)); }
 
   [[nodiscard]] Result<std::vector<JournalRow>> journal() { return tables_->journal(); }
 
@@ -73,6 +82,7 @@ class JournalStore final : public Store {
   // Unless nothing of what is asked for is in it.
   template <class Request>
   [[nodiscard]] Result<> wait_for_commit_of(const Request& asked);
+  [[nodiscard]] Result<> bring_unchanged(Decoded& decoded, const Backlog& before);
   [[nodiscard]] Result<> commit_rows(const WriteSet& writes, std::int64_t commit_number, WriteSet* own);
   [[nodiscard]] Result<> follow_now();
   void begin_now();
@@ -90,6 +100,7 @@ class JournalStore final : public Store {
   bool is_asked_for_ = false;  // begin_following() has begun it, and end_following() is to tell how it ended
   std::optional<Result<>> ended_;  // that, once another call has waited for it
   std::optional<Beside> beside_;
+  KnownDocuments documents_;  // after the last commit
   std::int64_t last_commit_ = 0, followed_ = 0, following_to_ = 0;
   const std::unique_ptr<Tables> tables_;  // goes before the backlog that it may be reading
 };

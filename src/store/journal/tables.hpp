@@ -36,6 +36,7 @@ class Tables : public Store {
   [[nodiscard]] virtual std::optional<Result<>> end() = 0;
   // Returns when none is under way.
   virtual void wait() = 0;
+  virtual void wait_at_most(Duration time) { (void)time, wait(); }
 
   // Runs the work beside what else is done, one at a time. It may make any call of the owner's.
   using Work = std::move_only_function<Result<>()>;

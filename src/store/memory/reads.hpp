@@ -34,6 +34,7 @@ class MemoryReads : public Reads {
   Result<std::optional<workflow::Workflow>> workflow(const Tenant&, const std::string& workflow_id,
                                                      std::int32_t version) override;
   Result<std::optional<Token>> token_by_hash(const std::string& token_hash) override;
+  Result<std::optional<Token>> token_by_id(const std::string& token_id) override;
   Result<std::vector<Token>> tokens() override;
 
   // runbook_reads.cpp

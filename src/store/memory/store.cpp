@@ -210,6 +210,7 @@ void MemoryStore::begin(const Following& following) {
     return {};
   };
   ended_ = follow();
+  if (*ended_ && on_followed_) on_followed_(following.to);
   if (on_end_) on_end_();
 }
 

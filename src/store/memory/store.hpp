@@ -39,6 +39,7 @@ class MemoryStore : public Tables {
   bool is_working() const override { return false; }
   Result<> end_work() override { return std::exchange(work_ended_, std::nullopt).value(); }
   void on_ended(std::function<void()> tell) override { on_end_ = std::move(tell); }
+  void on_followed(std::function<void(std::int64_t)> tell) override { on_followed_ = std::move(tell); }
 
  private:
   [[nodiscard]] Result<> check_term();
@@ -50,6 +51,7 @@ class MemoryStore : public Tables {
   bool open_ = false;
   std::optional<Result<>> ended_, work_ended_;
   std::function<void()> on_end_;
+  std::function<void(std::int64_t)> on_followed_;
 };
 
 }  // namespace baton::store

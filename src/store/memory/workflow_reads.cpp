@@ -186,6 +186,11 @@ Result<std::optional<Token>> MemoryReads::token_by_hash(const std::string& token
   return copy_of(found.empty() ? nullptr : found.front());
 }
 
+Result<std::optional<Token>> MemoryReads::token_by_id(const std::string& token_id) {
+  const auto reading = lock();
+  return copy_of(database_.tokens.get(token_id));
+}
+
 Result<std::vector<Token>> MemoryReads::tokens() {
   const auto reading = lock();
   std::vector<Token> found;

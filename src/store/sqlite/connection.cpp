@@ -11,6 +11,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "store/background.hpp"
+
 namespace baton::store::sqlite {
 namespace {
 
@@ -34,6 +36,15 @@ class ResetOnExit {
  private:
   sqlite3_stmt* statement_;
 };
+
+Result<Database> open_file(const std::string& path) {
+  sqlite3* raw = nullptr;
+  const int result = sqlite3_open_v2(
+      path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  Database db(raw);
+  if (result != SQLITE_OK) return fail(Code::unavailable, sqlite3_errmsg(raw));
+  return db;
+}
 
 Code code_of(int result) {
   switch (result & 0xff) {
@@ -88,7 +99,9 @@ class TimeText {
 class SqliteConnection final : public Connection {
  public:
   explicit SqliteConnection(Database db, Access access)
-      : db_(std::move(db)), begin_write_(access == Access::log ? "BEGIN" : "BEGIN IMMEDIATE") {
+      : db_(std::move(db)),
+        begin_write_(access == Access::log ? "BEGIN" : "BEGIN IMMEDIATE"),
+        copies_beside_(access == Access::writer) {
     sqlite3_wal_hook(db_.get(), committed, this);
   }
 
@@ -157,15 +170,39 @@ class SqliteConnection final : public Connection {
   }
 
   // A commit has left a WAL of so many pages. A longer one saves copying pages that change again soon, but readers search it
-  // and a start replays it. That the database cannot be written is found out by who comes next: this commit is durable.
-  static int committed(void* self, sqlite3* db, const char* name, int pages) {
+  // and a start replays it.
+  static int committed(void* self, sqlite3*, const char* name, int pages) {
     constexpr int pages_max = 8'000;
-    if (pages < pages_max) return SQLITE_OK;
-    const int result = sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-    // Whoever else copies it lets go of it, and on a full disk the next commits tell that it is full.
-    const bool passes = result == SQLITE_OK || code_of(result) == Code::busy || code_of(result) == Code::full;
-    if (!passes) static_cast<SqliteConnection*>(self)->broken_ = true;
+    if (pages >= pages_max) static_cast<SqliteConnection*>(self)->copy_wal(name, pages >= pages_max * 3 / 2);
     return SQLITE_OK;
+  }
+
+  // The WAL begins anew when it was copied whole. Most of it is copied by another thread, so that neither the next commits nor
+  // those who want to read them wait for that, and what came meanwhile, which is little, by this one. That the database cannot be
+  // written is found out by who comes next: this commit is durable.
+  void copy_wal(const char* name, bool is_too_long) {
+    if (is_too_long) copying_.wait();  // commits come faster than they can be copied
+    if (copying_.is_busy()) return;
+    const auto copied = copying_.end();
+    if (copied && !*copied && !passes(copied->error().code)) broken_ = true;
+    if (copies_beside_ && !copied && !is_too_long)
+      copying_.begin([this, path = std::string(sqlite3_db_filename(db_.get(), name))] { return copy_beside(path); });
+    else if (const int result = copy(db_.get(), name); result != SQLITE_OK && !passes(code_of(result)))
+      broken_ = true;
+  }
+  static int copy(sqlite3* db, const char* name) {
+    return sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  }
+  // Whoever else copies it lets go of it, and on a full disk the next commits tell that it is full.
+  static bool passes(Code code) { return code == Code::busy || code == Code::full; }
+
+  Result<> copy_beside(const std::string& path) {
+    if (!copier_) {
+      TRY_ASSIGN(copier_, open_file(path));
+      sqlite3_exec(copier_.get(), "PRAGMA synchronous=FULL;PRAGMA mmap_size=0", nullptr, nullptr, nullptr);
+    }
+    const int result = copy(copier_.get(), "main");
+    return result == SQLITE_OK ? Result<>{} : fail(code_of(result), sqlite3_errmsg(copier_.get()));
   }
 
   Result<> run_query(const Query& query) {
@@ -233,6 +270,10 @@ class SqliteConnection final : public Connection {
   std::vector<Value> values_;
   std::vector<TimeText> times_;  // by parameter
   bool broken_ = false;
+
+  const bool copies_beside_;
+  Database copier_;     // of the other thread
+  Background copying_;  // ends before what it uses
 };
 
 // What the file holds is nobody else's business; the WAL takes its mode from the file. One that is there is not opened:
@@ -257,11 +298,11 @@ std::string settings(Access access) {
   std::string sql =
       "PRAGMA secure_delete=OFF;PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=0;"
       "PRAGMA journal_size_limit=67108864;";  // a WAL that a long reader made grow is cut after a checkpoint
-  sql += access == Access::writer ? "PRAGMA cache_size=-65536;" : "PRAGMA cache_size=-8192;";
+  sql += access == Access::writer ? "PRAGMA cache_size=-32768;" : "PRAGMA cache_size=-8192;";
   if (access == Access::reader) sql = "PRAGMA cache_size=-8192;PRAGMA mmap_size=0;PRAGMA query_only=1;";
-  // The log, which is attached later, is locked as it is opened, and not for each commit: nobody else has business with it.
+  // What this connection has cached of the database is void after each following. The log, which is attached later, is locked as it is opened, and not for each commit: nobody else has business with it.
   if (access == Access::log)
-    sql = "PRAGMA cache_size=-16384;PRAGMA mmap_size=0;PRAGMA locking_mode=EXCLUSIVE;PRAGMA main.locking_mode=NORMAL;";
+    sql = "PRAGMA cache_size=-4096;PRAGMA mmap_size=0;PRAGMA locking_mode=EXCLUSIVE;PRAGMA main.locking_mode=NORMAL;";
   return sql;
 }
 
@@ -270,6 +311,19 @@ constexpr const char* log_settings =
     "PRAGMA log.journal_mode=WAL;PRAGMA log.synchronous=FULL;PRAGMA log.secure_delete=OFF;PRAGMA log.journal_size_limit=67108864;"
     "CREATE TABLE IF NOT EXISTS log.baton_journal (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, data BLOB NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS log.baton_log (partition INTEGER PRIMARY KEY, id TEXT NOT NULL, is_known INTEGER NOT NULL) STRICT;";
+
+// What somebody can do about it who starts a server.
+std::unexpected<Error> log_is_unusable(const std::string& path, const Error& error, sqlite3* db) {
+  const int result = sqlite3_errcode(db) & 0xff;
+  if (result == SQLITE_NOTADB || result == SQLITE_CORRUPT)
+    return fail(Code::corrupt,
+                "the log " + path + " is damaged (" + error.message + "), and with it commits may be lost that were acknowledged: put back a good one "
+                "with its -wal, or, if there is none, move both away and go on without them once with `baton serve --without-log`");
+  if (error.code == Code::busy)
+    return fail(Code::busy, "another program has the log " + path + " open, which a server needs for itself: end that program (fuser " + path +
+                                " names it) and start again");
+  return fail(error.code, "its log " + path + ": " + error.message);
+}
 
 // By the name that the database has itself, whatever links lead to it: another name would be another log.
 Result<> attach_log(SqliteConnection& connection, sqlite3* db) {
@@ -280,22 +334,13 @@ Result<> attach_log(SqliteConnection& connection, sqlite3* db) {
   Result<> done = connection.run_alone(query);
   if (done) done = connection.script(log_settings);
   if (done) done = connection.script("PRAGMA log.wal_checkpoint(TRUNCATE)");
-  return done ? done : fail(done.error().code, "its log " + path + ": " + done.error().message);
+  return done ? done : log_is_unusable(path, done.error(), db);
 }
 
 // Statistics of memory cost a mutex in every allocation, and nobody reads them.
 void configure_library() {
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   std::ignore = once;  // refused if somebody else has used the library before us: slower, not wrong
-}
-
-Result<Database> open_file(const std::string& path) {
-  sqlite3* raw = nullptr;
-  const int result = sqlite3_open_v2(
-      path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
-  Database db(raw);
-  if (result != SQLITE_OK) return fail(Code::unavailable, sqlite3_errmsg(raw));
-  return db;
 }
 
 Result<std::unique_ptr<Connection>> open_database(const std::string& path, Access access) {

@@ -1,4 +1,5 @@
 // SQLite's log: one that is missing, or is of another database, is noticed.
+#include <algorithm>
 #include <fstream>
 
 #include "store/open.hpp"
@@ -82,8 +83,51 @@ TEST_F(CommitLog, ThatIsEmptyIsMissed) {
   write_and_die(database, 1, 2);
   remove_log(database);
   std::ofstream(log_of(database)).flush();
-  expect_refused(*database.store(), "is missing");
+  expect_refused(*database.store(), "put back " + log_of(database) + "-wal");
   expect_opens(*store_without_log(database), 1);
+}
+
+TEST_F(CommitLog, ThatIsDamagedIsRefused) {
+  write_and_die(database, 1, 2);
+  remove_log(database);
+  std::ofstream(log_of(database)) << std::string(10'000, 'x');
+  expect_refused(*database.store(), "is damaged");
+  expect_refused(*store_without_log(database), "move both away");
+  remove_log(database);
+  expect_opens(*store_without_log(database), 1);
+}
+
+TEST_F(CommitLog, ThatAnotherProgramHasOpenIsSaidToBeSo) {
+  write_and_die(database, 1, 2);
+  auto other_program = store::sqlite::connect(log_of(database), store::sqlite::Access::admin);
+  ASSERT_TRUE(other_program);
+  ASSERT_TRUE((*other_program)->script("BEGIN; SELECT count(*) FROM baton_journal"));
+  const auto state = database.store()->open(partition);
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code, Code::busy);
+  EXPECT_TRUE(state.error().message.contains("another program has the log")) << state.error().message;
+}
+
+// The database was written when the log had commit 3.
+TEST_F(CommitLog, ThatIsAnOlderCopyOfTheSameRunIsRefused) {
+  auto store = database.store();
+  ASSERT_TRUE(store->open(partition));
+  write(*store, 1, 2);
+  const std::string saved = database.path() + "-saved";
+  for (const char* part : {"", "-wal"}) fs::copy_file(log_of(database) + part, saved + part);
+  write(*store, 3, 4);
+  store.reset();
+  const std::string right = database.path() + "-right";
+  move_log(log_of(database), right);
+  move_log(saved, log_of(database));
+  std::vector<std::string> findings;
+  ASSERT_TRUE(baton::store::check_database(database.url(), partition, [&](const std::string& subject, const std::string& problem) {
+    findings.push_back(subject + ": " + problem);
+  }));
+  EXPECT_EQ(std::ranges::count(findings, "the log: it is an older copy: it had commit 3, and ends with 2"), 1);
+  expect_refused(*database.store(), "is an older copy");
+  move_log(right, log_of(database));
+  expect_opens(*database.store(), 4);
 }
 
 TEST_F(CommitLog, OfAnotherDatabaseIsNotFollowedThoughItsNumbersGoOn) {
@@ -185,7 +229,8 @@ class CommitLogOfVersion11 : public CommitLog {
  protected:
   void SetUp() override {
     write_and_die(database, 1, 3);
-    database.execute("ALTER TABLE writer_state DROP COLUMN log_id; DELETE FROM schema_migrations WHERE version>11");
+    database.execute("ALTER TABLE writer_state DROP COLUMN log_id; ALTER TABLE writer_state DROP COLUMN log_last;"
+                     "ALTER TABLE access_tokens DROP COLUMN bus_key; DELETE FROM schema_migrations WHERE version>11");
     database.execute_in_log("DROP TABLE baton_log");
   }
 };

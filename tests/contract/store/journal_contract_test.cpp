@@ -1,4 +1,6 @@
 // What a commit has done, and the tables do not show before they follow.
+#include <future>
+
 #include "store/journal/journal_store.hpp"
 #include "store/open.hpp"
 #include "store/sql_store.hpp"
@@ -50,7 +52,13 @@ class JournalContract : public StoreContract {
     EXPECT_EQ(store->next_timer().value(), at(7));
     EXPECT_EQ(store->timers_due(at(100), 10).value(), std::vector{node_timer(at(7), n, "a")});
   }
-  bool journal_is_empty() { return dynamic_cast<store::JournalStore&>(*store).journal()->empty(); }
+  std::vector<store::JournalRow> journal() { return dynamic_cast<store::JournalStore&>(*store).journal().value(); }
+  bool journal_is_empty() { return journal().empty(); }
+  void restart() {
+    store.reset();
+    store = database.store();
+    ASSERT_TRUE(store->open(partition));
+  }
   std::optional<Job> shown(int n) { return database.reads().value()->job(job(n).tenant, job_id(n)).value(); }
 };
 INSTANTIATE_TEST_SUITE_P(All, JournalContract,
@@ -108,6 +116,49 @@ TEST_P(JournalContract, ALargeDocumentIsWrittenOnceAndWithItAllThatWasBefore) {
   expect_begun(1);
 }
 
+// Wherever a start finds the document: in the journal, or in the tables.
+TEST_P(JournalContract, ADocumentThatDoesNotChangeIsInTheJournalOnce) {
+  const OptionalJson params = Json{'"' + std::string(100'000, 'p') + '"'}, checkpoint = Json{'"' + std::string(100'000, 'c') + '"'};
+  WriteSet created;
+  created.jobs_new = {job(1)};
+  created.nodes_new = {node(1, "a")};
+  created.nodes_new[0].params = params;
+  commit(created);
+  for (const bool is_followed : {false, true}) {
+    WriteSet changed;
+    changed.nodes_changed = {created.nodes_new[0]};
+    changed.nodes_changed[0].status = NodeStatus::running;
+    if (is_followed) {
+      changed.nodes_changed[0].checkpoint = checkpoint;
+      ASSERT_TRUE(store->follow());
+    }
+    commit(changed);
+    EXPECT_LT(journal().back().data.size(), is_followed ? 101'000U : 1'000U);
+    EXPECT_GT(store->behind().bytes, 100'000U) << "it is in memory";
+    restart();
+    const Loaded loaded = load({.nodes = {key_of(created.nodes_new[0])}});
+    ASSERT_EQ(loaded.nodes.size(), 1U);
+    EXPECT_EQ(loaded.nodes[0].status, NodeStatus::running);
+    EXPECT_EQ(loaded.nodes[0].params, params);
+    EXPECT_EQ(loaded.nodes[0].checkpoint, is_followed ? checkpoint : created.nodes_new[0].checkpoint);
+    commit(changed);  // after a start it is told again, once
+  }
+}
+
+TEST_P(JournalContract, ADocumentThatChangesIsInTheJournalAgain) {
+  WriteSet created;
+  created.jobs_new = {job(1)};
+  created.nodes_new = {node(1, "a")};
+  created.nodes_new[0].checkpoint = Json{'"' + std::string(100'000, 'a') + '"'};
+  commit(created);
+  WriteSet changed;
+  changed.nodes_changed = created.nodes_new;
+  changed.nodes_changed[0].checkpoint = Json{'"' + std::string(100'000, 'b') + '"'};
+  commit(changed);
+  restart();
+  EXPECT_EQ(load({.nodes = {key_of(created.nodes_new[0])}}).nodes.at(0).checkpoint, changed.nodes_changed[0].checkpoint);
+}
+
 TEST_P(JournalContract, RowsThatDoNotFitAreCorruptionAndTheJournalIsKept) {
   begin(1);
   ASSERT_TRUE(store->follow());
@@ -149,6 +200,17 @@ TEST_P(JournalContract, WhatIsThereAlreadyIsRefusedBeforeItIsInTheJournal) {
   commit(fits);
   EXPECT_TRUE(store->follow());
   EXPECT_EQ(store->behind().commits, 0);
+}
+
+TEST_P(JournalContract, WhoeverWaitsForTheTablesIsToldWithoutTheWriter) {
+  const auto told = std::make_shared<std::promise<std::int64_t>>();  // the other thread may be at it when the test is over
+  store->on_followed([told](std::int64_t commit_number) { told->set_value(commit_number); });
+  begin(1);
+  store->begin_following();
+  auto shown_commit = told->get_future();
+  ASSERT_EQ(shown_commit.wait_for(std::chrono::seconds{20}), std::future_status::ready);
+  EXPECT_EQ(shown_commit.get(), number);
+  EXPECT_TRUE(shown(1));
 }
 
 TEST_P(JournalContract, ATextThatNoTableTakesIsRefusedAtOnce) {

@@ -133,7 +133,7 @@ TEST_P(Migration, TheJobGoesOnToItsEnd) {
   workflow::Run run = load_run();
   const auto ref = [&](const char* id) { return run.definition->locate(id).value(); };
   const Time now = morning + std::chrono::seconds{10};
-  EXPECT_TRUE(hand_out(run, ref("a"), "w-2", true, policy, now, decided));
+  EXPECT_TRUE(hand_out(run, ref("a"), "w-2", std::chrono::seconds{30}, policy, now, decided));
   const auto finish = [&](const char* id, const char* lease) {
     const TaskReport done{.retry_count = run.at(ref(id)).state.retry_count,
                       .completed = true,

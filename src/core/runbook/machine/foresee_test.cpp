@@ -100,11 +100,11 @@ TEST_F(Foreseen, is_all_that_a_job_and_its_result_need) {
   ASSERT_EQ(machine_.queued().size(), 2U);
   const Ref job = machine_.queued().front();
   expect_enough([&](Ledger& ledger, Needs& needs) { foresee_handout(job, ledger, needs); },
-                [&](Context c) { EXPECT_TRUE(hand_out(job, "w", true, c)); });
+                [&](Context c) { EXPECT_TRUE(hand_out(job, "w", c.policy.short_lease, c)); });
   ASSERT_TRUE(machine_.take(job));
   const std::string job_id = machine_.row(job).job_id.value();
   expect_enough([&](Ledger& ledger, Needs& needs) { foresee_handout(job_id, ledger, needs); },
-                [&](Context c) { EXPECT_TRUE(renew(job_id, lease_token(machine_.row(job)), c)); });
+                [&](Context c) { EXPECT_TRUE(renew(job_id, lease_token(machine_.row(job)), c.policy.short_lease, c)); });
   const JobReport said{.job_id = job_id, .success = true, .result = Json{"{}"}};
   expect_enough([&](Ledger& ledger, Needs& needs) { foresee_job(job_id, ledger, needs); },
                 [&](Context c) { EXPECT_EQ(report(said, c).verdict, Verdict::accepted); });

@@ -8,7 +8,7 @@ namespace baton::runbook {
 
 std::string lease_token(const Execution& execution) { return std::to_string(execution.delivery_count); }
 
-bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context) {
+bool hand_out(Ref ref, const std::string& worker, delivery::LeaseTime lease_time, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job || job->row->job_state != JobState::queued) return false;
   Decision decision(context);
@@ -33,7 +33,7 @@ bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context conte
   row.leased_by = worker;
   row.leased_at = context.now;
   row.queued_at.reset();
-  row.lease_until = delivery::lease_end(context.now, deadline(row), heartbeats, context.policy);
+  row.lease_until = delivery::lease_end(context.now, deadline(row), lease_time);
   const auto poll_until = decision.poll_deadline(row);
   row.timer_due = poll_until ? std::min(*poll_until, *row.lease_until) : *row.lease_until;
   return true;
@@ -172,11 +172,12 @@ std::optional<Job> leased_job(std::string_view job_id, std::string_view lease, C
 
 }  // namespace
 
-bool renew(std::string_view job_id, std::string_view lease, Context context) {
+bool renew(std::string_view job_id, std::string_view lease, delivery::LeaseTime lease_time, Context context) {
   const auto job = leased_job(job_id, lease, context);
   if (!job) return false;
   Execution& row = *job->row;
-  row.lease_until = delivery::lease_end(context.now, deadline(row), true, context.policy);
+  const bool is_kept = row.lease_until >= deadline(row);
+  if (!is_kept) row.lease_until = delivery::lease_end(context.now, deadline(row), lease_time);
   row.timer_due = delivery::timer_after_renewal(row.timer_due, *row.lease_until);
   job->state->changed = true;
   return true;
@@ -186,6 +187,34 @@ bool give_back(std::string_view job_id, std::string_view lease, Context context)
   const auto job = leased_job(job_id, lease, context);
   if (!job) return false;
   Decision(context).enqueue(*job, job_transition::redeliver);
+  return true;
+}
+
+bool keep(std::string_view job_id, std::string_view lease, Context context) {
+  const auto named = parse_job_id(job_id);
+  const auto job = named ? context.ledger.job(named->ref) : std::nullopt;
+  if (!job) return false;
+  const bool is_over = job->row->job_id != job_id || is_terminal(job->row->status) || job->row->job_state == JobState::none;
+  return is_over || renew(job_id, lease, std::nullopt, context);
+}
+
+bool abandon(std::string_view job_id, std::string_view lease, std::string_view reason, Context context) {
+  const auto job = leased_job(job_id, lease, context);
+  if (!job) return false;
+  const std::int32_t deliveries = job->row->delivery_count;
+  if (deliveries < context.policy.deliveries_max) return give_back(job_id, lease, context);
+  return give_up(job_id, lease, "given up after " + std::to_string(deliveries) + " deliveries: " + std::string(reason),
+                 context);
+}
+
+bool give_up(std::string_view job_id, std::string_view lease, std::string_view reason, Context context) {
+  const auto job = leased_job(job_id, lease, context);
+  if (!job) return false;
+  Decision decision(context);
+  if (MUTANT(given_up_tried_again)) return give_back(job_id, lease, context);
+  job->row->dead_at = context.now;
+  decision.fail(*job, step_transition::fail, std::string(reason));
+  decision.settle();
   return true;
 }
 

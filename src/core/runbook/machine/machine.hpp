@@ -124,7 +124,7 @@ void timer_fired(Ref ref, Context context);
 
 [[nodiscard]] std::string lease_token(const Execution& execution);
 // False: it waits no longer, or its batch is paused or over.
-[[nodiscard]] bool hand_out(Ref ref, const std::string& worker, bool heartbeats, Context context);
+[[nodiscard]] bool hand_out(Ref ref, const std::string& worker, delivery::LeaseTime lease_time, Context context);
 
 // The step is the one that the correlation names, else the one of the job id; the job id tells which attempt
 // it is.
@@ -149,7 +149,14 @@ struct Judged {
 };
 [[nodiscard]] Judged report(const JobReport& report, Context context);
 // Both answer false when the job is not this worker's any more.
-[[nodiscard]] bool renew(std::string_view job_id, std::string_view lease, Context context);
+[[nodiscard]] bool renew(std::string_view job_id, std::string_view lease, delivery::LeaseTime lease_time, Context context);
+// The lease's worker has the job in hand, and its time alone ends it. True also if the job is over by then: the result may be
+// faster than the word that it is being worked at. False: another worker has it, or is to get it.
+[[nodiscard]] bool keep(std::string_view job_id, std::string_view lease, Context context);
+// The lease's worker does not want it: another one gets it, unless it was delivered too often. False: it is not that worker's.
+[[nodiscard]] bool abandon(std::string_view job_id, std::string_view lease, std::string_view reason, Context context);
+// Nobody is to get it any more: it is a dead letter, for this reason. False: it is not that worker's.
+[[nodiscard]] bool give_up(std::string_view job_id, std::string_view lease, std::string_view reason, Context context);
 [[nodiscard]] bool give_back(std::string_view job_id, std::string_view lease, Context context);
 
 // What a worker gets besides the row of its job.

@@ -94,7 +94,9 @@ class MachineOnRows {
     return found;
   }
   bool take(Ref ref, bool heartbeats = true) {
-    return decide([&](Context c) { return hand_out(ref, "w", heartbeats, c); });
+    return decide([&](Context c) {
+      return hand_out(ref, "w", heartbeats ? delivery::LeaseTime{c.policy.short_lease} : std::nullopt, c);
+    });
   }
   const Execution& row(Ref ref) const {
     if (ref.type == RowType::step) return rows.steps.at(ref.id);

@@ -152,7 +152,7 @@ TEST(FanOut, CancellingAJobCancelsItsChildrenInChunks) {
   m.chunks();
   ASSERT_TRUE(m.give("split_0"));
   EXPECT_TRUE(cancel(m.run, "", "", m.policy, m.now, m.decided));
-  EXPECT_FALSE(renew(m.run, m.ref("split_0"), lease_token(m.state("split_0")), m.policy, m.now));
+  EXPECT_FALSE(renew(m.run, m.ref("split_0"), lease_token(m.state("split_0")), m.policy.short_lease, m.now));
   EXPECT_EQ(m.chunks(), 3);
   EXPECT_TRUE(m.dispatched().empty());
   EXPECT_EQ(m.status("split_0"), NodeStatus::cancelled);

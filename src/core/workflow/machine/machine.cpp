@@ -127,7 +127,7 @@ const Json& task_params(const Run& run, NodeRef ref) {
   return *state.params;
 }
 
-bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats, const Policy& policy,
+bool hand_out(Run& run, NodeRef ref, const std::string& worker, delivery::LeaseTime lease_time, const Policy& policy,
               Time now, Decided& decided) {
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
@@ -145,7 +145,7 @@ bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
   if (!MUTANT(deliveries_never_counted) || state.delivery_count == 0) ++state.delivery_count;
   state.worker_id = worker;
   state.started_at = now;
-  state.lease_until = delivery::lease_end(now, deadline(run, ref), heartbeats, policy);
+  state.lease_until = delivery::lease_end(now, deadline(run, ref), lease_time);
   state.timer_due = state.lease_until;
   decision.event(EventType::node_started, &state,
                  state.delivery_count > 1
@@ -226,28 +226,70 @@ Verdict report(Run& run, NodeRef ref, const TaskReport& report, const TaskResult
   return Verdict::accepted;
 }
 
-bool renew(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, Time now) {
+bool renew(Run& run, NodeRef ref, std::string_view lease, delivery::LeaseTime lease_time, Time now) {
   Slot& slot = run.at(ref);
   NodeState& state = slot.state;
   if (!holds_lease(state, lease) || is_orphan(run, ref)) return false;
-  state.lease_until = delivery::lease_end(now, deadline(run, ref), true, policy);
+  const bool is_kept = state.lease_until >= deadline(run, ref) && !MUTANT(kept_lease_cut_short);
+  if (!is_kept) state.lease_until = delivery::lease_end(now, deadline(run, ref), lease_time);
   state.timer_due = delivery::timer_after_renewal(state.timer_due, *state.lease_until);
   slot.changed = true;
   return true;
 }
 
-bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy,
-               Time now, Decided& decided) {
+namespace {
+
+// What a lease's holder decides of the task, unless it is an orphan.
+template <class Decide>
+bool by_holder(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, Time now, Decided& decided,
+               Decide&& decide) {
   Slot& slot = run.at(ref);
   if (!holds_lease(slot.state, lease)) return false;
   Decision decision(run, policy, now, decided);
-  if (is_orphan(run, ref)) {
+  if (is_orphan(run, ref))
     cancel_orphan(decision, slot);
-    return true;
-  }
-  decision.event(EventType::node_lease_expired, &slot.state, json_object("reason", reason));
-  decision.enqueue(slot);
+  else
+    decide(decision, slot);
   return true;
+}
+
+}  // namespace
+
+bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy,
+               Time now, Decided& decided) {
+  return by_holder(run, ref, lease, policy, now, decided, [&](Decision& decision, Slot& slot) {
+    decision.event(EventType::node_lease_expired, &slot.state, json_object("reason", reason));
+    decision.enqueue(slot);
+  });
+}
+
+bool keep(Run& run, NodeRef ref, const AttemptLease& attempt, Time now) {
+  const NodeState& state = run.at(ref).state;
+  const bool is_over = attempt.retry_count < state.retry_count || is_terminal(state.status) || is_orphan(run, ref);
+  if (is_over) return true;
+  const auto until_deadline = MUTANT(kept_task_redelivered) ? delivery::LeaseTime{Duration{1}} : std::nullopt;
+  return renew(run, ref, attempt.lease.value_or(""), until_deadline, now);
+}
+
+bool abandon(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy, Time now,
+             Decided& decided) {
+  const std::int32_t deliveries = run.at(ref).state.delivery_count;
+  if (deliveries >= policy.deliveries_max && !MUTANT(abandoned_for_ever))
+    return give_up(run, ref, lease, "given up after " + as_text(deliveries) + " deliveries: " + std::string(reason),
+                   policy, now, decided);
+  return by_holder(run, ref, lease, policy, now, decided, [&](Decision& decision, Slot& slot) {
+    decision.event(EventType::node_lease_expired, &slot.state, json_object("reason", reason, "abandoned", true));
+    decision.enqueue(slot);
+  });
+}
+
+bool give_up(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy, Time now,
+             Decided& decided) {
+  return by_holder(run, ref, lease, policy, now, decided, [&](Decision& decision, Slot& slot) {
+    slot.state.dead_at = now;
+    decision.fail(ref, std::string(reason));
+    decision.settle();
+  });
 }
 
 bool progress(Run& run, NodeRef ref, const AttemptLease& attempt, Json progress) {

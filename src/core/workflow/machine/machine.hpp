@@ -88,7 +88,7 @@ struct TaskName {
 [[nodiscard]] bool params_need_input(const Run& run, NodeRef ref);
 
 // A DISPATCHED node goes to a worker. False: it waits no longer (a result, a cancel or a pause came first).
-[[nodiscard]] bool hand_out(Run& run, NodeRef ref, const std::string& worker, bool heartbeats,
+[[nodiscard]] bool hand_out(Run& run, NodeRef ref, const std::string& worker, delivery::LeaseTime lease_time,
                             const Policy& policy, Time now, Decided& decided);
 
 struct TaskReport {
@@ -105,8 +105,23 @@ enum class Verdict { accepted, duplicate, stale };
 [[nodiscard]] Verdict report(Run& run, NodeRef ref, const TaskReport& report, const TaskResult* earlier,
                              const Policy& policy, Time now, Decided& decided);
 
-// Renews a lease. False: the task is not this worker's any more.
-[[nodiscard]] bool renew(Run& run, NodeRef ref, std::string_view lease, const Policy& policy, Time now);
+// One delivery of one attempt.
+struct AttemptLease {
+  std::int32_t retry_count = 0;
+  std::optional<std::string> lease;
+};
+
+// Renews a lease; one that lasts until the deadline stays as it is. False: the task is not this worker's any more.
+[[nodiscard]] bool renew(Run& run, NodeRef ref, std::string_view lease, delivery::LeaseTime lease_time, Time now);
+// The lease's worker has the task in hand, and its time alone ends it. True also if it has ended by then: the result may be
+// faster than the word that it is being worked at. False: another worker has it, or is to get it.
+[[nodiscard]] bool keep(Run& run, NodeRef ref, const AttemptLease& attempt, Time now);
+// The lease's worker does not want it: another one gets it, unless it was delivered too often. False: it is not that worker's.
+[[nodiscard]] bool abandon(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy,
+                           Time now, Decided& decided);
+// Nobody is to get it any more: it is a dead letter, for this reason. False: it is not that worker's.
+[[nodiscard]] bool give_up(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy,
+                           Time now, Decided& decided);
 // The lease's worker is known to be gone. By itself this never makes a task a dead one, though it counts as a
 // delivery. False: it is not that worker's any more.
 [[nodiscard]] bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason,
@@ -114,10 +129,6 @@ enum class Verdict { accepted, duplicate, stale };
 
 // What a worker says of a task while it runs it. All answer false when the task is not its any more: of
 // another attempt, under another lease, or ended.
-struct AttemptLease {
-  std::int32_t retry_count = 0;
-  std::optional<std::string> lease;
-};
 [[nodiscard]] bool progress(Run& run, NodeRef ref, const AttemptLease& attempt, Json progress);
 [[nodiscard]] bool checkpoint(Run& run, NodeRef ref, const AttemptLease& attempt, Json data,
                               const Policy& policy, Time now, Decided& decided);

@@ -60,7 +60,7 @@ TEST(Machine, ALeaseThatRunsOutMakesTheTaskAvailableAgainAndTheZombieIsRefused) 
 TEST(Machine, AHeartbeatKeepsTheLeaseButNotBeyondTheTimeout) {
   Machine m(one(", timeout_seconds: 45"));
   ASSERT_TRUE(m.give("a"));
-  EXPECT_TRUE(renew(m.run, m.ref("a"), lease_token(m.state("a")), m.policy, m.now + 20s));
+  EXPECT_TRUE(renew(m.run, m.ref("a"), lease_token(m.state("a")), m.policy.short_lease, m.now + 20s));
   EXPECT_EQ(*m.state("a").lease_until, test_begin + 45s);
   m.tick("a");
   EXPECT_EQ(m.status("a"), NodeStatus::running);

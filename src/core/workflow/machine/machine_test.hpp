@@ -55,7 +55,8 @@ struct Machine {
   std::string params(std::string_view node) { return task_params(run, ref(node)).text; }
 
   bool give(std::string_view node, bool heartbeats = true) {
-    return hand_out(run, ref(node), "w1", heartbeats, policy, now, decided);
+    const auto lease_time = heartbeats ? delivery::LeaseTime{policy.short_lease} : std::nullopt;
+    return hand_out(run, ref(node), "w1", lease_time, policy, now, decided);
   }
   Verdict complete(std::string_view node, std::string output = "1", std::optional<std::string> lease = {}) {
     return say(node, {.retry_count = state(node).retry_count,

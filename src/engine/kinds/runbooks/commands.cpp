@@ -211,6 +211,15 @@ Reply RunbookTransaction::decide(const TaskNote& c) {
   return NoteReply{stored};
 }
 
+Reply RunbookTransaction::decide(const SettleTask& c) {
+  if (!may_touch_jobs(c.tenant)) return no_task(c.task_id);
+  const bool is_its = c.how == SettleTask::How::keep      ? runbook::keep(c.task_id, c.lease, context())
+                      : c.how == SettleTask::How::abandon ? runbook::abandon(c.task_id, c.lease, c.reason, context())
+                                                          : runbook::give_up(c.task_id, c.lease, c.reason, context());
+  if (is_its) return SettleReply{};
+  return Refused{Refusal::stale_result, "the lease of job '" + c.task_id + "' is over", {}};
+}
+
 Reply RunbookTransaction::decide(const ReplayTask& c) {
   if (!may_touch_jobs(c.tenant)) return no_task(c.task_id);
   const auto outcome = runbook::replay(c.task_id, c.by, context());

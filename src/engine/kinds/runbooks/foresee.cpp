@@ -55,6 +55,7 @@ class CommandNeeds {
       runbook::foresee_job(c.task_id, ledger_, needs_);
   }
   void operator()(const TaskNote& c) const { runbook::foresee_handout(c.task_id, ledger_, needs_); }
+  void operator()(const SettleTask& c) const { runbook::foresee_job(c.task_id, ledger_, needs_); }
   void operator()(const Heartbeat& c) const {
     for (const TaskLease& lease : c.tasks) runbook::foresee_handout(lease.task_id, ledger_, needs_);
   }

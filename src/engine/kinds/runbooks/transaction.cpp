@@ -198,11 +198,11 @@ void RunbookTransaction::timers_go_behind() {
 
 // ---- workers
 
-Renewal RunbookTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
+Renewal RunbookTransaction::renew(const TaskLease& lease, Duration lease_time, const std::optional<Tenant>& caller) {
   Renewal renewal;
   if (!may_touch_jobs(caller)) return renewal;
   renewal.tenant = tenant_of_runbooks;
-  with_job(lease, [&] { renewal.renewed = runbook::renew(lease.task_id, lease.lease, context()); });
+  with_job(lease, [&] { renewal.renewed = runbook::renew(lease.task_id, lease.lease, lease_time, context()); });
   return renewal;
 }
 
@@ -242,7 +242,7 @@ std::optional<Handout> RunbookTransaction::hand_out(const WaitingTask& task, con
   std::string unreadable;
   const bool decided = with_ledger(
       [&] {
-        if (!runbook::hand_out(ref, poll.worker, poll.heartbeats, context())) return;
+        if (!runbook::hand_out(ref, poll.worker, lease_time(poll, kind_.policy_), context())) return;
         const runbook::JobContext job = runbook::context_of(ref, round_->ledger);
         const runbook::Execution& row = *job.row;
         handout = Handout{.task_id = *row.job_id,

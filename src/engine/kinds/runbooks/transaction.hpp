@@ -29,7 +29,7 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] std::vector<Ready> take_ready() override;
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
   [[nodiscard]] std::optional<Handout> hand_out(const WaitingTask& task, const Poll& poll) override;
-  [[nodiscard]] Renewal renew(const TaskLease& lease, const std::optional<Tenant>& caller) override;
+  [[nodiscard]] Renewal renew(const TaskLease& lease, Duration lease_time, const std::optional<Tenant>& caller) override;
   void give_back(const TaskLease& lease, const std::string& reason) override;
 
   [[nodiscard]] bool is_incomplete() const override { return round_->incomplete; }
@@ -72,6 +72,7 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const AdoptJobs& command);
   [[nodiscard]] Reply decide(const ReportResult& command);
   [[nodiscard]] Reply decide(const TaskNote& command);
+  [[nodiscard]] Reply decide(const SettleTask& command);
   [[nodiscard]] Reply decide(const ReplayTask& command);
   [[nodiscard]] runbook::Context context() { return context(turn_.now); }
   [[nodiscard]] runbook::Context context(Time at) { return {round_->ledger, kind_.policy_, at, round_->decided}; }

@@ -84,7 +84,7 @@ void WorkflowTransaction::decide(const Item& item) {
           [&](const ExplainJob& c) { with(c.job_id.value, [&] { answer(item.waiter, decide(c)); }); },
           [&](const ReplayTask& c) { with(job_of(c.task_id), [&] { decide(c, item.waiter); }); },
           [&](const ReportResult& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },
-          [&](const TaskNote& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },
+          [&](const one_of<TaskNote, SettleTask> auto& c) { with(job_of(c.task_id), [&] { answer(item.waiter, decide(c)); }); },
           [&](const PublishWorkflow& c) { answer(item.waiter, decide(c)); },
           [](const auto&) { ENSURE(false); },  // another kind's
       },

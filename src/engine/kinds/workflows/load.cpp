@@ -91,7 +91,7 @@ void WorkflowTransaction::want(LoadRequest& request, const Command& command) {
                  [&](const DecideApproval& c) { request.jobs.push_back(c.job_id); },
                  [&](const ExplainJob& c) { request.jobs.push_back(c.job_id); },
                  [&](const ReplayTask& c) { want_task(request, c.task_id); },
-                 [&](const TaskNote& c) { want_task(request, c.task_id); },
+                 [&](const one_of<TaskNote, SettleTask> auto& c) { want_task(request, c.task_id); },
                  [&](const ListWorkers&) {},
                  [&](const PublishWorkflow& c) {
                    want_workflow({c.tenant, c.definition->workflow_id, 0});

@@ -59,13 +59,27 @@ Reply WorkflowTransaction::decide(const TaskNote& c) {
                  {}};
 }
 
-Renewal WorkflowTransaction::renew(const TaskLease& lease, const std::optional<Tenant>& caller) {
+Reply WorkflowTransaction::decide(const SettleTask& c) {
+  const auto found = task(c.task_id, c.tenant);
+  if (!found) return Refused{Refusal::task_not_found, "there is no task '" + c.task_id + "'", {}};
+  Run& r = *found->run;
+  const auto settle = [&](auto&& how) {
+    return how(r, found->ref, c.lease, c.reason, kind_.policy_, turn_.now, rows_.decided);
+  };
+  const bool is_its = c.how == SettleTask::How::keep      ? workflow::keep(r, found->ref, {found->retry_count, c.lease}, turn_.now)
+                      : c.how == SettleTask::How::abandon ? settle(workflow::abandon)
+                                                          : settle(workflow::give_up);
+  if (is_its) return SettleReply{};
+  return Refused{Refusal::stale_result, "the lease of task '" + c.task_id + "' is over", {}};
+}
+
+Renewal WorkflowTransaction::renew(const TaskLease& lease, Duration lease_time, const std::optional<Tenant>& caller) {
   Renewal renewal;
   unless_missing([&] {
     const auto found = task(lease.task_id, caller);
     if (!found) return;
     renewal.tenant = found->run->job.tenant;
-    renewal.renewed = workflow::renew(*found->run, found->ref, lease.lease, kind_.policy_, turn_.now);
+    renewal.renewed = workflow::renew(*found->run, found->ref, lease.lease, lease_time, turn_.now);
   });
   return renewal;
 }
@@ -131,7 +145,7 @@ std::optional<Handout> WorkflowTransaction::hand_out(const WaitingTask& task, co
   if (!found) return std::nullopt;
   const auto ref = found->definition->locate(key.node_id);
   if (!ref || !found->has(*ref)) return std::nullopt;
-  if (!workflow::hand_out(*found, *ref, poll.worker, poll.heartbeats, kind_.policy_, turn_.now,
+  if (!workflow::hand_out(*found, *ref, poll.worker, lease_time(poll, kind_.policy_), kind_.policy_, turn_.now,
                           rows_.decided))
     return std::nullopt;
   const NodeState& state = found->at(*ref).state;

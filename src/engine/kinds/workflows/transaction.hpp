@@ -32,7 +32,7 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] std::vector<Ready> take_ready() override;
   [[nodiscard]] Result<> load_tasks(std::span<const WaitingTask> tasks) override;
   [[nodiscard]] std::optional<Handout> hand_out(const WaitingTask& task, const Poll& poll) override;
-  [[nodiscard]] Renewal renew(const TaskLease& lease, const std::optional<Tenant>& caller) override;
+  [[nodiscard]] Renewal renew(const TaskLease& lease, Duration lease_time, const std::optional<Tenant>& caller) override;
   void give_back(const TaskLease& lease, const std::string& reason) override;
 
   [[nodiscard]] bool is_incomplete() const override { return !rows_.missing.empty(); }
@@ -90,6 +90,7 @@ class WorkflowTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const PublishWorkflow& command);
   [[nodiscard]] Reply decide(const ReportResult& command);
   [[nodiscard]] Reply decide(const TaskNote& command);
+  [[nodiscard]] Reply decide(const SettleTask& command);
   // A message that needs rows which nobody foresaw is decided again, with all others, when its job has been
   // loaded whole; what else is said of that job in this batch would be decided on half-changed rows, and waits
   // for it.

@@ -1,0 +1,55 @@
+#include "bus/address.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/url.hpp"
+
+namespace baton::bus {
+namespace {
+
+std::optional<std::vector<std::string>> segments_of(std::string_view path) {
+  std::vector<std::string> segments;
+  while (!path.empty()) {
+    const auto end = std::min(path.find('/'), path.size());
+    auto segment = percent_decode(path.substr(0, end));
+    if (!segment || !is_printable(*segment, 260)) return std::nullopt;
+    segments.push_back(*std::move(segment));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return segments;
+}
+
+}  // namespace
+
+std::string_view path_of(std::string_view text) {
+  if (const auto colon = text.find("://"); colon != text.npos) {
+    text.remove_prefix(colon + 3);
+    text.remove_prefix(std::min(text.find('/'), text.size()));
+  }
+  while (text.starts_with('/')) text.remove_prefix(1);
+  while (text.ends_with('/')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<Address> parse_address(std::string_view text) {
+  auto segments = segments_of(path_of(text));
+  if (!segments || segments->empty()) return std::nullopt;
+  Address address;
+  const auto take_suffix = [&](std::string_view word) {
+    const bool is_there = segments->size() > 1 && equal_ignoring_case(segments->back(), word);
+    if (is_there) segments->pop_back();
+    return is_there;
+  };
+  address.is_management = take_suffix("$management");
+  address.is_dead_letters = take_suffix("$DeadLetterQueue");
+  address.entity = std::move(segments->front());
+  if (segments->size() == 3 && equal_ignoring_case((*segments)[1], "Subscriptions"))
+    address.subscription = std::move(segments->back());
+  else if (segments->size() != 1)
+    return std::nullopt;
+  return address;
+}
+
+}  // namespace baton::bus

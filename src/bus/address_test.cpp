@@ -1,0 +1,36 @@
+#include "bus/address.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton::bus {
+namespace {
+
+TEST(Addresses, are_read_as_each_sdk_writes_them) {
+  for (const char* text : {"worker-jobs/Subscriptions/worker-a", "/worker-jobs/subscriptions/worker-a",
+                           "amqps://host:5671/worker-jobs/Subscriptions/worker-a", "worker%2Djobs/SUBSCRIPTIONS/worker-a/"}) {
+    const auto address = parse_address(text);
+    ASSERT_TRUE(address) << text;
+    EXPECT_EQ(address->entity, "worker-jobs");
+    EXPECT_EQ(address->subscription, "worker-a");
+    EXPECT_FALSE(address->is_management || address->is_dead_letters);
+  }
+}
+
+TEST(Addresses, have_management_and_dead_letters_behind_them) {
+  const auto management = parse_address("q/$Management");
+  ASSERT_TRUE(management);
+  EXPECT_TRUE(management->is_management);
+  EXPECT_EQ(management->entity, "q");
+  const auto dead = parse_address("t/Subscriptions/s/$deadletterqueue/$management");
+  ASSERT_TRUE(dead);
+  EXPECT_TRUE(dead->is_management && dead->is_dead_letters);
+  EXPECT_EQ(dead->subscription, "s");
+}
+
+TEST(Addresses, that_name_nothing_are_none) {
+  for (const char* text : {"", "/", "amqps://host", "a/b", "t/Subscriptions", "t/Subscriptions/a/b", "a%0", "a%00b", "t/Rules/r"})
+    EXPECT_FALSE(parse_address(text)) << text;
+}
+
+}  // namespace
+}  // namespace baton::bus

@@ -1,0 +1,349 @@
+#include "bus/client.hpp"
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "base/url.hpp"
+#include "bus/inlet.hpp"
+#include "bus/job_outlet.hpp"
+#include "bus/request_link.hpp"
+
+namespace baton::bus {
+namespace {
+
+constexpr std::uint32_t frame_bytes_max = 64 << 10;
+constexpr std::uint16_t channels_max = 63;
+constexpr pn_millis_t idle_time = 240'000;  // said to the client: half of it may pass without a frame
+constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 << 20;
+constexpr std::size_t links_max = 1'000;
+constexpr std::size_t queue_name_max = 200;
+constexpr int answers_max = 20;  // that wait for the credit of a link
+constexpr std::chrono::seconds patience{2};
+
+constexpr std::string_view pool_prefix = "worker-";
+
+using steady = std::chrono::steady_clock;
+
+Condition not_found(std::string_view what) {
+  return {"amqp:not-found", "The messaging entity '" + std::string(what) + "' could not be found."};
+}
+Condition unauthorized(std::string why) { return {"amqp:unauthorized-access", std::move(why)}; }
+
+// Of the side that the client chose; ours is the other one.
+std::string_view address_of(pn_link_t* link) {
+  return text_of(pn_terminus_get_address(pn_link_is_sender(link) ? pn_link_remote_source(link) : pn_link_remote_target(link)));
+}
+
+void echo_terms(pn_link_t* link) {
+  pn_terminus_copy(pn_link_source(link), pn_link_remote_source(link));
+  pn_terminus_copy(pn_link_target(link), pn_link_remote_target(link));
+  pn_link_set_snd_settle_mode(link, pn_link_remote_snd_settle_mode(link));
+  pn_link_set_rcv_settle_mode(link, pn_link_remote_rcv_settle_mode(link));
+}
+
+// A receiver that wants the messages of one session, which nobody has here.
+bool asks_for_session(pn_link_t* link) {
+  pn_data_t* filter = pn_terminus_filter(pn_link_remote_source(link));
+  pn_data_rewind(filter);
+  if (!pn_data_next(filter) || pn_data_type(filter) != PN_MAP) return false;
+  bool found = false;
+  pn_data_enter(filter);
+  while (pn_data_next(filter)) {
+    found = found || (pn_data_type(filter) == PN_SYMBOL && text_of(pn_data_get_symbol(filter)) == "com.microsoft:session-filter");
+    if (!pn_data_next(filter)) break;
+  }
+  pn_data_exit(filter);
+  return found;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return out;
+}
+
+}  // namespace
+
+Client::Client(boost::asio::ip::tcp::socket socket, Services& services) : Connection(std::move(socket)), services_(services) {
+  services_.clients.insert(this);
+  pn_transport_set_server(transport());
+  use_sasl(transport(), sasl_);
+  pn_transport_require_auth(transport(), true);
+  pn_transport_set_max_frame(transport(), frame_bytes_max);
+  pn_transport_set_channel_max(transport(), channels_max);
+  pn_transport_set_idle_timeout(transport(), idle_time);
+  bind();
+  pn_connection_set_container(amqp(), "baton");
+  if (services_.options.access == Access::open) principal_ = Principal{.token_id = "", .role = Role::admin, .tenant = std::nullopt};
+}
+
+Client::~Client() { services_.clients.erase(this); }
+
+std::string Client::name() const {
+  const std::string name = "amqp:" + std::string(text_of(pn_connection_remote_container(amqp())));
+  return is_printable(name, 200) ? name : "amqp";
+}
+
+void Client::handle(pn_event_t* event) {
+  pn_link_t* link = pn_event_link(event);
+  switch (pn_event_type(event)) {
+    case PN_CONNECTION_REMOTE_OPEN: return on_open();
+    case PN_CONNECTION_REMOTE_CLOSE:
+      end_links();
+      if (!goodbye_at_) goodbye_at_ = steady::now();
+      return pn_connection_close(amqp());
+    case PN_SESSION_REMOTE_OPEN:
+      pn_session_set_incoming_capacity(pn_event_session(event), session_bytes_before);
+      return pn_session_open(pn_event_session(event));
+    case PN_SESSION_REMOTE_CLOSE: return on_end(pn_event_session(event));
+    case PN_LINK_REMOTE_OPEN: return on_attach(link);
+    case PN_LINK_REMOTE_DETACH:
+    case PN_LINK_REMOTE_CLOSE: return on_detach(link);
+    case PN_LINK_FLOW:
+      if (Link* found = link_of(link)) found->on_flow();
+      return;
+    case PN_DELIVERY:
+      if (Link* found = link_of(link)) found->on_delivery(pn_event_delivery(event));
+      return;
+    default: return;
+  }
+}
+
+// ---- beginning and end
+
+void Client::on_open() {
+  pn_connection_open(amqp());
+  if (sasl_.password && !principal_) look_up_password();
+}
+
+void Client::look_up_password() {
+  using Found = Result<std::optional<Token>>;
+  is_looking_up_ = true;
+  services_.options.tokens.by_hash(
+      token_hash(*std::exchange(sasl_.password, std::nullopt)),
+      arriving<Found>(services_.mailbox, [weak = weak_from_this()](Found found) {
+        const auto self = std::static_pointer_cast<Client>(weak.lock());
+        if (!self) return;
+        self->is_looking_up_ = false;
+        if (!found) return self->say_goodbye("com.microsoft:server-busy", "the store is not reachable at the moment");
+        if (!*found || (*found)->revoked_at) return self->say_goodbye("amqp:unauthorized-access", "the password is not a token of this server");
+        (void)self->let_in(**found, "", Time::max());
+        for (pn_link_t* link : std::exchange(self->waiting_, {})) self->on_attach(link);
+        self->pump();
+      }));
+}
+
+bool Client::let_in(const Token& token, std::string_view resource, Time until) {
+  if (principal_ && principal_->token_id != token.token_id) return false;
+  principal_ = Principal{token.token_id, token.role, token.tenant};
+  grants_[lower(path_of(percent_decode(resource).value_or("$nothing")))] = until;
+  return true;
+}
+
+void Client::say_goodbye(const char* condition, std::string_view description) {
+  end_links();
+  if (!goodbye_at_) goodbye_at_ = steady::now();
+  close(condition, description);
+}
+
+void Client::end_links() {
+  waiting_.clear();
+  lingering_.clear();  // they go with the connection
+  for (const auto& [link, ours] : links_) ours->on_end();
+  links_.clear();
+}
+
+void Client::ended() {
+  end_links();
+  services_.clients.erase(this);
+}
+
+void Client::on_tick() {
+  if (goodbye_at_ && steady::now() - *goodbye_at_ > patience) return terminate();
+  if (!principal_ && !goodbye_at_ && steady::now() - began_ > services_.options.login_time)
+    return say_goodbye("amqp:unauthorized-access", "no token was put in time");
+  const Time now = services_.clock.now();
+  if (std::erase_if(grants_, [&](const auto& grant) { return grant.second <= now; }) > 0)
+    for (const auto& [link, ours] : std::map(links_))
+      if (!may_use(address_of(link))) return say_goodbye("amqp:unauthorized-access", "the token has expired");
+  for (const auto& [link, ours] : std::map(links_)) ours->on_tick();
+  free_lingering();
+  tick();
+}
+
+// ---- links
+
+void Client::on_attach(pn_link_t* link) {
+  if (goodbye_at_) return;
+  ++links_open_;
+  if (links_open_ > links_max) return say_goodbye("amqp:resource-limit-exceeded", "this connection has too many links");
+  if (is_looking_up_) return waiting_.push_back(link);
+  echo_terms(link);
+  auto made = attach(link);
+  if (!made) return refuse(link, made.error());
+  const auto& ours = links_[link] = *std::move(made);
+  pn_link_open(link);
+  ours->on_flow();
+}
+
+// Whether a token was shown for it, or for what it is part of.
+bool Client::may_use(std::string_view address) const {
+  if (!principal_) return false;
+  if (principal_->token_id.empty()) return true;
+  const std::string path = lower(path_of(address));
+  return std::ranges::any_of(grants_, [&](const auto& grant) {
+    return grant.first.empty() || path == grant.first || path.starts_with(grant.first + "/");
+  });
+}
+
+Client::Attached Client::attach(pn_link_t* link) {
+  const std::string_view text = address_of(link);
+  const auto address = parse_address(text);
+  if (!address) return std::unexpected(not_found(text));
+  if (address->entity == "$cbs") return pn_link_is_sender(link) ? std::make_shared<Link>() : make_cbs(*this, link);
+  if (!may_use(text)) return std::unexpected(unauthorized("Unauthorized access. 'Listen' or 'Send' claims are required: put a token first."));
+  pn_session_set_incoming_capacity(pn_link_session(link), session_bytes_max);
+  if (address->is_management) return attach_management(link, *address);
+  return pn_link_is_sender(link) ? attach_outlet(link, *address) : attach_inlet(link, *address);
+}
+
+Client::Attached Client::attach_inlet(pn_link_t* link, const Address& address) {
+  const Names& names = services_.options.names;
+  const bool is_events = equal_ignoring_case(address.entity, names.events_topic);
+  const bool is_results = equal_ignoring_case(address.entity, names.results_topic);
+  if (equal_ignoring_case(address.entity, names.jobs_topic))
+    return std::unexpected(Condition{"amqp:not-allowed", "jobs come from runbooks and workflows: nobody else sends to '" + address.entity + "'"});
+  if (!address.subscription.empty() || address.is_dead_letters || (!is_events && !is_results))
+    return std::unexpected(not_found(address.entity));
+  if (!allows(principal_->role, is_events ? Permission::submit : Permission::work))
+    return std::unexpected(unauthorized("the role of this key may not send to '" + address.entity + "'"));
+  if (is_events && principal_->own().value != "default") return std::unexpected(not_found(address.entity));
+  return make_inlet(*this, link, is_events ? Inlet::events : Inlet::results);
+}
+
+// Which queue somebody means who receives, or asks for its management.
+std::expected<std::string, Condition> Client::queue_of(const Address& address) const {
+  const Names& names = services_.options.names;
+  const auto is = [&](const std::string& name) { return equal_ignoring_case(address.entity, name); };
+  if (is(names.events_topic) || is(names.results_topic))
+    return std::unexpected(Condition{"amqp:not-allowed", "baton itself receives what is sent to '" + address.entity + "'"});
+  if (address.is_dead_letters)
+    return std::unexpected(Condition{"amqp:not-implemented", "dead letters of jobs are listed and replayed with 'baton dead-letter', or over HTTP"});
+  std::string queue = address.entity;
+  if (is(names.jobs_topic)) {
+    const std::string_view name = address.subscription;
+    if (name.size() <= pool_prefix.size() || !equal_ignoring_case(name.substr(0, pool_prefix.size()), pool_prefix))
+      return std::unexpected(not_found(address.entity + "/Subscriptions/" + address.subscription));
+    queue = name.substr(pool_prefix.size());
+  } else if (!address.subscription.empty()) {
+    return std::unexpected(not_found(address.entity));
+  }
+  if (queue.size() > queue_name_max) return std::unexpected(not_found(queue));
+  if (queue == workflow::builtin_queue || queue == workflow::approval_queue)
+    return std::unexpected(Condition{"amqp:not-allowed", "the queue '" + queue + "' is reserved: no worker can ask for its tasks"});
+  if (!allows(principal_->role, Permission::work))
+    return std::unexpected(unauthorized("the role of this key may not receive from '" + address.entity + "'"));
+  return queue;
+}
+
+Client::Attached Client::attach_outlet(pn_link_t* link, const Address& address) {
+  if (asks_for_session(link)) return std::unexpected(Condition{"amqp:not-implemented", "there are no message sessions here"});
+  auto queue = queue_of(address);
+  if (!queue) return std::unexpected(std::move(queue.error()));
+  return make_job_outlet(*this, link, *std::move(queue));
+}
+
+Client::Attached Client::attach_management(pn_link_t* link, const Address& address) {
+  auto queue = queue_of(address);
+  if (!queue) return std::unexpected(std::move(queue.error()));
+  if (pn_link_is_sender(link)) return std::make_shared<Link>();  // answers go over it
+  return make_management(*this, link, *std::move(queue));
+}
+
+// With no source or no target, and then closed for a reason: that is how an attach is refused.
+void Client::refuse(pn_link_t* link, const Condition& why) {
+  pn_terminus_set_type(pn_link_is_sender(link) ? pn_link_source(link) : pn_link_target(link), PN_UNSPECIFIED);
+  pn_link_open(link);
+  pn_condition_set_name(pn_link_condition(link), why.name);
+  pn_condition_set_description(pn_link_condition(link), why.description.c_str());
+  pn_link_close(link);
+}
+
+void Client::on_detach(pn_link_t* link) {
+  std::erase(waiting_, link);
+  if (Link* found = link_of(link)) found->on_end();
+  links_.erase(link);
+  pn_link_close(link);
+  // Freeing it would say that the messages are settled which the client still holds: it settles them over $management.
+  if (pn_link_unsettled(link) > 0) return lingering_.push_back({link, steady::now() + services_.options.lock_time});
+  free(link);
+}
+
+void Client::free(pn_link_t* link) {
+  links_open_ -= std::min<std::size_t>(links_open_, 1);
+  pn_link_free(link);
+}
+
+void Client::free_lingering() {
+  const auto now = steady::now();
+  std::erase_if(lingering_, [&](const Lingering& one) {
+    if (one.until <= now) free(one.link);
+    return one.until <= now;
+  });
+}
+
+void Client::on_end(pn_session_t* session) {
+  std::erase_if(waiting_, [&](pn_link_t* link) { return pn_link_session(link) == session; });
+  std::erase_if(links_, [&](const auto& entry) {
+    const bool is_its = pn_link_session(entry.first) == session;
+    if (is_its) entry.second->on_end();
+    return is_its;
+  });
+  std::erase_if(lingering_, [&](const Lingering& one) { return pn_link_session(one.link) == session; });
+  pn_session_close(session);
+  pn_session_free(session);
+}
+
+Link* Client::link_of(pn_link_t* link) {
+  const auto found = links_.find(link);
+  return found == links_.end() ? nullptr : found->second.get();
+}
+
+// ---- commands and answers
+
+std::shared_ptr<AwaitedReply> Client::submit(Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then) {
+  auto waiter = std::make_shared<AwaitedReply>(
+      services_.mailbox, services_.inbox,
+      [weak = weak_from_this(), owner = std::move(owner), then = std::move(then)](Reply& reply) {
+        const auto self = std::static_pointer_cast<Client>(weak.lock());
+        const auto alive = owner.lock();
+        if (!self || !alive) return false;
+        then(std::move(reply));
+        self->pump();
+        return true;
+      });
+  services_.inbox.submit(std::move(command), waiter);
+  return waiter;
+}
+
+// Who asked is found by its link's name or address, and if it named neither, by the session. Of a client that takes
+// no answers only a few are kept.
+void Client::answer(pn_link_t* request, const std::string& reply_to, pn_message_t* message) {
+  const std::string_view asked = address_of(request);
+  pn_link_t* way = nullptr;
+  for (const auto& [link, ours] : links_) {
+    if (!pn_link_is_sender(link) || !equal_ignoring_case(address_of(link), asked)) continue;
+    const bool is_named = reply_to == text_of(pn_link_name(link)) || reply_to == text_of(pn_terminus_get_address(pn_link_remote_target(link)));
+    if (is_named) way = link;
+    else if (!way && pn_link_session(link) == pn_link_session(request)) way = link;
+  }
+  if (!way || pn_link_queued(way) >= answers_max) return;
+  const std::string tag = std::to_string(++answers_);
+  pn_delivery_t* delivery = pn_delivery(way, pn_dtag(tag.data(), tag.size()));
+  const std::string bytes = encode(message);
+  pn_link_send(way, bytes.data(), bytes.size());
+  pn_link_advance(way);
+  pn_delivery_settle(delivery);
+}
+
+}  // namespace baton::bus

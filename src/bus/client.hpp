@@ -1,0 +1,99 @@
+// One client of the endpoint: its connection, who it is, and its links.
+//
+// A link is attached to an address; what that means is decided here once (attach()), and then the link's own class handles
+// what comes over it. Links end with the connection's AMQP, not with its socket: from the first word of an end, ours or the
+// client's, nothing more is handed out.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "bus/address.hpp"
+#include "bus/reply.hpp"
+#include "bus/sasl.hpp"
+#include "bus/services.hpp"
+#include "bus/transfer.hpp"
+
+namespace baton::bus {
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  virtual void on_flow() {}
+  virtual void on_delivery(pn_delivery_t*) {}
+  virtual void on_tick() {}
+  virtual void on_end() {}  // proton's link is there still
+};
+
+// What a client may do. A connection has one, for good.
+struct Principal {
+  std::string token_id;  // empty: everybody is let in
+  Role role = Role::viewer;
+  std::optional<Tenant> tenant;  // none: all
+  [[nodiscard]] Tenant own() const { return tenant.value_or(Tenant{"default"}); }
+};
+
+class Client final : public Connection {
+ public:
+  Client(boost::asio::ip::tcp::socket socket, Services& services);
+  ~Client() override;
+  void start() { pump(); }
+  void on_tick();
+  // Ends all links, and says goodbye with a reason.
+  void say_goodbye(const char* condition, std::string_view description);
+
+  [[nodiscard]] Services& services() { return services_; }
+  // Only links ask, and those are of who was let in.
+  [[nodiscard]] const Principal& principal() const { return *principal_; }
+  [[nodiscard]] std::string token_id() const { return principal_ ? principal_->token_id : ""; }
+  [[nodiscard]] std::string name() const;
+  // To what is under the resource, an escaped URL, until then. False: it came as somebody else before.
+  [[nodiscard]] bool let_in(const Token& token, std::string_view resource, Time until);
+
+  // Hands a command in. `then` is called on this thread while `owner` lives, and the connection goes on after it.
+  std::shared_ptr<AwaitedReply> submit(Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then);
+  // Sends the answer to a request that came over `link` back to who asked.
+  void answer(pn_link_t* link, const std::string& reply_to, pn_message_t* message);
+
+ private:
+  using Attached = std::expected<std::shared_ptr<Link>, Condition>;
+
+  void handle(pn_event_t* event) override;
+  void ended() override;
+  void on_open();
+  void look_up_password();
+  void on_attach(pn_link_t* link);
+  [[nodiscard]] Attached attach(pn_link_t* link);
+  [[nodiscard]] Attached attach_inlet(pn_link_t* link, const Address& address);
+  [[nodiscard]] Attached attach_outlet(pn_link_t* link, const Address& address);
+  [[nodiscard]] Attached attach_management(pn_link_t* link, const Address& address);
+  [[nodiscard]] std::expected<std::string, Condition> queue_of(const Address& address) const;
+  [[nodiscard]] bool may_use(std::string_view address) const;
+  void refuse(pn_link_t* link, const Condition& why);
+  void on_detach(pn_link_t* link);
+  void on_end(pn_session_t* session);
+  void end_links();
+  void free(pn_link_t* link);
+  void free_lingering();
+  [[nodiscard]] Link* link_of(pn_link_t* link);
+
+  Services& services_;
+  Sasl sasl_;
+  std::optional<Principal> principal_;
+  std::map<std::string, Time> grants_;  // paths, in lower case, with when their token expires; empty: everything
+  bool is_looking_up_ = false;
+  std::vector<pn_link_t*> waiting_;  // attached before it was known who this is
+  std::map<pn_link_t*, std::shared_ptr<Link>> links_;
+  struct Lingering {  // detached while the client holds messages of it
+    pn_link_t* link;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::vector<Lingering> lingering_;
+  std::size_t links_open_ = 0;  // refused ones too, until the client has detached them
+  std::uint64_t answers_ = 0;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::optional<std::chrono::steady_clock::time_point> goodbye_at_;
+};
+
+}  // namespace baton::bus

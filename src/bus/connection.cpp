@@ -1,0 +1,124 @@
+#include "bus/connection.hpp"
+
+#include <netinet/tcp.h>
+
+#include <chrono>
+#include <new>
+
+namespace baton::bus {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+namespace asio = boost::asio;
+
+// Some clients leave Nagle's algorithm on, and wait for our acknowledgement before they send the rest.
+void acknowledge_at_once(tcp::socket& socket) {
+  const int on = 1;
+  (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
+std::int64_t steady_millis() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Connection::Connection(tcp::socket socket) : socket_(std::move(socket)) {
+  if (pn_connection_driver_init(&driver_, nullptr, nullptr) != 0) throw std::bad_alloc();
+  error_code ignored;
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(tcp::no_delay(true), ignored);
+}
+
+Connection::~Connection() { pn_connection_driver_destroy(&driver_); }
+
+void Connection::pump() {
+  if (is_pumping_ || has_ended_) return;
+  const auto self = shared_from_this();
+  is_pumping_ = true;
+  do {
+    while (pn_event_t* event = pn_connection_driver_next_event(&driver_)) handle(event);
+    write();
+  } while (pn_connection_driver_has_event(&driver_));
+  is_pumping_ = false;
+  if (pn_connection_driver_finished(&driver_)) return end();
+  read();
+}
+
+void Connection::read() {
+  if (awaits_reading_ || pn_connection_driver_read_closed(&driver_)) return;
+  awaits_reading_ = true;
+  socket_.async_wait(tcp::socket::wait_read, [this, self = shared_from_this()](const error_code& error) {
+    awaits_reading_ = false;
+    if (has_ended_) return;
+    if (error) pn_connection_driver_read_close(&driver_);
+    else on_readable();
+    pump();
+  });
+}
+
+void Connection::on_readable() {
+  const pn_rwbytes_t room = pn_connection_driver_read_buffer(&driver_);
+  if (room.size == 0) return;
+  error_code error;
+  const std::size_t n = socket_.read_some(asio::buffer(room.start, room.size), error);
+  if (error == asio::error::would_block) return;
+  if (error) return pn_connection_driver_read_close(&driver_);
+  acknowledge_at_once(socket_);
+  pn_connection_driver_read_done(&driver_, n);
+}
+
+void Connection::write() {
+  if (awaits_writing_) return;
+  for (;;) {
+    const pn_bytes_t out = pn_connection_driver_write_buffer(&driver_);
+    if (out.size == 0) break;
+    error_code error;
+    const std::size_t n = socket_.write_some(asio::buffer(out.start, out.size), error);
+    if (error == asio::error::would_block) {
+      awaits_writing_ = true;
+      return socket_.async_wait(tcp::socket::wait_write, [this, self = shared_from_this()](const error_code& failed) {
+        awaits_writing_ = false;
+        if (failed && !has_ended_) pn_connection_driver_write_close(&driver_);
+        pump();
+      });
+    }
+    if (error) return pn_connection_driver_write_close(&driver_);
+    pn_connection_driver_write_done(&driver_, n);
+  }
+  error_code ignored;
+  if (pn_connection_driver_write_closed(&driver_)) socket_.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+void Connection::tick() {
+  if (has_ended_) return;
+  (void)pn_transport_tick(transport(), steady_millis());
+  pump();
+}
+
+void Connection::close(const char* condition, std::string_view description) {
+  if (has_ended_) return;
+  pn_condition_t* why = pn_connection_condition(amqp());
+  pn_condition_set_name(why, condition);
+  pn_condition_set_description(why, std::string(description).c_str());
+  pn_connection_open(amqp());
+  pn_connection_close(amqp());
+  pump();
+}
+
+void Connection::terminate() {
+  if (has_ended_) return;
+  pn_connection_driver_close(&driver_);
+  pump();
+}
+
+void Connection::end() {
+  if (has_ended_) return;
+  has_ended_ = true;
+  error_code ignored;
+  socket_.close(ignored);
+  ended();
+}
+
+}  // namespace baton::bus

@@ -1,0 +1,63 @@
+// The engine's answers, brought to the bus's thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+
+#include "ports/commands.hpp"
+#include "ports/mailbox.hpp"
+
+namespace baton::bus {
+
+// Calls back on the bus's thread; false: nobody took the answer. Jobs that were handed out to somebody who does not want them any more are given back.
+class AwaitedReply final : public Waiter, public Arrival, public std::enable_shared_from_this<AwaitedReply> {
+ public:
+  AwaitedReply(std::shared_ptr<Mailbox> mailbox, Inbox& inbox, std::function<bool(Reply&)> then)
+      : mailbox_(std::move(mailbox)), inbox_(inbox), then_(std::move(then)) {}
+
+  void deliver(Reply reply) override {
+    reply_ = std::move(reply);
+    mailbox_->put(shared_from_this());
+  }
+  [[nodiscard]] bool gone() const override { return is_unwanted_.load(std::memory_order_relaxed); }
+  // On the bus's thread: it calls back no more.
+  void abandon() { is_unwanted_.store(true, std::memory_order_relaxed); }
+
+  void arrive() override {
+    if (gone() || !then_(reply_)) drop();
+  }
+  void drop() override {
+    auto* poll = std::get_if<PollReply>(&reply_);
+    if (!poll || poll->jobs.empty()) return;
+    ReturnTasks back;
+    for (Handout& job : poll->jobs) back.tasks.push_back({std::move(job.task_id), std::move(job.lease)});
+    inbox_.submit(std::move(back), std::make_shared<Nobody>());
+  }
+
+ private:
+  const std::shared_ptr<Mailbox> mailbox_;
+  Inbox& inbox_;
+  const std::function<bool(Reply&)> then_;
+  Reply reply_;
+  std::atomic<bool> is_unwanted_ = false;
+};
+
+// Calls `then` on the bus's thread with what some other thread says.
+template <class T>
+[[nodiscard]] std::function<void(T)> arriving(std::shared_ptr<Mailbox> mailbox, std::function<void(T)> then) {
+  struct Said final : Arrival {
+    std::function<void(T)> then;
+    std::optional<T> what;
+    void arrive() override { then(*std::move(what)); }
+    void drop() override {}
+  };
+  auto said = std::make_shared<Said>();
+  said->then = std::move(then);
+  return [mailbox = std::move(mailbox), said](T what) {
+    said->what.emplace(std::move(what));
+    mailbox->put(said);
+  };
+}
+
+}  // namespace baton::bus

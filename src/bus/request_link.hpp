@@ -1,0 +1,40 @@
+// A link over which a client asks for something and is answered over another one.
+#pragma once
+
+#include "bus/client.hpp"
+
+namespace baton::bus {
+
+struct Outcome {
+  std::int32_t status = 200;
+  std::string description;
+  const char* condition = nullptr;
+};
+
+// A request, as long as it takes to answer it.
+struct Request {
+  MessagePtr message;
+  std::string reply_to;
+  [[nodiscard]] std::string property(std::string_view key) const { return text_in(pn_message_properties(message.get()), key); }
+};
+
+class RequestLink : public Link, public std::enable_shared_from_this<RequestLink> {
+ public:
+  // So many may be asked before the first is answered.
+  RequestLink(Client& client, pn_link_t* link, int at_once);
+  void on_delivery(pn_delivery_t* delivery) override;
+
+ protected:
+  virtual void on_request(std::shared_ptr<Request> request) = 0;
+  // Each request, once. `add` puts the body, if there is one.
+  void answer(const Request& request, const Outcome& outcome, const std::function<void(pn_data_t*)>& add = {});
+
+  Client& client_;
+  pn_link_t* const link_;
+};
+
+// $cbs, where a client shows its tokens; $management of a queue, where it renews and settles the locks of its messages.
+[[nodiscard]] std::shared_ptr<Link> make_cbs(Client& client, pn_link_t* link);
+[[nodiscard]] std::shared_ptr<Link> make_management(Client& client, pn_link_t* link, std::string queue);
+
+}  // namespace baton::bus

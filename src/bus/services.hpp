@@ -1,0 +1,36 @@
+// What all connections of the endpoint share. Owned by the bus's I/O thread, but for the mailbox.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "bus/endpoint.hpp"
+#include "bus/message.hpp"
+#include "ports/mailbox.hpp"
+
+namespace baton::bus {
+
+class Client;
+
+// A job that a client has under a lock. It is found by the token, also over another connection than that on which it came.
+struct Lock {
+  std::optional<Tenant> tenant;
+  std::string queue;
+  TaskLease task;
+  Time until{};
+};
+
+struct Services {
+  const EndpointOptions& options;
+  Inbox& inbox;
+  const Clock& clock;
+  metrics::Counter& received;
+  metrics::Counter& sent;
+  std::shared_ptr<Mailbox> mailbox;
+  std::set<Client*> clients;
+  std::map<LockToken, Lock> locks;
+
+  void forget_expired_locks();
+};
+
+}  // namespace baton::bus

@@ -1,0 +1,64 @@
+#include "bus/transfer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace baton::bus {
+namespace {
+
+void let_go(pn_link_t* link, pn_delivery_t* delivery) {
+  pn_link_advance(link);
+  pn_delivery_settle(delivery);
+  pn_link_flow(link, 1);
+}
+
+// What is over the limit is let go of as it comes, so that it takes no memory, and its sender hears why at its end. The
+// delivery remembers it by its context.
+void drop_too_large(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max) {
+  pn_delivery_set_context(delivery, delivery);
+  std::string dropped(std::max<std::size_t>(pn_delivery_pending(delivery), 1), '\0');
+  (void)pn_link_recv(link, dropped.data(), dropped.size());
+  if (pn_delivery_partial(delivery)) return;
+  reject(delivery, {"amqp:link:message-size-exceeded", fmt::format("a message has at most {} bytes here", bytes_max)});
+  let_go(link, delivery);
+}
+
+}  // namespace
+
+bool may_pass(const Refused& refused) {
+  switch (refused.refusal) {
+    case Refusal::overloaded:
+    case Refusal::stopping:
+    case Refusal::store_full:
+    case Refusal::store_unavailable: return true;
+    default: return false;
+  }
+}
+
+Condition condition_of(const Refused& refused) {
+  return {may_pass(refused) ? "com.microsoft:server-busy" : "amqp:invalid-field", refused.message};
+}
+
+void reject(pn_delivery_t* delivery, const Condition& why) {
+  pn_condition_t* condition = pn_disposition_condition(pn_delivery_local(delivery));
+  pn_condition_set_name(condition, why.name);
+  pn_condition_set_description(condition, why.description.c_str());
+  pn_delivery_update(delivery, PN_REJECTED);
+}
+
+std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max) {
+  if (delivery != pn_link_current(link)) return std::nullopt;  // it was taken before
+  if (pn_delivery_aborted(delivery)) return let_go(link, delivery), std::nullopt;
+  if (!pn_delivery_readable(delivery)) return std::nullopt;
+  const std::size_t size = pn_delivery_pending(delivery);
+  if (size > bytes_max || pn_delivery_get_context(delivery)) return drop_too_large(link, delivery, bytes_max), std::nullopt;
+  if (pn_delivery_partial(delivery)) return std::nullopt;
+  std::string bytes(size, '\0');
+  const ssize_t got = pn_link_recv(link, bytes.data(), bytes.size());
+  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  pn_link_advance(link);
+  return bytes;
+}
+
+}  // namespace baton::bus

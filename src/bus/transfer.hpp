@@ -1,0 +1,30 @@
+// What comes over a link, and what is said of it.
+#pragma once
+
+#include <proton/engine.h>
+
+#include <optional>
+#include <string>
+
+#include "ports/commands.hpp"
+
+namespace baton::bus {
+
+// Why something is refused, as AMQP says it.
+struct Condition {
+  const char* name;
+  std::string description;
+};
+
+// What may pass makes its sender try again; else it is told what is wrong.
+[[nodiscard]] Condition condition_of(const Refused& refused);
+[[nodiscard]] bool may_pass(const Refused& refused);
+
+// The outcome of a delivery; settling it is another matter.
+void reject(pn_delivery_t* delivery, const Condition& why);
+
+// One transfer, whole; the link has gone on to the next one then. None: more is to come, or it was aborted or too large, and was
+// dealt with.
+[[nodiscard]] std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max);
+
+}  // namespace baton::bus

@@ -1,0 +1,106 @@
+// A real server for a test: started on free ports with a directory of its own, and gone with the test.
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { ServiceBusClient } from "@azure/service-bus";
+
+const binary = process.env.BATON_BINARY ?? join(import.meta.dirname ?? ".", "../../build/release/baton");
+
+export class Baton {
+  constructor() {
+    this.data = mkdtempSync(join(tmpdir(), "baton-bus-"));
+    this.clients = [];
+  }
+
+  static async start(...options) {
+    const baton = new Baton();
+    await baton.start(...options);
+    return baton;
+  }
+
+  async start(...options) {
+    this.options = options;
+    // Where it was before, so that clients find it again.
+    const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
+    const amqp = this.amqp ?? "127.0.0.1:0";
+    this.process = spawn(binary, ["serve", "--data", this.data, "--listen", listen, "--amqp", amqp, "--log-level", "warn", ...options],
+      { stdio: ["ignore", "pipe", "inherit"] });
+    const lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
+    this.url = (await lines.next()).value;
+    this.amqp = (await lines.next()).value?.replace("amqp://", "");
+    if (!this.amqp) throw new Error("baton did not start");
+  }
+
+  async kill(signal = "SIGKILL") {
+    const gone = new Promise((resolve) => this.process.once("exit", resolve));
+    this.process.kill(signal);
+    await gone;
+  }
+
+  async stop() {
+    for (const client of this.clients) await client.close().catch(() => {});
+    if (this.process.exitCode === null && this.process.signalCode === null) await this.kill("SIGTERM");
+    rmSync(this.data, { recursive: true, force: true });
+  }
+
+  connectionString(name = "any", key = "any") {
+    return `Endpoint=sb://${this.amqp};SharedAccessKeyName=${name};SharedAccessKey=${key};UseDevelopmentEmulator=true;`;
+  }
+
+  client(connection = this.connectionString(), retries = 0) {
+    const client = new ServiceBusClient(connection, { retryOptions: { maxRetries: retries, retryDelayInMs: 100, maxRetryDelayInMs: 500, timeoutInMs: 5000 } });
+    this.clients.push(client);
+    return client;
+  }
+
+  async http(method, path, body, type = "application/json") {
+    const headers = { "Content-Type": type };
+    if (this.token) headers.Authorization = `Bearer ${this.token}`;
+    const response = await fetch(`${this.url}/api/v1${path}`, { method, headers, body: typeof body === "object" ? JSON.stringify(body) : body });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text ? JSON.parse(text) : null;
+  }
+
+  command(...options) {
+    const done = spawnSync(binary, [...options, "--data", this.data], { encoding: "utf8" });
+    if (done.status !== 0) throw new Error(done.stderr);
+    return done.stdout.trim();
+  }
+
+  // As another program does, beside the server. Answers the rows.
+  sql(statement) {
+    const program = "import json,sqlite3,sys\nc=sqlite3.connect(sys.argv[1],timeout=30)\n" +
+      "r=c.execute(sys.argv[2]).fetchall()\nc.commit()\nprint(json.dumps(r))";
+    const done = spawnSync("python3", ["-c", program, join(this.data, "baton.db"), statement], { encoding: "utf8" });
+    if (done.status !== 0) throw new Error(`${statement}: ${done.stderr}`);
+    return JSON.parse(done.stdout);
+  }
+
+  insert(table, row) {
+    const value = (cell) => typeof cell === "string" ? `'${cell.replaceAll("'", "''")}'` : `${Number(cell)}`;
+    return this.sql(`INSERT INTO ${table} (${Object.keys(row)}) VALUES (${Object.values(row).map(value)}) RETURNING id`)[0][0];
+  }
+}
+
+export async function until(what, condition, seconds = 15) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const found = await condition();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`not within ${seconds} s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+// What a call is refused with.
+export async function refusal(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("it was not refused");
+}
