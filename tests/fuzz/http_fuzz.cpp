@@ -25,10 +25,10 @@ namespace http = baton::http;
 namespace caller = baton::caller;
 
 void check_text(std::string_view text) {
-  ENSURE(http::percent_decode(http::percent_encode(text)) == text);
-  (void)http::percent_decode(text, true);
+  ENSURE(baton::percent_decode(http::percent_encode(text)) == text);
+  (void)baton::percent_decode(text, true);
   if (const auto number = http::to_integer(text)) ENSURE(http::to_integer(std::to_string(*number)) == *number);
-  if (http::is_traceparent(text)) ENSURE(http::is_printable(text, 55));
+  if (http::is_traceparent(text)) ENSURE(baton::is_printable(text, 55));
   const auto query = http::parse_query(text);
   if (!query) return;
   std::string again;
@@ -44,12 +44,12 @@ void check_fields(std::string_view text) {
   if (!document) {
     const int status = document.error().status;
     ENSURE(status == 400 || status == 422);
-    ENSURE(http::JsonDocument::parse(document.error().body));
+    ENSURE(baton::JsonDocument::parse(document.error().body));
     return;
   }
-  std::vector<http::FieldError> errors;
-  http::Fields fields(document->root(), "", errors);
-  if (const auto value = fields.text("text", 20)) ENSURE(http::is_printable(*value, 20));
+  std::vector<baton::FieldError> errors;
+  baton::Fields fields(document->root(), "", errors);
+  if (const auto value = fields.text("text", 20)) ENSURE(baton::is_printable(*value, 20));
   if (const auto value = fields.prose("prose")) ENSURE(value->find('\0') == value->npos);
   if (const auto value = fields.integer("integer", {-5, 5})) ENSURE(*value >= -5 && *value <= 5);
   if (const auto value = fields.number("number", -1, 1)) ENSURE(*value >= -1 && *value <= 1);
@@ -172,12 +172,12 @@ void check_framing(const http::Request& request, std::string_view text) {
   ENSURE(request.tenant_header.has_value() == !values_of(header, "Baton-Tenant").empty());
 }
 
-void check_json(const http::Response& response) { ENSURE(http::JsonDocument::parse(response.body)); }
+void check_json(const http::Response& response) { ENSURE(baton::JsonDocument::parse(response.body)); }
 
 // An open server on this machine is used under its own names, and not by pages of others.
 void check_stranger(const http::Request& request) {
   http::Options options;
-  options.access = Access::open;
+  options.access = baton::Access::open;
   options.loopback = true;
   if (const auto refused = http::refuse_stranger(request, options)) {
     ENSURE(refused->status == 403);
@@ -187,7 +187,7 @@ void check_stranger(const http::Request& request) {
   static const std::regex own(R"((localhost|127\.[0-9.]*|\[::1\])(:[0-9]*)?)", std::regex::icase);
   ENSURE(host.empty() || std::regex_match(host, own));
   ENSURE(request.origin.empty() || request.origin.size() > request.host.size());
-  options.access = Access::required;
+  options.access = baton::Access::required;
   ENSURE(http::refuse_stranger(request, options)->status == 401);
 }
 
