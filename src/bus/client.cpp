@@ -312,18 +312,7 @@ Link* Client::link_of(pn_link_t* link) {
 // ---- commands and answers
 
 std::shared_ptr<AwaitedReply> Client::submit(Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then) {
-  auto waiter = std::make_shared<AwaitedReply>(
-      services_.mailbox, services_.inbox,
-      [weak = weak_from_this(), owner = std::move(owner), then = std::move(then)](Reply& reply) {
-        const auto self = std::static_pointer_cast<Client>(weak.lock());
-        const auto alive = owner.lock();
-        if (!self || !alive) return false;
-        then(std::move(reply));
-        self->pump();
-        return true;
-      });
-  services_.inbox.submit(std::move(command), waiter);
-  return waiter;
+  return await_reply(weak_from_this(), services_.mailbox, services_.inbox, std::move(command), std::move(owner), std::move(then));
 }
 
 // Who asked is found by its link's name or address, and if it named neither, by the session. Of a client that takes

@@ -10,21 +10,13 @@
 #include <string>
 
 #include "bus/address.hpp"
+#include "bus/link.hpp"
 #include "bus/reply.hpp"
 #include "bus/sasl.hpp"
 #include "bus/services.hpp"
 #include "bus/transfer.hpp"
 
 namespace baton::bus {
-
-class Link {
- public:
-  virtual ~Link() = default;
-  virtual void on_flow() {}
-  virtual void on_delivery(pn_delivery_t*) {}
-  virtual void on_tick() {}
-  virtual void on_end() {}  // proton's link is there still
-};
 
 // What a client may do. A connection has one, for good.
 struct Principal {

@@ -14,18 +14,12 @@
 
 #include "base/metrics.hpp"
 #include "base/result.hpp"
+#include "bus/names.hpp"
 #include "ports/access.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 
 namespace baton::bus {
-
-// Topics with what they are to baton. A name is the same in any case.
-struct Names {
-  std::string events_topic = "orchestrator-events";  // what schedulers say
-  std::string jobs_topic = "worker-jobs";            // a subscription worker-{id} is the pool {id}
-  std::string results_topic = "worker-results";      // what workers answer
-};
 
 // Who holds a key or a token: asked on the bus's thread, answered once, on any thread.
 using FoundToken = std::function<void(Result<std::optional<Token>>)>;

@@ -4,12 +4,8 @@
 #include "ports/task_messages.hpp"
 
 namespace baton::bus {
-namespace {
 
-constexpr int inlet_credit = 200;
-constexpr std::size_t batch_max = 4'096;  // messages; they must fit the engine's inbox together
-
-std::expected<Command, Condition> command_of(const Received& message, Inlet what, const Principal& principal, Time now) {
+std::expected<Command, Condition> command_of(const Received& message, Inlet what, const std::optional<Tenant>& tenant, Time now) {
   if (message.scheduled_for && *message.scheduled_for > now)
     return std::unexpected(Condition{"amqp:not-implemented", "messages of this topic cannot be scheduled: baton has timers of its own"});
   const auto wrong = [](const std::string& why) { return std::unexpected(Condition{"amqp:decode-error", why}); };
@@ -20,9 +16,13 @@ std::expected<Command, Condition> command_of(const Received& message, Inlet what
   }
   auto result = parse_any_result(message.body);
   if (!result) return wrong(result.error());
-  result->tenant = principal.tenant;
+  result->tenant = tenant;
   return *std::move(result);
 }
+
+namespace {
+
+constexpr int inlet_credit = 200;
 
 class InletLink final : public Link, public std::enable_shared_from_this<InletLink> {
  public:
@@ -63,7 +63,7 @@ class InletLink final : public Link, public std::enable_shared_from_this<InletLi
     client_.services().received.add(messages->size());
     std::vector<Command> commands;
     for (const Received& message : *messages) {
-      auto command = command_of(message, what_, principal_, client_.services().clock.now());
+      auto command = command_of(message, what_, principal_.tenant, client_.services().clock.now());
       if (!command) return std::unexpected(std::move(command.error()));
       commands.push_back(*std::move(command));
     }

@@ -3,11 +3,18 @@
 // delivers at least once.
 #pragma once
 
+#include <expected>
+
 #include "bus/client.hpp"
 
 namespace baton::bus {
 
 enum class Inlet { events, results };
+
+inline constexpr std::size_t batch_max = 4'096;  // messages; they must fit the engine's inbox together
+
+// What a message says, on behalf of a tenant (none: of all of them).
+[[nodiscard]] std::expected<Command, Condition> command_of(const Received& message, Inlet what, const std::optional<Tenant>& tenant, Time now);
 
 [[nodiscard]] std::shared_ptr<Link> make_inlet(Client& client, pn_link_t* link, Inlet what);
 

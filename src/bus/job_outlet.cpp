@@ -11,12 +11,6 @@ constexpr Duration poll_time = std::chrono::seconds{10};
 constexpr std::uint32_t poll_max = 1'000;
 constexpr std::size_t outgoing_max = 4 << 20;  // bytes that wait for the client
 
-std::string body_of(const Handout& job) {
-  std::string body;
-  append_handout(body, job);
-  return body;
-}
-
 // As the SDKs read it. The sequence number orders the messages of one link, no more.
 std::string message_of(const Handout& job, std::int64_t number, Time now) {
   MessageWriter message;
@@ -29,12 +23,7 @@ std::string message_of(const Handout& job, std::int64_t number, Time now) {
     put_symbol(map, "x-opt-locked-until");
     pn_data_put_timestamp(map, to_millis(job.lease_until));
   });
-  message.properties(job.task_id, "application/json");
-  message.application_properties([&](pn_data_t* map) {
-    put(map, "WorkerId", std::string_view(job.queue));
-    put(map, "FunctionName", std::string_view(job.handler));
-  });
-  message.data(body_of(job));
+  write_job(message, job);
   return message.take();
 }
 
@@ -214,6 +203,17 @@ class JobOutlet final : public Link, public std::enable_shared_from_this<JobOutl
 
 std::shared_ptr<Link> make_job_outlet(Client& client, pn_link_t* link, std::string queue) {
   return std::make_shared<JobOutlet>(client, link, std::move(queue));
+}
+
+void write_job(MessageWriter& message, const Handout& job, std::string_view subject) {
+  std::string body;
+  append_handout(body, job);
+  message.properties(job.task_id, "application/json", subject);
+  message.application_properties([&](pn_data_t* map) {
+    put(map, "WorkerId", std::string_view(job.queue));
+    put(map, "FunctionName", std::string_view(job.handler));
+  });
+  message.data(body);
 }
 
 SettleTask settlement(const Lock& lock, SettleTask::How how, std::string reason) {

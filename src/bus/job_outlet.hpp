@@ -12,6 +12,9 @@ namespace baton::bus {
 
 [[nodiscard]] std::shared_ptr<Link> make_job_outlet(Client& client, pn_link_t* link, std::string queue);
 
+// What every message of a job has: its id, its properties, and what its worker is to do.
+void write_job(MessageWriter& message, const Handout& job, std::string_view subject = {});
+
 // What is said of a lock, as a command.
 [[nodiscard]] SettleTask settlement(const Lock& lock, SettleTask::How how, std::string reason);
 inline constexpr const char* abandoned = "abandoned by its worker";

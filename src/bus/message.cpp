@@ -134,12 +134,15 @@ void MessageWriter::section(std::uint64_t number, const std::function<void(pn_da
   ENSURE(pn_data_encode(data_, out_.data() + before, static_cast<std::size_t>(size)) == size);
 }
 
-void MessageWriter::header(std::uint32_t delivery_count) {
+void MessageWriter::header(std::uint32_t delivery_count, std::optional<Duration> time_to_live) {
   section(header_section, [&](pn_data_t* to) {
     pn_data_put_list(to);
     pn_data_enter(to);
     pn_data_put_bool(to, true);  // durable
-    for (int i = 0; i < 3; ++i) pn_data_put_null(to);  // priority, time to live, first acquirer
+    pn_data_put_null(to);        // priority
+    if (time_to_live) pn_data_put_uint(to, static_cast<std::uint32_t>(std::min<std::int64_t>(time_to_live->count(), UINT32_MAX)));
+    else pn_data_put_null(to);
+    pn_data_put_null(to);  // first acquirer
     pn_data_put_uint(to, delivery_count);
     pn_data_exit(to);
   });
@@ -149,12 +152,15 @@ void MessageWriter::annotations(const std::function<void(pn_data_t*)>& fill) {
   section(annotations_section, [&](pn_data_t* to) { begin_map(to), fill(to), pn_data_exit(to); });
 }
 
-void MessageWriter::properties(std::string_view message_id, std::string_view content_type) {
+void MessageWriter::properties(std::string_view message_id, std::string_view content_type, std::string_view subject) {
   section(properties_section, [&](pn_data_t* to) {
     pn_data_put_list(to);
     pn_data_enter(to);
     pn_data_put_string(to, bytes_of(message_id));
-    for (int i = 0; i < 5; ++i) pn_data_put_null(to);  // user, to, subject, reply-to, correlation
+    for (int i = 0; i < 2; ++i) pn_data_put_null(to);  // user, to
+    if (subject.empty()) pn_data_put_null(to);
+    else pn_data_put_string(to, bytes_of(subject));
+    for (int i = 0; i < 2; ++i) pn_data_put_null(to);  // reply-to, correlation
     pn_data_put_symbol(to, bytes_of(content_type));
     pn_data_exit(to);
   });
@@ -168,20 +174,39 @@ void MessageWriter::data(std::string_view bytes) {
   section(data_section, [&](pn_data_t* to) { pn_data_put_binary(to, bytes_of(bytes)); });
 }
 
-std::string text_in(pn_data_t* map, std::string_view key) {
+namespace {
+
+// Visits the values of that key, a text or a symbol.
+template <class Fn>
+void for_value_of(pn_data_t* map, std::string_view key, Fn visit) {
   pn_data_rewind(map);
-  std::string found;
-  if (!pn_data_next(map) || pn_data_type(map) != PN_MAP) return found;
+  if (!pn_data_next(map) || pn_data_type(map) != PN_MAP) return;
   pn_data_enter(map);
   while (pn_data_next(map)) {
     const bool is_it = (pn_data_type(map) == PN_STRING && text_of(pn_data_get_string(map)) == key) ||
                        (pn_data_type(map) == PN_SYMBOL && text_of(pn_data_get_symbol(map)) == key);
     if (!pn_data_next(map)) break;
-    if (!is_it) continue;
-    if (pn_data_type(map) == PN_STRING) found = text_of(pn_data_get_string(map));
-    if (pn_data_type(map) == PN_SYMBOL) found = text_of(pn_data_get_symbol(map));
+    if (is_it) visit();
   }
   pn_data_exit(map);
+}
+
+}  // namespace
+
+std::string text_in(pn_data_t* map, std::string_view key) {
+  std::string found;
+  for_value_of(map, key, [&] {
+    if (pn_data_type(map) == PN_STRING) found = text_of(pn_data_get_string(map));
+    if (pn_data_type(map) == PN_SYMBOL) found = text_of(pn_data_get_symbol(map));
+  });
+  return found;
+}
+
+std::optional<std::int32_t> int_in(pn_data_t* map, std::string_view key) {
+  std::optional<std::int32_t> found;
+  for_value_of(map, key, [&] {
+    if (pn_data_type(map) == PN_INT) found = pn_data_get_int(map);
+  });
   return found;
 }
 

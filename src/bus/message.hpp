@@ -43,10 +43,11 @@ class MessageWriter {
   MessageWriter(const MessageWriter&) = delete;
   MessageWriter& operator=(const MessageWriter&) = delete;
 
-  void header(std::uint32_t delivery_count);
+  void header(std::uint32_t delivery_count, std::optional<Duration> time_to_live = std::nullopt);
   // The maps are filled by `fill`, between begin_map() and its end.
   void annotations(const std::function<void(pn_data_t*)>& fill);
-  void properties(std::string_view message_id, std::string_view content_type);
+  // Without a subject there is none.
+  void properties(std::string_view message_id, std::string_view content_type, std::string_view subject = {});
   void application_properties(const std::function<void(pn_data_t*)>& fill);
   void data(std::string_view bytes);
   [[nodiscard]] std::string take() { return std::move(out_); }
@@ -60,6 +61,7 @@ class MessageWriter {
 
 // Maps of a message, such as its application properties.
 [[nodiscard]] std::string text_in(pn_data_t* map, std::string_view key);  // empty: there is none
+[[nodiscard]] std::optional<std::int32_t> int_in(pn_data_t* map, std::string_view key);
 void begin_map(pn_data_t* data);  // into it; the end is pn_data_exit()
 void put(pn_data_t* map, std::string_view key, std::string_view value);
 void put(pn_data_t* map, std::string_view key, std::int32_t value);

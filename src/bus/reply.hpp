@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "bus/connection.hpp"
 #include "ports/commands.hpp"
 #include "ports/mailbox.hpp"
 
@@ -42,6 +43,22 @@ class AwaitedReply final : public Waiter, public Arrival, public std::enable_sha
   Reply reply_;
   std::atomic<bool> is_unwanted_ = false;
 };
+
+// Hands a command in. `then` is called on the bus's thread while `owner` and the connection live, and the connection goes on after it.
+[[nodiscard]] inline std::shared_ptr<AwaitedReply> await_reply(std::weak_ptr<Connection> connection, std::shared_ptr<Mailbox> mailbox, Inbox& inbox,
+                                                               Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then) {
+  auto waiter = std::make_shared<AwaitedReply>(
+      std::move(mailbox), inbox, [connection = std::move(connection), owner = std::move(owner), then = std::move(then)](Reply& reply) {
+        const auto open = connection.lock();
+        const auto alive = owner.lock();
+        if (!open || !alive) return false;
+        then(std::move(reply));
+        open->pump();
+        return true;
+      });
+  inbox.submit(std::move(command), waiter);
+  return waiter;
+}
 
 // Calls `then` on the bus's thread with what some other thread says.
 template <class T>

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 
 #include "base/base64.hpp"
@@ -22,6 +23,17 @@ std::string signature_of(std::string_view text, std::string_view key) {
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
        digest.data(), &size);
   return base64({reinterpret_cast<const char*>(digest.data()), size});
+}
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || c == '-' || c == '_' || c == '.' || c == '~') out += c;
+    else out.append({'%', digits[byte >> 4], digits[byte & 15]});
+  }
+  return out;
 }
 
 }  // namespace
@@ -58,6 +70,12 @@ bool is_signed_with(const SharedAccess& access, std::string_view key) {
   const std::string expected = signature_of(signed_text, key);
   return expected.size() == access.signature.size() &&
          CRYPTO_memcmp(expected.data(), access.signature.data(), expected.size()) == 0;
+}
+
+std::string sign_shared_access(std::string_view resource, std::string_view key_name, std::string_view key, Time expires) {
+  const std::string signed_resource = escaped(resource), until = std::to_string(to_millis(expires) / 1000);
+  const std::string signature = signature_of(signed_resource + "\n" + until, key);
+  return std::string(signed_with) + "sr=" + signed_resource + "&sig=" + escaped(signature) + "&se=" + until + "&skn=" + escaped(key_name);
 }
 
 }  // namespace baton::bus

@@ -20,5 +20,7 @@ struct SharedAccess {
 [[nodiscard]] std::optional<SharedAccess> parse_shared_access(std::string_view token);
 // In a time that does not depend on where the two differ.
 [[nodiscard]] bool is_signed_with(const SharedAccess& access, std::string_view key);
+// The token of who knows the key, for that resource, until then.
+[[nodiscard]] std::string sign_shared_access(std::string_view resource, std::string_view key_name, std::string_view key, Time expires);
 
 }  // namespace baton::bus

@@ -8,6 +8,12 @@
 namespace baton {
 namespace {
 
+void append_lease(std::string& out, const Handout& task) {
+  if (task.lease.empty()) return;
+  append_member(out, "lease", task.lease);
+  append_member(out, "lease_until", task.lease_until);
+}
+
 // A job of a runbook is what the contract with its workers says; the rest is ours.
 void append_runbook_job(std::string& out, const Handout& task, const RunbookJob& job) {
   const bool is_init = job.ref.type == runbook::RowType::init;
@@ -28,8 +34,7 @@ void append_runbook_job(std::string& out, const Handout& task, const RunbookJob&
   append_member(out, "runbookName", job.runbook_name);
   append_member(out, "runbookVersion", job.runbook_version);
   out += '}';
-  append_member(out, "lease", task.lease);
-  append_member(out, "lease_until", task.lease_until);
+  append_lease(out, task);
   append_member(out, "timeout_seconds", task.timeout.count());
   append_member(out, "delivery_count", task.delivery_count);
   append_member(out, "retry_count", task.retry_count);
@@ -50,8 +55,7 @@ void append_handout(std::string& out, const Handout& task) {
   append_member(out, "timeout_seconds", task.timeout.count());
   append_member(out, "retry_count", task.retry_count);
   append_member(out, "delivery_count", task.delivery_count);
-  append_member(out, "lease", task.lease);
-  append_member(out, "lease_until", task.lease_until);
+  append_lease(out, task);
   if (task.traceparent) append_member(out, "traceparent", *task.traceparent);
   if (task.checkpoint) append_member(out, "checkpoint", task.checkpoint);
   out += '}';

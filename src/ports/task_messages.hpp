@@ -11,7 +11,7 @@
 
 namespace baton {
 
-// A task, or a job of a runbook, as its worker gets it.
+// A task, or a job of a runbook, as its worker gets it. Without a lease nothing is said of one.
 void append_handout(std::string& out, const Handout& task);
 
 // The result of a task of a workflow. Whoever calls sets the tenant.

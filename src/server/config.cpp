@@ -85,12 +85,27 @@ Result<> set_amqp(Config& config, std::string_view value) {
 }
 
 // As Service Bus has them.
-Result<> set_topic(std::string& topic, std::string_view value) {
+Result<> set_entity(std::string& name, std::string_view value) {
   const bool is_name = !value.empty() && value.size() <= 260 && std::ranges::all_of(value, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
   });
-  if (!is_name) return fail(Code::invalid, fmt::format("'{}' is not the name of a topic: letters, digits, - _ and .", value));
-  topic = value;
+  if (!is_name) return fail(Code::invalid, fmt::format("'{}' is not a name on the bus: letters, digits, - _ and .", value));
+  name = value;
+  return {};
+}
+
+Result<> set_entities(std::vector<std::string>& names, std::string_view value) {
+  names.clear();
+  while (!value.empty()) {
+    const auto end = std::min(value.find(','), value.size());
+    TRY(set_entity(names.emplace_back(), value.substr(0, end)));
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+  return {};
+}
+
+Result<> set_bus(Config& config, std::string_view value) {
+  TRY_ASSIGN(config.bus, bus::parse_broker_address(value));
   return {};
 }
 
@@ -134,11 +149,23 @@ constexpr std::array all_settings{
     Setting{"amqp", "HOST:PORT", "an AMQP 1.0 endpoint for workers and schedulers of Azure Service Bus, as 127.0.0.1:5672; default none",
             set_amqp},
     Setting{"bus_events_topic", "NAME", "the topic of the endpoint to which schedulers send; default orchestrator-events",
-            [](Config& c, std::string_view v) { return set_topic(c.bus_events_topic, v); }},
+            [](Config& c, std::string_view v) { return set_entity(c.bus_events_topic, v); }},
     Setting{"bus_jobs_topic", "NAME", "the topic whose subscriptions worker-ID are the pools of workers; default worker-jobs",
-            [](Config& c, std::string_view v) { return set_topic(c.bus_jobs_topic, v); }},
+            [](Config& c, std::string_view v) { return set_entity(c.bus_jobs_topic, v); }},
     Setting{"bus_results_topic", "NAME", "the topic to which workers send results; default worker-results",
-            [](Config& c, std::string_view v) { return set_topic(c.bus_results_topic, v); }},
+            [](Config& c, std::string_view v) { return set_entity(c.bus_results_topic, v); }},
+    Setting{"bus", "URL", "an external broker: amqp://USER:PASSWORD@HOST, amqps://… or a connection string of Azure Service Bus; better in BATON_BUS, where nobody sees it",
+            set_bus},
+    Setting{"bus_pools", "NAMES", "pools whose jobs go to the topic of jobs on the external broker, with commas between them",
+            [](Config& c, std::string_view v) { return set_entities(c.bus_pools, v); }},
+    Setting{"bus_queues", "NAMES", "queues of workflows whose tasks go to queues of the same names there, with commas between them",
+            [](Config& c, std::string_view v) { return set_entities(c.bus_queues, v); }},
+    Setting{"bus_results_subscription", "NAME", "the subscription there from which baton takes results; default orchestrator",
+            [](Config& c, std::string_view v) { return set_entity(c.bus_results_subscription, v); }},
+    Setting{"bus_events_subscription", "NAME", "the subscription there from which baton takes what schedulers send; default orchestrator",
+            [](Config& c, std::string_view v) { return set_entity(c.bus_events_subscription, v); }},
+    Setting{"bus_ca", "FILE", "certificates (PEM) that the external broker is trusted by, instead of the system's",
+            [](Config& c, std::string_view v) { return c.bus_ca = v, Result<>{}; }},
     Setting{"bus_lock_seconds", "N", "how long whoever receives a job over AMQP has it before the lock must be renewed; default 60",
             [](Config& c, std::string_view v) { return set_count(c.bus_lock_seconds, v, 1); }},
     Setting{"definitions", "DIR", "publish the workflows of DIR (*.yaml and *.yml) at start",
@@ -201,10 +228,10 @@ constexpr std::array aliases{
     Alias{"Orchestrator__SqlConnectionString", "store"},
     Alias{"Orchestrator__ServiceBusNamespace", ""},
     Alias{"Orchestrator__OrchestratorEventsTopicName", "bus_events_topic"},
-    Alias{"Orchestrator__OrchestratorSubscriptionName", ""},
+    Alias{"Orchestrator__OrchestratorSubscriptionName", "bus_events_subscription"},
     Alias{"Orchestrator__WorkerJobsTopicName", "bus_jobs_topic"},
     Alias{"Orchestrator__WorkerResultsTopicName", "bus_results_topic"},
-    Alias{"Orchestrator__WorkerResultsSubscriptionName", ""},
+    Alias{"Orchestrator__WorkerResultsSubscriptionName", "bus_results_subscription"},
     Alias{"ServiceBusConnection__fullyQualifiedNamespace", ""},
 };
 
@@ -352,6 +379,8 @@ std::expected<Config, ConfigErrors> Layers::finish() {
   if (config_.store.empty() || data_ > store_) config_.store = sqlite_url(config_.data);
   if (config_.without_log && config_.store.starts_with("postgres"))
     return std::unexpected(ConfigErrors{"without_log is about the log beside a SQLite database; a PostgreSQL database has none"});
+  if (!config_.bus && !(config_.bus_pools.empty() && config_.bus_queues.empty()))
+    return std::unexpected(ConfigErrors{"bus_pools and bus_queues are about an external broker, and there is none: say which with bus"});
   return std::move(config_);
 }
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "bus/broker/broker_address.hpp"
 
 namespace baton::server {
 
@@ -37,6 +38,10 @@ struct Config {
   Listen listen;
   std::optional<Listen> amqp;         // the endpoint for AMQP; none: there is none
   std::string bus_events_topic = "orchestrator-events", bus_jobs_topic = "worker-jobs", bus_results_topic = "worker-results";
+  std::string bus_events_subscription = "orchestrator", bus_results_subscription = "orchestrator";  // of the external broker
+  std::optional<bus::BrokerAddress> bus;         // the external broker; none: there is none
+  std::vector<std::string> bus_pools, bus_queues;  // what workers behind it get
+  std::string bus_ca;                              // whom it is trusted by, instead of the system's; PEM
   std::size_t bus_lock_seconds = 60;  // of a job that was received
   std::filesystem::path definitions;  // empty: none
   bool without_log = false;  // a log of the SQLite database that is missing is not missed, in this start

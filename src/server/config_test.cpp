@@ -147,8 +147,6 @@ TEST_F(Configuration, ANameOfAnotherAndOurOwnMustNotDiffer) {
 
 TEST_F(Configuration, NamesOfAnotherWithNothingToSetAreTold) {
   const std::vector<std::string> names{"Orchestrator__ServiceBusNamespace",
-                                       "Orchestrator__OrchestratorSubscriptionName",
-                                       "Orchestrator__WorkerResultsSubscriptionName",
                                        "ServiceBusConnection__fullyQualifiedNamespace"};
   for (const std::string& name : names) environment[name] = "x";
   const auto config = load();
@@ -171,6 +169,28 @@ TEST_F(Configuration, TopicsHaveTheNamesThatTheyHadElsewhere) {
   ASSERT_TRUE(config->amqp);
   EXPECT_EQ(config->amqp->port, 5672);
   environment["Orchestrator__WorkerJobsTopicName"] = "jobs/of mine";
+  EXPECT_FALSE(load());
+}
+
+TEST_F(Configuration, AnExternalBrokerHasAnAddressPoolsAndSubscriptions) {
+  environment["BATON_BUS"] = "amqp://me:secret@rabbit:5673";
+  environment["BATON_BUS_POOLS"] = "a,b";
+  environment["BATON_BUS_QUEUES"] = "functionapp-tasks";
+  environment["Orchestrator__WorkerResultsSubscriptionName"] = "mine";
+  const auto config = load();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->bus->shown(), "amqp://rabbit:5673");
+  EXPECT_EQ(config->bus_pools, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(config->bus_queues, (std::vector<std::string>{"functionapp-tasks"}));
+  EXPECT_EQ(config->bus_results_subscription, "mine");
+  environment["BATON_BUS_POOLS"] = "a,,b";
+  EXPECT_FALSE(load());
+  environment["BATON_BUS_POOLS"] = "a";
+  environment["BATON_BUS"] = "secret";
+  const auto wrong = load();
+  ASSERT_FALSE(wrong);
+  EXPECT_FALSE(wrong.error()[0].contains("secret")) << wrong.error()[0];
+  environment.erase("BATON_BUS");
   EXPECT_FALSE(load());
 }
 

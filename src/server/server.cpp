@@ -12,6 +12,7 @@
 
 #include "base/ids.hpp"
 #include "base/metrics.hpp"
+#include "bus/broker/broker.hpp"
 #include "bus/endpoint.hpp"
 #include "caller/caller.hpp"
 #include "caller/dispatcher.hpp"
@@ -97,6 +98,7 @@ struct Server::State {
   Result<> end_imports();
   Result<> start_http(Access access);
   Result<> start_bus(Access access);
+  void start_broker();
   Result<> start_calls();
   void stop_calls();
   // What comes in from outside.
@@ -119,12 +121,13 @@ struct Server::State {
   std::unique_ptr<http::ReadPool> reads;
   std::unique_ptr<http::Server> http;
   std::unique_ptr<bus::Endpoint> bus;
+  std::unique_ptr<bus::Broker> broker;
   std::unique_ptr<worker::Builtin> builtin;
   std::mutex calls_mutex;
   std::unique_ptr<caller::Dispatcher> dispatcher;  // under the mutex
   std::mutex scheduler_mutex;
   std::unique_ptr<scheduler::Scheduler> scheduler;  // under the mutex
-  std::thread io, bus_io;
+  std::thread io, bus_io, broker_io;
   std::uint16_t port = 0, amqp_port = 0;
 };
 
@@ -312,6 +315,22 @@ Result<> Server::State::start_bus(Access access) {
   return {};
 }
 
+void Server::State::start_broker() {
+  if (!config.bus) return;
+  broker = std::make_unique<bus::Broker>(
+      bus::BrokerOptions{.address = *config.bus,
+                         .names = {config.bus_events_topic, config.bus_jobs_topic, config.bus_results_topic},
+                         .events_subscription = config.bus_events_subscription,
+                         .results_subscription = config.bus_results_subscription,
+                         .pools = config.bus_pools,
+                         .queues = config.bus_queues,
+                         .trusted = config.bus_ca,
+                         .message_bytes_max = config.body_max,
+                         .lock_time = std::chrono::seconds{config.bus_lock_seconds}},
+      inbox(), metrics, clock);
+  broker_io = std::thread([this] { broker->run(); });
+}
+
 Server::Server(Config config, std::function<void(const Error&)> on_fatal)
     : state_(std::make_unique<State>(std::move(config), std::move(on_fatal))) {}
 
@@ -330,6 +349,7 @@ Result<> Server::start() {
     TRY(s.start_calls());
     TRY(s.start_http(access));
     TRY(s.start_bus(access));
+    s.start_broker();
     s.start_scheduler();
     if (s.config.builtin) {
       s.builtin = std::make_unique<worker::Builtin>(
@@ -357,8 +377,10 @@ void Server::stop() {
   if (s.sources) s.sources->interrupt();
   if (s.http) s.http->stop();
   if (s.bus) s.bus->stop();
+  if (s.broker) s.broker->stop();
   if (s.io.joinable()) s.io.join();
   if (s.bus_io.joinable()) s.bus_io.join();
+  if (s.broker_io.joinable()) s.broker_io.join();
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
   if (s.engine && s.engine->is_open()) (void)ask(*s.engine, ReturnTasks{}).wait_for(std::chrono::seconds{2});

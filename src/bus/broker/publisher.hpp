@@ -1,0 +1,16 @@
+// A link over which jobs of one pool, or tasks of one queue, go to a broker. Baton polls for them as a worker does; the lease is the
+// broker's until it has confirmed the message, and then whoever's that gets it there.
+#pragma once
+
+#include "bus/broker/connection_to_broker.hpp"
+
+namespace baton::bus {
+
+class Publisher : public Link {
+ public:
+  [[nodiscard]] virtual bool is_idle() const = 0;  // all that was sent is confirmed
+};
+
+[[nodiscard]] std::shared_ptr<Publisher> make_publisher(ConnectionToBroker& connection, pn_link_t* link, std::string queue);
+
+}  // namespace baton::bus

@@ -1,0 +1,91 @@
+#include "bus/broker/token_sender.hpp"
+
+#include <fmt/format.h>
+
+#include "base/json.hpp"
+#include "bus/shared_access.hpp"
+#include "bus/transfer.hpp"
+
+namespace baton::bus {
+namespace {
+
+constexpr const char* reply_address = "baton-cbs";
+constexpr std::chrono::minutes token_time{60}, renewed_after{40};
+constexpr std::chrono::seconds answer_time{30};
+constexpr std::size_t answer_bytes_max = 64 << 10;
+
+}  // namespace
+
+TokenSender::TokenSender(pn_session_t* session, const BrokerAddress& address, std::vector<std::string> entities, std::function<void()> done,
+                         std::function<void(std::string)> refused)
+    : address_(address),
+      entities_(std::move(entities)),
+      done_(std::move(done)),
+      refused_(std::move(refused)),
+      sender_(pn_sender(session, "baton-cbs-sender")),
+      receiver_(pn_receiver(session, reply_address)) {
+  pn_terminus_set_address(pn_link_target(sender_), "$cbs");
+  pn_terminus_set_address(pn_link_source(sender_), "baton-cbs-sender");
+  pn_terminus_set_address(pn_link_source(receiver_), "$cbs");
+  pn_terminus_set_address(pn_link_target(receiver_), reply_address);
+  pn_link_open(sender_);
+  pn_link_open(receiver_);
+  pn_link_flow(receiver_, static_cast<int>(entities_.size()));
+}
+
+void TokenSender::on_flow(Time now) {
+  while (put_ < entities_.size() && pn_link_credit(sender_) > 0) put(entities_[put_++], now);
+}
+
+void TokenSender::put(const std::string& entity, Time now) {
+  const std::string resource = fmt::format("sb://{}/{}", address_.host, entity);
+  const std::string token = sign_shared_access(resource, address_.key_name, address_.key, now + token_time);
+  renew_at_ = now + renewed_after;
+  const MessagePtr message = new_message();
+  pn_atom_t id{};
+  id.type = PN_STRING;
+  const std::string number = std::to_string(++sent_);
+  id.u.as_bytes = bytes_of(number);
+  pn_message_set_id(message.get(), id);
+  pn_message_set_reply_to(message.get(), reply_address);
+  pn_data_t* properties = pn_message_properties(message.get());
+  begin_map(properties);
+  bus::put(properties, "operation", std::string_view("put-token"));
+  bus::put(properties, "type", std::string_view("servicebus.windows.net:sastoken"));
+  bus::put(properties, "name", std::string_view(resource));
+  pn_data_exit(properties);
+  pn_data_put_string(pn_message_body(message.get()), bytes_of(token));
+  const std::string bytes = encode(message.get());
+  pn_delivery_t* delivery = pn_delivery(sender_, pn_dtag(number.data(), number.size()));
+  pn_link_send(sender_, bytes.data(), bytes.size());
+  pn_link_advance(sender_);
+  pn_delivery_settle(delivery);
+}
+
+void TokenSender::on_delivery(pn_delivery_t* delivery) {
+  if (pn_delivery_link(delivery) != receiver_) return;
+  const auto transfer = take_transfer(receiver_, delivery, answer_bytes_max);
+  if (!transfer) return;
+  pn_delivery_update(delivery, PN_ACCEPTED);
+  pn_delivery_settle(delivery);
+  pn_link_flow(receiver_, 1);
+  const auto answer = decode(*transfer);
+  if (!answer) return refused_("the broker's answer to a token cannot be read");
+  pn_data_t* properties = pn_message_properties(answer->get());
+  const auto status = int_in(properties, "status-code");
+  // What is wrong with one entity is told when its link is attached.
+  if (status == 401 || status == 403)
+    return refused_(fmt::format("the broker does not take the key '{}': {} {}", address_.key_name, *status,
+                                clean_text(text_in(properties, "status-description"), 1'000)));
+  if (++taken_ == entities_.size() && std::exchange(is_first_round_, false)) done_();
+}
+
+void TokenSender::on_tick(Time now) {
+  const bool is_unanswered = taken_ < entities_.size();
+  if (is_first_round_ || now < (is_unanswered ? round_began_ + answer_time : renew_at_)) return;
+  put_ = taken_ = 0;
+  round_began_ = now;
+  on_flow(now);
+}
+
+}  // namespace baton::bus

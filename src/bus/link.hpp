@@ -1,0 +1,17 @@
+// One end of a link, as a connection sees it: what proton tells of it.
+#pragma once
+
+#include <proton/engine.h>
+
+namespace baton::bus {
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  virtual void on_flow() {}
+  virtual void on_delivery(pn_delivery_t*) {}
+  virtual void on_tick() {}
+  virtual void on_end() {}  // proton's link is there still
+};
+
+}  // namespace baton::bus

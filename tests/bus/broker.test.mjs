@@ -1,0 +1,209 @@
+// Baton as a client of a broker: the same site over a real RabbitMQ, kills of either, and a Service Bus that wants TLS and tokens.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { Baton, until } from "./baton.mjs";
+import { Rabbit, RabbitBus } from "./rabbit.mjs";
+import { lateAndLeaver, waves } from "./site.mjs";
+
+const rhea = createRequire(import.meta.url)("rhea");
+const kills = Number(process.env.KILLS ?? 1);
+
+const workflow = "workflow_id: w\nnodes:\n  start: {type: start, next: [t]}\n" +
+  "  t: {type: task, handler: H, queue: tasks, next: [end]}\n  end: {type: end}\n";
+
+const metric = async (baton, name) => Number((await (await fetch(`${baton.url}/metrics`)).text()).match(new RegExp(`^${name} (\\d+)`, "m"))?.[1]);
+
+describe("RabbitMQ", () => {
+  let rabbit, bus;
+  before(async () => { rabbit = await Rabbit.start(); bus = new RabbitBus(rabbit); });
+  after(async () => { bus?.close(); await rabbit?.stop(); });
+
+  it("carries a site's waves", async () => {
+    const baton = await Baton.start("--scheduler", "off", "--bus", rabbit.url(), "--bus-pools", "pool");
+    try {
+      await waves(baton, bus);
+      await lateAndLeaver(baton, bus);
+    } finally { await baton.stop(); }
+  });
+
+  it("rejects what it can never take, and says so", async () => {
+    const baton = await Baton.start("--bus", rabbit.url());
+    const dead = [];
+    const receiving = bus.receive("", "", async (body) => { dead.push(body); }, "dead");
+    try {
+      await bus.send("worker-results", { no: "result" });
+      await until("the dead letter", () => dead.length === 1);
+      assert.deepEqual(dead[0], { no: "result" });
+      assert.equal(await metric(baton, "baton_broker_rejected_total"), 1);
+    } finally { receiving.close(); await baton.stop(); }
+  });
+
+  it("loses nothing when either is killed, and nothing is done twice in baton", { timeout: 240_000 }, async () => {
+    const baton = await Baton.start("--bus", rabbit.url(), "--bus-queues", "tasks", "--bus-lock-seconds", "4");
+    const seen = new Map();
+    const receiving = bus.receive("", "", async ({ task_id, lease }) => {
+      seen.set(task_id, (seen.get(task_id) ?? 0) + 1);
+      await bus.send("worker-results", { task_id, status: "completed" });
+    }, "tasks");
+    try {
+      await baton.http("POST", "/workflows", workflow, "application/yaml");
+      const jobs = [];
+      const submitting = (async () => {
+        while (jobs.length < 100 * kills) {
+          const body = { workflow_id: "w", input_data: {}, idempotency_key: `job-${jobs.length}` };
+          const job = await baton.http("POST", "/jobs", body).catch(() => new Promise((resolve) => setTimeout(resolve, 50)));
+          if (job) jobs.push(job.job_id);
+        }
+      })();
+      for (let i = 0; i < kills; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 700));
+        await baton.kill();
+        await baton.start(...baton.options);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        await rabbit.kill();
+        await rabbit.start();
+      }
+      await submitting;
+      const open = new Set(jobs);
+      await until("the end of all jobs", async () => {
+        for (const id of open) if ((await baton.http("GET", `/jobs/${id}`)).status === "COMPLETED") open.delete(id);
+        return open.size === 0;
+      }, 90);
+      const results = baton.sql("SELECT job_id, count(*) FROM dag_task_results GROUP BY job_id");
+      assert.equal(results.length, jobs.length);
+      for (const [job, count] of results) assert.equal(count, 1, job);
+      // A message comes again after a confirmation was lost with a kill: of baton's word, or of the worker's.
+      for (const [task, count] of seen) assert.ok(count <= 1 + 4 * kills, `${task}: ${count}`);
+    } finally { receiving.close(); await baton.stop(); }
+  });
+
+  it("goes on with the rest when an exchange is missing", async () => {
+    const baton = await Baton.start("--bus", rabbit.url(), "--bus-jobs-topic", "missing", "--bus-pools", "pool", "--bus-queues", "tasks");
+    const receiving = bus.receive("", "", async ({ task_id }) => { await bus.send("worker-results", { task_id, status: "completed" }); }, "tasks");
+    try {
+      await baton.http("POST", "/workflows", workflow, "application/yaml");
+      const { job_id } = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
+      assert.equal((await baton.http("GET", `/jobs/${job_id}?wait_ms=10000`)).status, "COMPLETED");
+    } finally { receiving.close(); await baton.stop(); }
+  });
+});
+
+// What of Service Bus its clients see first: TLS, $cbs with signatures, then topics and subscriptions. Messages are kept in memory.
+class ServiceBus {
+  tokens = new Map();
+  sent = new Map();      // by address
+  rejected = [];
+  receivers = new Map(); // our sending ends, by address
+
+  constructor() {
+    this.folder = mkdtempSync(join(tmpdir(), "baton-tls-"));
+    execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+      "-keyout", join(this.folder, "key.pem"), "-out", join(this.folder, "cert.pem")], { stdio: "ignore" });
+    this.container = rhea.create_container();
+    const { container } = this;
+    container.on("receiver_open", ({ receiver }) => this.attach(receiver, receiver.target.address, receiver));
+    container.on("sender_open", ({ sender }) => {
+      const address = sender.source.address;
+      sender.set_source({ address });
+      if (address === "$cbs") this.answers = sender;
+      else this.attach(sender, address) && this.receivers.set(address, sender);
+    });
+    container.on("message", ({ message, delivery, receiver }) => {
+      if (receiver.target.address === "$cbs") return this.putToken(message);
+      if (this.refuses) return delivery[this.refuses]();
+      this.sent.set(receiver.target.address, [...(this.sent.get(receiver.target.address) ?? []), message]);
+      delivery.accept();
+    });
+    container.on("rejected", ({ delivery }) => this.rejected.push(delivery.remote_state.error));
+    for (const event of ["connection_error", "disconnected", "error"]) container.on(event, () => {});
+  }
+
+  attach(link, address) {
+    link.set_target?.({ address: link.target.address });
+    if (address === "$cbs" || this.tokens.has(address)) return true;
+    link.close({ condition: "amqp:unauthorized-access", description: "no token for it" });
+    return false;
+  }
+
+  putToken(message) {
+    const fields = Object.fromEntries(message.body.replace("SharedAccessSignature ", "").split("&").map((field) => field.split("=")));
+    const good = createHmac("sha256", "the key").update(`${fields.sr}\n${fields.se}`).digest("base64") === decodeURIComponent(fields.sig) && fields.skn === "site";
+    if (good) this.tokens.set(message.application_properties.name.replace("sb://localhost/", ""), fields.se);
+    this.answers.send({ correlation_id: message.message_id, body: null,
+      application_properties: { "status-code": rhea.types.wrap_int(good ? 202 : 401), "status-description": good ? "Accepted" : "InvalidSignature" } });
+  }
+
+  async listen() {
+    this.server = this.container.listen({ port: 0, host: "127.0.0.1", transport: "tls", key: readFileSync(join(this.folder, "key.pem")), cert: readFileSync(join(this.folder, "cert.pem")) });
+    this.server.on("tlsClientError", () => { this.refusedUs = true; });
+    await new Promise((resolve) => this.server.once("listening", resolve));
+    return this;
+  }
+
+  connectionString(key = "the key") { return `Endpoint=sb://localhost:${this.server.address().port}/;SharedAccessKeyName=site;SharedAccessKey=${key}`; }
+  certificate() { return join(this.folder, "cert.pem"); }
+  say(address, body) { this.receivers.get(address).send({ body: rhea.message.data_section(Buffer.from(JSON.stringify(body))), content_type: "application/json" }); }
+  close() { this.server.close(); rmSync(this.folder, { recursive: true, force: true }); }
+}
+
+describe("a Service Bus with TLS and tokens", () => {
+  let azure, baton;
+  before(async () => { azure = await new ServiceBus().listen(); });
+  after(async () => { await baton?.stop(); azure.close(); });
+
+  it("gets jobs with their ids and properties, and gives results back", async () => {
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", azure.certificate(), "--bus-queues", "tasks");
+    await baton.http("POST", "/workflows", workflow, "application/yaml");
+    const { job_id } = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
+    const [message] = await until("the task", () => azure.sent.get("tasks"));
+    const task = JSON.parse(message.body.content);
+    assert.equal(message.message_id, task.task_id);
+    assert.equal(message.content_type, "application/json");
+    assert.deepEqual(message.application_properties, { WorkerId: "tasks", FunctionName: "H" });
+    const results = "worker-results/Subscriptions/orchestrator";
+    await until("the subscription", () => azure.receivers.get(results)?.sendable());
+    azure.say(results, { task_id: task.task_id, status: "completed" });
+    assert.equal((await baton.http("GET", `/jobs/${job_id}?wait_ms=5000`)).status, "COMPLETED");
+    // Again: it changes nothing, and is taken. What can never be read is a dead letter, with its reason.
+    azure.say(results, { task_id: task.task_id, status: "completed" });
+    azure.say(results, ["nothing"]);
+    await until("the dead letter", () => azure.rejected.length === 1);
+    assert.equal(azure.rejected[0].condition, "com.microsoft:dead-letter");
+    assert.ok(azure.rejected[0].info.DeadLetterErrorDescription);
+    await until("the second one", async () => (await metric(baton, "baton_broker_consumed_total")) === 2);
+    await baton.stop();
+  });
+
+  it("gives back what it cannot take, which is published when it can", async () => {
+    azure.sent.clear();
+    azure.refuses = "release";
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", azure.certificate(), "--bus-queues", "tasks");
+    await baton.http("POST", "/workflows", workflow, "application/yaml");
+    const { job_id } = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
+    await until("the refusal", () => baton.sql("SELECT 1 FROM dag_job_events WHERE event_type='node_lease_expired'").length > 0);
+    azure.refuses = undefined;
+    const [message] = await until("the task", () => azure.sent.get("tasks"));
+    const { task_id, lease } = JSON.parse(message.body.content);
+    assert.equal(lease, undefined);  // of two copies either's result counts
+    await baton.http("POST", "/callbacks/task-result", { task_id, status: "completed" });
+    assert.equal((await baton.http("GET", `/jobs/${job_id}?wait_ms=5000`)).status, "COMPLETED");
+    await baton.stop();
+  });
+
+  it("is not told anything by who does not trust its certificate, and lets in nobody with another key", async () => {
+    azure.tokens.clear();
+    for (const options of [["--bus", azure.connectionString()], ["--bus", azure.connectionString("another"), "--bus-ca", azure.certificate()]]) {
+      baton = await Baton.start(...options, "--bus-queues", "tasks");
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      assert.equal(await metric(baton, "baton_broker_connected"), 0);
+      assert.equal(azure.tokens.size, 0);
+      await baton.stop();
+    }
+  });
+});

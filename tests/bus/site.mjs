@@ -1,0 +1,157 @@
+// A site as it was built for Azure: an external scheduler that writes rows and sends messages, external workers that receive
+// jobs and send results. What they speak is handed in: `receive(topic, subscription, handle)` and `send(topic, body, properties)`.
+import assert from "node:assert/strict";
+import { until } from "./baton.mjs";
+
+const runbook = `
+name: move
+data_source: {type: csv, connection: WAVES_CSV, interval: 5m, primary_key: Upn, batch_time_column: MigrationDate}
+init:
+  - {name: group, worker_id: pool, function: New-Group, params: {Name: "g-{{_batch_id}}"}}
+phases:
+  - name: cut-over
+    offset: T-0
+    steps:
+      - {name: create, worker_id: pool, function: New-Mailbox, params: {Upn: "{{Upn}}"}, output_params: {Id: id}}
+      - {name: move, worker_id: pool, function: Start-Move, params: {Id: "{{Id}}"}, poll: {interval: 1m, timeout: 1h}}
+      - {name: check, worker_id: pool, function: Test-Mailbox, params: {Id: "{{Id}}"}, retry: {max_retries: 2, interval: 1s}, on_failure: undo}
+rollbacks:
+  undo:
+    - {name: remove, worker_id: pool, function: Remove-Mailbox, params: {Upn: "{{Upn}}"}}
+`;
+
+// What a worker's functions do, and how often they did it.
+class Worker {
+  calls = [];
+  polls = new Map();
+
+  constructor(bus, pool) {
+    this.receiving = bus.receive("worker-jobs", `worker-${pool}`, async (body, properties) => {
+      assert.equal(properties.WorkerId, pool);
+      assert.equal(properties.FunctionName, body.functionName);
+      await bus.send("worker-results", this.result(body), { MessageType: "worker-result" });
+    });
+  }
+
+  async close() { await (await this.receiving).close(); }
+
+  result({ jobId, functionName, parameters, correlationData }) {
+    this.calls.push(`${functionName} ${Object.values(parameters)}`);
+    const answer = (status, more) => ({ jobId, status, correlationData, durationMs: 1, ...more });
+    if (functionName === "Test-Mailbox" && parameters.Id === "id-broken")
+      return answer("Failure", { resultType: "Object", error: { message: "it does not answer" } });
+    if (functionName === "Test-Mailbox" && parameters.Id === "id-flaky" && this.count("Test-Mailbox id-flaky") === 1)
+      return answer("Failure", { resultType: "Object", error: { message: "once" } });
+    if (functionName === "Start-Move") {
+      const asked = (this.polls.get(parameters.Id) ?? 0) + 1;
+      this.polls.set(parameters.Id, asked);
+      return answer("Success", { resultType: "Object", result: { complete: asked > 1 } });
+    }
+    return answer("Success", { resultType: "Object", result: { id: `id-${parameters.Upn}` } });
+  }
+
+  count(call) { return this.calls.filter((each) => each === call).length; }
+}
+
+const now = () => new Date().toISOString();
+
+class Scheduler {
+  constructor(baton, bus) { Object.assign(this, { baton, bus }); }
+
+  say(messageType, more = {}) {
+    const body = { messageType, runbookName: "move", runbookVersion: 1, batchId: this.batch, ...more };
+    return this.bus.send("orchestrator-events", body, { MessageType: messageType });
+  }
+
+  async detect(keys) {
+    this.runbook ??= this.baton.insert("runbooks", {
+      name: "move", version: 1, yaml_content: runbook, data_table_name: "runbook_move_v1", is_active: 1,
+      overdue_behavior: "rerun", ignore_overdue_applied: 0, rerun_init: 0, created_at: now(),
+    });
+    this.batch = this.baton.insert("batches", { runbook_id: this.runbook, batch_start_time: now(), status: "detected", detected_at: now() });
+    this.members = keys.map((key) => this.join(key));
+    this.phase = this.baton.insert("phase_executions", {
+      batch_id: this.batch, phase_name: "cut-over", offset_minutes: 0, due_at: now(), runbook_version: 1, status: "pending",
+    });
+    await this.say("batch-init", { batchStartTime: now(), memberCount: keys.length });
+  }
+
+  join(key) {
+    return this.baton.insert("batch_members", { batch_id: this.batch, member_key: key, status: "active", added_at: now(), data_json: JSON.stringify({ Upn: key }) });
+  }
+
+  status() { return this.baton.sql(`SELECT status FROM batches WHERE id=${this.batch}`)[0][0]; }
+  steps(member) {
+    return Object.fromEntries(this.baton.sql(`SELECT step_name, status FROM step_executions WHERE batch_member_id=${member}`));
+  }
+  polling() { return this.baton.sql(`SELECT id, step_name, poll_count FROM step_executions WHERE status='polling'`); }
+}
+
+export async function waves(baton, bus) {
+  const worker = new Worker(bus, "pool");
+  const scheduler = new Scheduler(baton, bus);
+  await scheduler.detect(["plain", "flaky", "broken"]);
+  const [plain, flaky, broken] = scheduler.members;
+  await until("the init step", () => scheduler.status() === "active");
+  assert.equal(worker.count(`New-Group g-${scheduler.batch}`), 1);
+
+  await scheduler.say("phase-due", { phaseExecutionId: scheduler.phase, phaseName: "cut-over", offsetMinutes: 0, dueAt: now(), memberIds: scheduler.members });
+  // A move is asked for again when the scheduler says so.
+  await until("the moves", () => scheduler.polling().length === 3);
+  for (const [id, name, count] of scheduler.polling())
+    await scheduler.say("poll-check", { stepExecutionId: id, stepName: name, pollCount: count });
+  await until("the end of the plain one", () => scheduler.steps(plain).check === "succeeded");
+  await until("the second try of the flaky one", () => scheduler.steps(flaky).check === "succeeded");
+  await until("the rollback of the broken one", () => worker.count("Remove-Mailbox broken") === 1);
+  await until("the end of the broken one", () => scheduler.steps(broken).check === "rolled_back");
+  assert.equal(worker.count("Test-Mailbox id-broken"), 3);
+  assert.equal(worker.count("Test-Mailbox id-plain"), 1);
+  for (const key of ["plain", "flaky", "broken"]) assert.equal(worker.count(`New-Mailbox ${key}`), 1);
+
+  await until("the batch's end", () => ["completed", "failed"].includes(scheduler.status()));
+  await worker.close();
+}
+
+export async function lateAndLeaver(baton, bus) {
+  const worker = new Worker(bus, "pool");
+  const scheduler = new Scheduler(baton, bus);
+  scheduler.runbook = baton.sql("SELECT id FROM runbooks")[0][0];
+  await scheduler.detect(["early", "leaver"]);
+  await until("the init step", () => scheduler.status() === "active");
+  await scheduler.say("phase-due", { phaseExecutionId: scheduler.phase, phaseName: "cut-over", offsetMinutes: 0, dueAt: now(), memberIds: scheduler.members });
+  await until("the moves", () => scheduler.polling().length === 2);
+  const leaver = scheduler.members[1];
+  baton.sql(`UPDATE batch_members SET status='removed', removed_at='${now()}' WHERE id=${leaver}`);
+  await scheduler.say("member-removed", { batchMemberId: leaver, memberKey: "leaver" });
+  const late = scheduler.join("late");
+  await scheduler.say("member-added", { batchMemberId: late, memberKey: "late" });
+  await until("the late one's first step", () => scheduler.steps(late).create === "succeeded");
+  await until("the leaver's end", () => scheduler.steps(leaver).move === "cancelled");
+  for (let i = 0; i < 20 && scheduler.polling().length > 0; i++)
+    for (const [id, name, count] of scheduler.polling())
+      await scheduler.say("poll-check", { stepExecutionId: id, stepName: name, pollCount: count });
+  await until("the late one's last step", () => scheduler.steps(late).check === "succeeded");
+  await until("the early one's last step", () => scheduler.steps(scheduler.members[0]).check === "succeeded");
+  assert.equal(worker.count("New-Mailbox late"), 1);
+  assert.equal(worker.count("Test-Mailbox id-leaver"), 0);
+  await worker.close();
+}
+
+// With the real SDK.
+export class AzureBus {
+  senders = new Map();
+
+  constructor(client) { this.client = client; }
+
+  receive(topic, subscription, handle) {
+    const receiver = this.client.createReceiver(topic, subscription);
+    receiver.subscribe({ processMessage: ({ body, applicationProperties }) => handle(body, applicationProperties), processError: async () => {} },
+      { maxConcurrentCalls: 4 });
+    return receiver;
+  }
+
+  send(topic, body, applicationProperties) {
+    if (!this.senders.has(topic)) this.senders.set(topic, this.client.createSender(topic));
+    return this.senders.get(topic).sendMessages({ body, contentType: "application/json", applicationProperties });
+  }
+}
