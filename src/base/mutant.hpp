@@ -53,6 +53,34 @@ enum class Mutant {
   unchanged_not_brought,       // a document that a commit does not change is lost when the journal is replayed
   backlog_hides_timer,         // a timer that the tables do not have yet is not seen
   tenant_not_checked,          // whoever knows an id commands a job of another tenant
+  // of tasks that are published to a broker elsewhere
+  keep_not_stored,              // what the broker has is published again when the lease runs out
+  old_delivery_kept,            // a confirmation that comes too late keeps what is another's by now
+  returned_task_forgotten,      // what the broker gave back is nobody's until its lease runs out
+  abandon_keeps_lease,          // … or what it rejected
+  kept_task_without_timer,      // what the broker has and loses is waited for for ever
+  result_without_lease_refused, // what workers behind the broker say does not count
+  // of messages
+  wake_forgotten,              // the timer of an entity is not set
+  duplicate_not_detected,      // what is sent twice is there twice
+  message_lock_not_stored,     // a message that a receiver has is given to another
+  old_lock_accepted,           // a receiver settles what is another's by now
+  message_abandoned_for_ever,  // a message that receiver after receiver abandons is handed out for ever
+  dead_letter_lost,            // a message that is given up is gone
+  scheduled_too_early,         // a message is enqueued before its time
+  renewal_not_stored,          // a lock ends though its holder was told that it lasts
+  message_lock_cut_short,      // … or before the time that was said first
+  wake_not_earlier,            // what is due sooner than the rest waits for the rest
+  replay_keeps_dead_letter,    // a dead letter that is sent again is there twice
+  received_not_deleted,        // what somebody received for good is there still
+  bus_counters_drift,          // dead letters are not counted
+  deleted_entity_keeps_rows,   // dead letters outlive their queue
+  cancelled_message_sent,      // a scheduled message that was called back is enqueued
+  subscription_forgotten,      // only the first subscription of a topic has its copy
+  message_tenant_not_checked,  // whoever knows a lock settles what is another tenant's
+  backlog_hides_message,       // messages are loaded as they were before the last commits
+  backlog_keeps_message,       // a message that came and went is written
+  backlog_loses_lock,          // a message that came and was locked is written as it came
   queue_of_all_tenants,        // a worker is given what waits in another tenant's queue of the same name
   // of runbooks
   runbook_counts_drift,           // polling steps are not counted

@@ -6,7 +6,7 @@
 
 namespace baton {
 
-Result<> set_up_tls(SSL_CTX* context, const std::string& ca_file) {
+Result<> set_up_tls(SSL_CTX* context, const std::string& ca_file, Trust trust) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   static constexpr unsigned char http11[] = "\x08http/1.1";
   SSL_CTX_set_alpn_protos(context, http11, sizeof http11 - 1);
@@ -16,7 +16,7 @@ Result<> set_up_tls(SSL_CTX* context, const std::string& ca_file) {
     const char* reason = ERR_reason_error_string(ERR_get_error());
     return reason == nullptr ? "no reason given" : reason;
   };
-  if (SSL_CTX_set_default_verify_paths(context) != 1)
+  if (trust == Trust::system_and_file && SSL_CTX_set_default_verify_paths(context) != 1)
     return fail(Code::unavailable, fmt::format("cannot read the certificates of the system: {}", why()));
   if (!ca_file.empty() && SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1)
     return fail(Code::invalid, fmt::format("cannot read certificates from {}: {}", ca_file, why()));

@@ -11,8 +11,9 @@
 
 namespace baton {
 
-// Certificates are verified, with those of the system and, if named, those of a file.
-[[nodiscard]] Result<> set_up_tls(SSL_CTX* context, const std::string& ca_file = {});
+// Certificates are verified, with those of the system and, if named, those of a file; or with those of the file alone.
+enum class Trust { system_and_file, file_alone };
+[[nodiscard]] Result<> set_up_tls(SSL_CTX* context, const std::string& ca_file = {}, Trust trust = Trust::system_and_file);
 
 // Before the handshake: the certificate has to be for the host, which is told to the server if it is a name.
 [[nodiscard]] bool expect_host(SSL* ssl, const Url& url);

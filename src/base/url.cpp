@@ -157,6 +157,20 @@ int hex_digit(char c) {
 
 }  // namespace
 
+std::string percent_encode(std::string_view text) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  const auto is_unreserved = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '-' || c == '_' || c == '.' || c == '~';
+  };
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_unreserved(c)) out += c;
+    else out.append({'%', hex[byte >> 4U], hex[byte & 15U]});
+  }
+  return out;
+}
+
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank) {
   std::string out;
   out.reserve(text.size());

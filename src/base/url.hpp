@@ -26,6 +26,7 @@ struct Url {
 
 [[nodiscard]] Result<Url> parse_url(std::string_view text);
 
+[[nodiscard]] std::string percent_encode(std::string_view text);  // all but unreserved characters
 // None: an escape is malformed.
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
 

@@ -124,5 +124,17 @@ TEST(Url, ALocationIsSeenFromWhereItCame) {
     EXPECT_FALSE(resolve_url(*base, wrong)) << wrong;
 }
 
+TEST(Percent, EscapesAreDecodedOrRefused) {
+  EXPECT_EQ(percent_decode("a%20b%2Fc"), "a b/c");
+  EXPECT_EQ(percent_decode("a+b", true), "a b");
+  for (const auto* wrong : {"%", "%2", "%zz"}) EXPECT_EQ(percent_decode(wrong), std::nullopt);
+}
+
+TEST(Percent, AllButUnreservedCharactersAreEscaped) {
+  EXPECT_EQ(percent_encode("aZ09-_.~"), "aZ09-_.~");
+  EXPECT_EQ(percent_encode("sb://h/a b"), "sb%3A%2F%2Fh%2Fa%20b");
+  EXPECT_EQ(percent_decode(percent_encode("ü / ?&=")), "ü / ?&=");
+}
+
 }  // namespace
 }  // namespace baton

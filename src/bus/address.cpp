@@ -9,12 +9,14 @@
 namespace baton::bus {
 namespace {
 
+constexpr std::size_t entity_name_max = 260;
+
 std::optional<std::vector<std::string>> segments_of(std::string_view path) {
   std::vector<std::string> segments;
   while (!path.empty()) {
     const auto end = std::min(path.find('/'), path.size());
     auto segment = percent_decode(path.substr(0, end));
-    if (!segment || !is_printable(*segment, 260)) return std::nullopt;
+    if (!segment || !is_printable(*segment, entity_name_max)) return std::nullopt;
     segments.push_back(*std::move(segment));
     path.remove_prefix(std::min(end + 1, path.size()));
   }
@@ -44,11 +46,17 @@ std::optional<Address> parse_address(std::string_view text) {
   };
   address.is_management = take_suffix("$management");
   address.is_dead_letters = take_suffix("$DeadLetterQueue");
-  address.entity = std::move(segments->front());
-  if (segments->size() == 3 && equal_ignoring_case((*segments)[1], "Subscriptions"))
+  const std::size_t count = segments->size();
+  if (count >= 3 && equal_ignoring_case((*segments)[count - 2], "Subscriptions")) {
     address.subscription = std::move(segments->back());
-  else if (segments->size() != 1)
-    return std::nullopt;
+    segments->resize(count - 2);
+  }
+  for (const std::string& segment : *segments) {
+    const bool is_fixed = equal_ignoring_case(segment, "Subscriptions") || equal_ignoring_case(segment, "Rules");
+    if (segment.empty() || (is_fixed && count > 1)) return std::nullopt;
+    address.entity.append(address.entity.empty() ? "" : "/").append(segment);
+  }
+  if (address.entity.size() > entity_name_max) return std::nullopt;
   return address;
 }
 

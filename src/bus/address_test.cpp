@@ -27,8 +27,19 @@ TEST(Addresses, have_management_and_dead_letters_behind_them) {
   EXPECT_EQ(dead->subscription, "s");
 }
 
+TEST(Addresses, may_have_names_with_slashes) {
+  const auto queue = parse_address("orders/eu/new/$DeadLetterQueue");
+  ASSERT_TRUE(queue);
+  EXPECT_EQ(queue->entity, "orders/eu/new");
+  EXPECT_TRUE(queue->is_dead_letters);
+  const auto subscription = parse_address("amqps://host/events/eu/Subscriptions/audit/$management");
+  ASSERT_TRUE(subscription);
+  EXPECT_EQ(subscription->entity, "events/eu");
+  EXPECT_EQ(subscription->subscription, "audit");
+}
+
 TEST(Addresses, that_name_nothing_are_none) {
-  for (const char* text : {"", "/", "amqps://host", "a/b", "t/Subscriptions", "t/Subscriptions/a/b", "a%0", "a%00b", "t/Rules/r"})
+  for (const char* text : {"", "/", "amqps://host", "a//b", "t/Subscriptions", "t/Subscriptions/a/b", "a%0", "a%00b", "t/Rules/r"})
     EXPECT_FALSE(parse_address(text)) << text;
 }
 

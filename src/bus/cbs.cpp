@@ -1,6 +1,6 @@
 // $cbs: a client shows a token for each entity that it wants to use, and again before that expires.
 #include "bus/request_link.hpp"
-#include "bus/shared_access.hpp"
+#include "ports/shared_access.hpp"
 
 namespace baton::bus {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/json.hpp"
 #include "base/url.hpp"
-#include "bus/inlet.hpp"
-#include "bus/job_outlet.hpp"
+#include "base/text.hpp"
+#include "bus/attachment.hpp"
 #include "bus/request_link.hpp"
 
 namespace baton::bus {
@@ -16,11 +16,8 @@ constexpr std::uint16_t channels_max = 63;
 constexpr pn_millis_t idle_time = 240'000;  // said to the client: half of it may pass without a frame
 constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 << 20;
 constexpr std::size_t links_max = 1'000;
-constexpr std::size_t queue_name_max = 200;
 constexpr int answers_max = 20;  // that wait for the credit of a link
 constexpr std::chrono::seconds patience{2};
-
-constexpr std::string_view pool_prefix = "worker-";
 
 using steady = std::chrono::steady_clock;
 
@@ -41,25 +38,11 @@ void echo_terms(pn_link_t* link) {
   pn_link_set_rcv_settle_mode(link, pn_link_remote_rcv_settle_mode(link));
 }
 
-// A receiver that wants the messages of one session, which nobody has here.
-bool asks_for_session(pn_link_t* link) {
-  pn_data_t* filter = pn_terminus_filter(pn_link_remote_source(link));
-  pn_data_rewind(filter);
-  if (!pn_data_next(filter) || pn_data_type(filter) != PN_MAP) return false;
-  bool found = false;
-  pn_data_enter(filter);
-  while (pn_data_next(filter)) {
-    found = found || (pn_data_type(filter) == PN_SYMBOL && text_of(pn_data_get_symbol(filter)) == "com.microsoft:session-filter");
-    if (!pn_data_next(filter)) break;
-  }
-  pn_data_exit(filter);
-  return found;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
+// The client answers with a detach of its own, and the link goes then.
+void close_with(pn_link_t* link, const Condition& why) {
+  pn_condition_set_name(pn_link_condition(link), why.name);
+  pn_condition_set_description(pn_link_condition(link), why.description.c_str());
+  pn_link_close(link);
 }
 
 }  // namespace
@@ -82,6 +65,11 @@ Client::~Client() { services_.clients.erase(this); }
 std::string Client::name() const {
   const std::string name = "amqp:" + std::string(text_of(pn_connection_remote_container(amqp())));
   return is_printable(name, 200) ? name : "amqp";
+}
+
+void Client::handled() {
+  for (const auto& weak : std::exchange(to_flush_, {}))
+    if (const auto link = weak.lock()) link->flush();
 }
 
 void Client::handle(pn_event_t* event) {
@@ -148,6 +136,7 @@ void Client::say_goodbye(const char* condition, std::string_view description) {
 
 void Client::end_links() {
   waiting_.clear();
+  attaching_.clear();
   lingering_.clear();  // they go with the connection
   for (const auto& [link, ours] : links_) ours->on_end();
   links_.clear();
@@ -179,11 +168,7 @@ void Client::on_attach(pn_link_t* link) {
   if (links_open_ > links_max) return say_goodbye("amqp:resource-limit-exceeded", "this connection has too many links");
   if (is_looking_up_) return waiting_.push_back(link);
   echo_terms(link);
-  auto made = attach(link);
-  if (!made) return refuse(link, made.error());
-  const auto& ours = links_[link] = *std::move(made);
-  pn_link_open(link);
-  ours->on_flow();
+  attach(link);
 }
 
 // Whether a token was shown for it, or for what it is part of.
@@ -196,81 +181,44 @@ bool Client::may_use(std::string_view address) const {
   });
 }
 
-Client::Attached Client::attach(pn_link_t* link) {
+void Client::attach(pn_link_t* link) {
+  if (pn_terminus_get_type(pn_link_remote_target(link)) == PN_COORDINATOR)
+    return refuse(link, {"amqp:not-implemented", "there are no transactions here"});
   const std::string_view text = address_of(link);
   const auto address = parse_address(text);
-  if (!address) return std::unexpected(not_found(text));
-  if (address->entity == "$cbs") return pn_link_is_sender(link) ? std::make_shared<Link>() : make_cbs(*this, link);
-  if (!may_use(text)) return std::unexpected(unauthorized("Unauthorized access. 'Listen' or 'Send' claims are required: put a token first."));
+  if (!address) return refuse(link, not_found(text));
+  if (address->entity == "$cbs") return on_attached(link, pn_link_is_sender(link) ? std::make_shared<Link>() : make_cbs(*this, link));
+  if (!may_use(text)) return refuse(link, unauthorized("Unauthorized access. 'Listen' or 'Send' claims are required: put a token first."));
   pn_session_set_incoming_capacity(pn_link_session(link), session_bytes_max);
-  if (address->is_management) return attach_management(link, *address);
-  return pn_link_is_sender(link) ? attach_outlet(link, *address) : attach_inlet(link, *address);
+  const auto attachment = std::make_shared<Attachment>(*this, link, *address, [this, link](Attached attached) { on_attached(link, std::move(attached)); });
+  attaching_[link] = attachment;
+  attachment->start();
 }
 
-Client::Attached Client::attach_inlet(pn_link_t* link, const Address& address) {
-  const Names& names = services_.options.names;
-  const bool is_events = equal_ignoring_case(address.entity, names.events_topic);
-  const bool is_results = equal_ignoring_case(address.entity, names.results_topic);
-  if (equal_ignoring_case(address.entity, names.jobs_topic))
-    return std::unexpected(Condition{"amqp:not-allowed", "jobs come from runbooks and workflows: nobody else sends to '" + address.entity + "'"});
-  if (!address.subscription.empty() || address.is_dead_letters || (!is_events && !is_results))
-    return std::unexpected(not_found(address.entity));
-  if (!allows(principal_->role, is_events ? Permission::submit : Permission::work))
-    return std::unexpected(unauthorized("the role of this key may not send to '" + address.entity + "'"));
-  if (is_events && principal_->own().value != "default") return std::unexpected(not_found(address.entity));
-  return make_inlet(*this, link, is_events ? Inlet::events : Inlet::results);
-}
-
-// Which queue somebody means who receives, or asks for its management.
-std::expected<std::string, Condition> Client::queue_of(const Address& address) const {
-  const Names& names = services_.options.names;
-  const auto is = [&](const std::string& name) { return equal_ignoring_case(address.entity, name); };
-  if (is(names.events_topic) || is(names.results_topic))
-    return std::unexpected(Condition{"amqp:not-allowed", "baton itself receives what is sent to '" + address.entity + "'"});
-  if (address.is_dead_letters)
-    return std::unexpected(Condition{"amqp:not-implemented", "dead letters of jobs are listed and replayed with 'baton dead-letter', or over HTTP"});
-  std::string queue = address.entity;
-  if (is(names.jobs_topic)) {
-    const std::string_view name = address.subscription;
-    if (name.size() <= pool_prefix.size() || !equal_ignoring_case(name.substr(0, pool_prefix.size()), pool_prefix))
-      return std::unexpected(not_found(address.entity + "/Subscriptions/" + address.subscription));
-    queue = name.substr(pool_prefix.size());
-  } else if (!address.subscription.empty()) {
-    return std::unexpected(not_found(address.entity));
-  }
-  if (queue.size() > queue_name_max) return std::unexpected(not_found(queue));
-  if (queue == workflow::builtin_queue || queue == workflow::approval_queue)
-    return std::unexpected(Condition{"amqp:not-allowed", "the queue '" + queue + "' is reserved: no worker can ask for its tasks"});
-  if (!allows(principal_->role, Permission::work))
-    return std::unexpected(unauthorized("the role of this key may not receive from '" + address.entity + "'"));
-  return queue;
-}
-
-Client::Attached Client::attach_outlet(pn_link_t* link, const Address& address) {
-  if (asks_for_session(link)) return std::unexpected(Condition{"amqp:not-implemented", "there are no message sessions here"});
-  auto queue = queue_of(address);
-  if (!queue) return std::unexpected(std::move(queue.error()));
-  return make_job_outlet(*this, link, *std::move(queue));
-}
-
-Client::Attached Client::attach_management(pn_link_t* link, const Address& address) {
-  auto queue = queue_of(address);
-  if (!queue) return std::unexpected(std::move(queue.error()));
-  if (pn_link_is_sender(link)) return std::make_shared<Link>();  // answers go over it
-  return make_management(*this, link, *std::move(queue));
+void Client::on_attached(pn_link_t* link, Attached attached) {
+  attaching_.erase(link);
+  if (!attached) return refuse(link, attached.error());
+  const auto ours = links_[link] = *std::move(attached);
+  pn_link_open(link);
+  ours->on_flow();
 }
 
 // With no source or no target, and then closed for a reason: that is how an attach is refused.
 void Client::refuse(pn_link_t* link, const Condition& why) {
   pn_terminus_set_type(pn_link_is_sender(link) ? pn_link_source(link) : pn_link_target(link), PN_UNSPECIFIED);
   pn_link_open(link);
-  pn_condition_set_name(pn_link_condition(link), why.name);
-  pn_condition_set_description(pn_link_condition(link), why.description.c_str());
-  pn_link_close(link);
+  close_with(link, why);
+}
+
+void Client::end_link(pn_link_t* link, const Condition& why) {
+  if (Link* found = link_of(link)) found->on_end();
+  links_.erase(link);
+  close_with(link, why);
 }
 
 void Client::on_detach(pn_link_t* link) {
   std::erase(waiting_, link);
+  if (attaching_.erase(link) > 0) pn_link_open(link);  // an attach is answered before it is taken back
   if (Link* found = link_of(link)) found->on_end();
   links_.erase(link);
   pn_link_close(link);
@@ -299,6 +247,7 @@ void Client::on_end(pn_session_t* session) {
     if (is_its) entry.second->on_end();
     return is_its;
   });
+  std::erase_if(attaching_, [&](const auto& entry) { return pn_link_session(entry.first) == session; });
   std::erase_if(lingering_, [&](const Lingering& one) { return pn_link_session(one.link) == session; });
   pn_session_close(session);
   pn_session_free(session);

@@ -1,6 +1,6 @@
 // One client of the endpoint: its connection, who it is, and its links.
 //
-// A link is attached to an address; what that means is decided here once (attach()), and then the link's own class handles
+// A link is attached to an address; what that means is found out once (attachment.hpp), and then the link's own class handles
 // what comes over it. Links end with the connection's AMQP, not with its socket: from the first word of an end, ours or the
 // client's, nothing more is handed out.
 #pragma once
@@ -17,6 +17,8 @@
 #include "bus/transfer.hpp"
 
 namespace baton::bus {
+
+class Attachment;
 
 // What a client may do. A connection has one, for good.
 struct Principal {
@@ -45,22 +47,22 @@ class Client final : public Connection {
 
   // Hands a command in. `then` is called on this thread while `owner` lives, and the connection goes on after it.
   std::shared_ptr<AwaitedReply> submit(Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then);
+  // The link's flush() is called when all that came in has been handled.
+  void flush_later(std::weak_ptr<Link> link) { to_flush_.push_back(std::move(link)); }
+  // Detaches it for a reason: what it was attached to is not there any more.
+  void end_link(pn_link_t* link, const Condition& why);
   // Sends the answer to a request that came over `link` back to who asked.
   void answer(pn_link_t* link, const std::string& reply_to, pn_message_t* message);
 
  private:
-  using Attached = std::expected<std::shared_ptr<Link>, Condition>;
-
   void handle(pn_event_t* event) override;
+  void handled() override;
   void ended() override;
   void on_open();
   void look_up_password();
   void on_attach(pn_link_t* link);
-  [[nodiscard]] Attached attach(pn_link_t* link);
-  [[nodiscard]] Attached attach_inlet(pn_link_t* link, const Address& address);
-  [[nodiscard]] Attached attach_outlet(pn_link_t* link, const Address& address);
-  [[nodiscard]] Attached attach_management(pn_link_t* link, const Address& address);
-  [[nodiscard]] std::expected<std::string, Condition> queue_of(const Address& address) const;
+  void attach(pn_link_t* link);
+  void on_attached(pn_link_t* link, std::expected<std::shared_ptr<Link>, Condition> attached);
   [[nodiscard]] bool may_use(std::string_view address) const;
   void refuse(pn_link_t* link, const Condition& why);
   void on_detach(pn_link_t* link);
@@ -76,7 +78,9 @@ class Client final : public Connection {
   std::map<std::string, Time> grants_;  // paths, in lower case, with when their token expires; empty: everything
   bool is_looking_up_ = false;
   std::vector<pn_link_t*> waiting_;  // attached before it was known who this is
+  std::map<pn_link_t*, std::shared_ptr<Attachment>> attaching_;
   std::map<pn_link_t*, std::shared_ptr<Link>> links_;
+  std::vector<std::weak_ptr<Link>> to_flush_;
   struct Lingering {  // detached while the client holds messages of it
     pn_link_t* link;
     std::chrono::steady_clock::time_point until;

@@ -1,7 +1,5 @@
 #include "bus/connection.hpp"
 
-#include <netinet/tcp.h>
-
 #include <chrono>
 #include <new>
 
@@ -12,11 +10,7 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 namespace asio = boost::asio;
 
-// Some clients leave Nagle's algorithm on, and wait for our acknowledgement before they send the rest.
-void acknowledge_at_once(tcp::socket& socket) {
-  const int on = 1;
-  (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
-}
+constexpr std::size_t read_max = 256 << 10;
 
 std::int64_t steady_millis() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -24,11 +18,10 @@ std::int64_t steady_millis() {
 
 }  // namespace
 
-Connection::Connection(tcp::socket socket) : socket_(std::move(socket)) {
+Connection::Connection(tcp::socket socket) : Connection(make_tcp_stream(std::move(socket))) {}
+
+Connection::Connection(std::shared_ptr<ByteStream> stream) : stream_(std::move(stream)) {
   if (pn_connection_driver_init(&driver_, nullptr, nullptr) != 0) throw std::bad_alloc();
-  error_code ignored;
-  socket_.non_blocking(true, ignored);
-  socket_.set_option(tcp::no_delay(true), ignored);
 }
 
 Connection::~Connection() { pn_connection_driver_destroy(&driver_); }
@@ -39,6 +32,7 @@ void Connection::pump() {
   is_pumping_ = true;
   do {
     while (pn_event_t* event = pn_connection_driver_next_event(&driver_)) handle(event);
+    handled();
     write();
   } while (pn_connection_driver_has_event(&driver_));
   is_pumping_ = false;
@@ -49,7 +43,7 @@ void Connection::pump() {
 void Connection::read() {
   if (awaits_reading_ || pn_connection_driver_read_closed(&driver_)) return;
   awaits_reading_ = true;
-  socket_.async_wait(tcp::socket::wait_read, [this, self = shared_from_this()](const error_code& error) {
+  stream_->when_readable([this, self = shared_from_this()](const error_code& error) {
     awaits_reading_ = false;
     if (has_ended_) return;
     if (error) pn_connection_driver_read_close(&driver_);
@@ -58,15 +52,19 @@ void Connection::read() {
   });
 }
 
+// What has come is taken together, up to a limit that keeps others from waiting long: what it brings is committed together.
 void Connection::on_readable() {
-  const pn_rwbytes_t room = pn_connection_driver_read_buffer(&driver_);
-  if (room.size == 0) return;
-  error_code error;
-  const std::size_t n = socket_.read_some(asio::buffer(room.start, room.size), error);
-  if (error == asio::error::would_block) return;
-  if (error) return pn_connection_driver_read_close(&driver_);
-  acknowledge_at_once(socket_);
-  pn_connection_driver_read_done(&driver_, n);
+  for (std::size_t taken = 0; taken < read_max;) {
+    const pn_rwbytes_t room = pn_connection_driver_read_buffer(&driver_);
+    if (room.size == 0) return;
+    error_code error;
+    const std::size_t n = stream_->read_some(asio::buffer(room.start, room.size), error);
+    if (error == asio::error::would_block) return;
+    if (error) return pn_connection_driver_read_close(&driver_);
+    pn_connection_driver_read_done(&driver_, n);
+    if (n < room.size) return;
+    taken += n;
+  }
 }
 
 void Connection::write() {
@@ -75,10 +73,10 @@ void Connection::write() {
     const pn_bytes_t out = pn_connection_driver_write_buffer(&driver_);
     if (out.size == 0) break;
     error_code error;
-    const std::size_t n = socket_.write_some(asio::buffer(out.start, out.size), error);
+    const std::size_t n = stream_->write_some(asio::buffer(out.start, out.size), error);
     if (error == asio::error::would_block) {
       awaits_writing_ = true;
-      return socket_.async_wait(tcp::socket::wait_write, [this, self = shared_from_this()](const error_code& failed) {
+      return stream_->when_writable([this, self = shared_from_this()](const error_code& failed) {
         awaits_writing_ = false;
         if (failed && !has_ended_) pn_connection_driver_write_close(&driver_);
         pump();
@@ -87,8 +85,7 @@ void Connection::write() {
     if (error) return pn_connection_driver_write_close(&driver_);
     pn_connection_driver_write_done(&driver_, n);
   }
-  error_code ignored;
-  if (pn_connection_driver_write_closed(&driver_)) socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  if (pn_connection_driver_write_closed(&driver_)) stream_->end_writing();
 }
 
 void Connection::tick() {
@@ -116,8 +113,7 @@ void Connection::terminate() {
 void Connection::end() {
   if (has_ended_) return;
   has_ended_ = true;
-  error_code ignored;
-  socket_.close(ignored);
+  stream_->close();
   ended();
 }
 

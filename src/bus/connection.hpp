@@ -1,4 +1,4 @@
-// One AMQP 1.0 connection over TCP: proton's engine, which is a state machine without I/O, between a socket and whoever
+// One AMQP 1.0 connection: proton's engine, which is a state machine without I/O, between a stream of bytes and whoever
 // handles its events.
 //
 // Owned by the bus's I/O thread, and kept alive by what it waits for. Bytes are read into and written from proton's own
@@ -12,6 +12,8 @@
 #include <memory>
 #include <string_view>
 
+#include "bus/byte_stream.hpp"
+
 namespace baton::bus {
 
 [[nodiscard]] inline pn_bytes_t bytes_of(std::string_view text) { return pn_bytes(text.size(), text.data()); }
@@ -21,6 +23,7 @@ namespace baton::bus {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   explicit Connection(boost::asio::ip::tcp::socket socket);
+  explicit Connection(std::shared_ptr<ByteStream> stream);
   virtual ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -39,6 +42,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void bind() { pn_connection_driver_bind(&driver_); }  // when the transport has its options
 
   virtual void handle(pn_event_t* event) = 0;
+  virtual void handled() {}  // all that there were, for now
   virtual void ended() = 0;  // once; nothing is handled any more
 
  private:
@@ -47,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void write();
   void end();
 
-  boost::asio::ip::tcp::socket socket_;
+  const std::shared_ptr<ByteStream> stream_;
   pn_connection_driver_t driver_{};
   bool is_pumping_ = false;
   bool awaits_reading_ = false, awaits_writing_ = false;

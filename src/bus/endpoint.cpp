@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "bus/client.hpp"
+#include "bus/own_topics.hpp"
 
 namespace baton::bus {
 
@@ -33,9 +34,12 @@ struct Endpoint::State {
                  .sent = metrics.counter("baton_bus_messages_sent_total", "Messages that went to clients of the AMQP endpoint."),
                  .mailbox = nullptr,
                  .clients = {},
-                 .locks = {}},
+                 .locks = {},
+                 .own_topics = nullptr,
+                 .random = std::mt19937_64{std::random_device{}()}},
         connections(metrics.gauge("baton_bus_connections", "Open connections of the AMQP endpoint.")) {
     services.mailbox = std::make_shared<Mailbox>([this] { asio::post(io, [this] { services.mailbox->drain(); }); });
+    services.own_topics = &own_topics;
   }
 
   void accept();
@@ -48,6 +52,7 @@ struct Endpoint::State {
 
   const EndpointOptions options;
   Services services;  // goes after what the clients wait for
+  OwnTopics own_topics{services};
   asio::io_context io{1};
   metrics::Gauge& connections;
   tcp::acceptor acceptor{io};
@@ -82,6 +87,7 @@ void Endpoint::State::for_each_client(Fn fn) {
 
 void Endpoint::State::tick() {
   for_each_client([](Client& client) { client.on_tick(); });
+  if (!is_stopping) own_topics.on_tick();
   if (!is_stopping) services.forget_expired_locks();
   if (!is_stopping && ++ticks % 2 == 0) look_for_revoked();
   connections.set(static_cast<std::int64_t>(services.clients.size()));
@@ -111,6 +117,7 @@ void Endpoint::State::begin_stop() {
   if (std::exchange(is_stopping, true)) return;
   error_code ignored;
   acceptor.close(ignored);
+  own_topics.stop();
   for_each_client([](Client& client) { client.say_goodbye("amqp:connection:forced", "the server is stopping"); });
   goodbye.expires_after(stop_time);
   goodbye.async_wait([this](const error_code& cancelled) {

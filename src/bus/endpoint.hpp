@@ -28,10 +28,15 @@ struct Tokens {
   std::function<void(std::string token_id, FoundToken)> by_id;
 };
 
+// Whether tasks of the tenant's workflows wait in a queue of that name: asked and answered likewise.
+using IsTaskQueue = std::function<void(Tenant, std::string queue, std::function<void(Result<bool>)>)>;
+
 struct EndpointOptions {
   Names names;
   Access access = Access::required;
   Tokens tokens;
+  IsTaskQueue is_task_queue;  // none: there are none
+  bool auto_pools = true;     // who receives from worker-{id}, a subscription of the topic of jobs that is not there, makes it
   std::size_t connections_max = 16'000;
   std::size_t message_bytes_max = 1 << 20;
   std::chrono::seconds lock_time{60};

@@ -1,5 +1,7 @@
 #include "bus/inlet.hpp"
 
+#include "bus/messages/message_encoding.hpp"
+#include "bus/own_topics.hpp"
 #include "core/runbook/machine/messages.hpp"
 #include "ports/task_messages.hpp"
 
@@ -55,24 +57,53 @@ class InletLink final : public Link, public std::enable_shared_from_this<InletLi
 
   [[nodiscard]] std::size_t bytes_max() const { return client_.services().options.message_bytes_max; }
 
+  // What a transfer says at once, and if there is something for the topic's subscriptions, that behind it.
   std::expected<std::vector<Command>, Condition> read(std::string_view transfer) {
-    const auto messages = read_messages(transfer);
-    if (!messages) return std::unexpected(Condition{"amqp:decode-error", messages.error().message});
+    const auto messages = split_transfer(transfer);
+    if (!messages) return std::unexpected(Condition{"amqp:decode-error", messages.error()});
     if (messages->size() > batch_max)
       return std::unexpected(Condition{"amqp:link:message-size-exceeded", "a batch has at most 4,096 messages here"});
     client_.services().received.add(messages->size());
     std::vector<Command> commands;
-    for (const Received& message : *messages) {
-      auto command = command_of(message, what_, principal_.tenant, client_.services().clock.now());
-      if (!command) return std::unexpected(std::move(command.error()));
-      commands.push_back(*std::move(command));
+    std::vector<NewMessage> for_topic;
+    for (const Sections& message : *messages)
+      if (auto wrong = take(message, commands, for_topic)) return std::unexpected(*std::move(wrong));
+    if (!for_topic.empty()) {
+      SendMessages copies{.to = *topic(), .transfers = {}};
+      copies.transfers.push_back(std::move(for_topic));
+      commands.emplace_back(std::move(copies));
     }
     return commands;
+  }
+
+  // A message whose time has not come waits in the topic; baton takes it from there (own_topics.hpp).
+  std::optional<Condition> take(const Sections& sections, std::vector<Command>& commands, std::vector<NewMessage>& for_topic) {
+    const Time now = client_.services().clock.now();
+    Received said = received(sections);
+    const bool is_for_later = topic() && said.scheduled_for && *said.scheduled_for > now;
+    if (is_for_later) said.scheduled_for.reset();
+    auto command = command_of(said, what_, principal_.tenant, now);
+    if (!command) return std::move(command.error());
+    if (!is_for_later) commands.push_back(*std::move(command));
+    const bool is_copied = topic() && client_.services().own_topics->has_other_subscriptions(what_);
+    if (!is_for_later && !is_copied) return std::nullopt;
+    auto message = read_message(sections, {.has_rules = true, .new_id = [this] { return client_.services().new_id(); }});
+    if (!message) return std::move(message.error());
+    if (!is_for_later) message->annotations = marked_as_taken(message->annotations);
+    for_topic.push_back(*std::move(message));
+    return std::nullopt;
+  }
+
+  // Other tenants have none.
+  [[nodiscard]] const EntityKey* topic() const {
+    return principal_.own().value == "default" ? client_.services().own_topics->topic(what_) : nullptr;
   }
 
   void on_reply(std::uint64_t number, const Reply& reply) {
     Open& one = open_.at(number);
     const auto* refused = std::get_if<Refused>(&reply);
+    const auto* sent = std::get_if<SentReply>(&reply);
+    if (sent && !sent->transfers.empty() && !sent->transfers.front()) refused = &sent->transfers.front().error();
     const bool changes_nothing = refused && refused->refusal == Refusal::stale_result;
     if (refused && !changes_nothing && !one.wrong) one.wrong = condition_of(*refused);
     if (--one.undecided > 0) return;

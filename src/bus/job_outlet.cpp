@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "bus/outlet.hpp"
 #include "ports/task_messages.hpp"
 
 namespace baton::bus {
 namespace {
-
-constexpr Duration poll_time = std::chrono::seconds{10};
-constexpr std::uint32_t poll_max = 1'000;
-constexpr std::size_t outgoing_max = 4 << 20;  // bytes that wait for the client
 
 // As the SDKs read it. The sequence number orders the messages of one link, no more.
 std::string message_of(const Handout& job, std::int64_t number, Time now) {
@@ -35,31 +32,13 @@ std::string reason_of(pn_delivery_t* delivery) {
                        text_in(info, "DeadLetterErrorDescription"));
 }
 
-class JobOutlet final : public Link, public std::enable_shared_from_this<JobOutlet> {
+class JobOutlet final : public Outlet {
  public:
-  JobOutlet(Client& client, pn_link_t* link, std::string queue)
-      : client_(client),
-        link_(link),
-        queue_(std::move(queue)),
-        principal_(client.principal()),
-        is_deleting_(pn_link_remote_snd_settle_mode(link) == PN_SND_SETTLED) {}
-  ~JobOutlet() override { end_poll(); }
-
-  void on_flow() override {
-    const bool is_draining = pn_link_get_drain(link_);
-    if (is_draining && poll_) {  // it has brought what there was
-      end_poll();
-      pn_link_drained(link_);
-    } else if (credit() == 0) {
-      end_poll();
-    }
-    ask(is_draining ? Duration{} : poll_time);
-  }
-  void on_tick() override { ask(poll_time); }  // the engine may have had no time before
+  using Outlet::Outlet;
 
   // Messages that have not left are nobody's: another worker gets their jobs.
   void on_end() override {
-    end_poll();
+    Outlet::on_end();
     ReturnTasks back;
     for (const auto& [delivery, message] : unsettled_) {
       const auto lock = locks().find(message.token);
@@ -67,7 +46,7 @@ class JobOutlet final : public Link, public std::enable_shared_from_this<JobOutl
       back.tasks.push_back(lock->second.task);
       locks().erase(lock);
     }
-    give_back(std::move(back));
+    if (!back.tasks.empty()) client_.services().inbox.submit(std::move(back), std::make_shared<Nobody>());
   }
 
   // The client's word on a message that it has; we answer with the same, settled. Its first word counts.
@@ -95,8 +74,9 @@ class JobOutlet final : public Link, public std::enable_shared_from_this<JobOutl
   };
   inline static const Condition lock_lost{"com.microsoft:message-lock-lost", "the lock has expired, or the job is another's by now"};
 
-  // A number without a sign, whatever proton's type says; we never send more than it allows.
-  [[nodiscard]] std::uint32_t credit() const { return static_cast<std::uint32_t>(pn_link_credit(link_)); }
+  // Who receives and deletes has it in hand at once: the lease lasts as long as the job's time.
+  [[nodiscard]] std::optional<Duration> lease_time() const override { return client_.services().options.lock_time; }
+  [[nodiscard]] bool is_worker() const override { return true; }
   [[nodiscard]] std::map<LockToken, Lock>& locks() { return client_.services().locks; }
 
   [[nodiscard]] std::optional<Command> command_of(pn_delivery_t* delivery, std::uint64_t outcome, const Lock& lock) const {
@@ -135,66 +115,15 @@ class JobOutlet final : public Link, public std::enable_shared_from_this<JobOutl
     pn_delivery_settle(delivery);
   }
 
-  // One poll at a time, for as many as the client takes. A client that takes more than it reads waits for the next tick.
-  void ask(Duration wait) {
-    const std::uint32_t wanted = credit();
-    if (poll_ || wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > outgoing_max) return;
-    const Services& services = client_.services();
-    // Who receives and deletes has it in hand at once: the lease lasts as long as the job's time.
-    Poll poll{.tenant = principal_.own(),
-              .queue = queue_,
-              .worker = client_.name(),
-              .max = std::min(wanted, poll_max),
-              .heartbeats = !is_deleting_,
-              .lease_time = services.options.lock_time,
-              .wait_until = services.clock.now() + wait};
-    poll_ = client_.submit(std::move(poll), weak_from_this(), [this](Reply reply) {
-      poll_.reset();
-      auto* jobs = std::get_if<PollReply>(&reply);
-      if (!jobs) return;  // it is asked again at the next tick
-      send(jobs->jobs);
-      if (pn_link_get_drain(link_)) pn_link_drained(link_);
-      else ask(poll_time);
-    });
-  }
-
-  void end_poll() {
-    if (poll_) std::exchange(poll_, nullptr)->abandon();
-  }
-
-  // As many as the client still wants; it may have changed its mind.
-  void send(const std::vector<Handout>& jobs) {
-    ReturnTasks back;
-    for (const Handout& job : jobs) {
-      if (credit() > 0) send(job);
-      else back.tasks.push_back({job.task_id, job.lease});
-    }
-    give_back(std::move(back));
-  }
-
-  void send(const Handout& job) {
+  void send(const Handout& job) override {
     Services& services = client_.services();
     const LockToken token = new_token();
-    pn_delivery_t* delivery = pn_delivery(link_, pn_dtag(token.data(), token.size()));
-    const std::string bytes = message_of(job, ++sent_, services.clock.now());
-    pn_link_send(link_, bytes.data(), bytes.size());
-    pn_link_advance(link_);
-    services.sent.add();
-    if (is_deleting_) return pn_delivery_settle(delivery);
+    pn_delivery_t* delivery = put(token, message_of(job, ++sent_, services.clock.now()));
+    if (!delivery) return;
     unsettled_[delivery] = {.token = token};
     services.locks[token] = {principal_.tenant, queue_, {job.task_id, job.lease}, job.lease_until};
   }
 
-  void give_back(ReturnTasks back) {
-    if (!back.tasks.empty()) client_.services().inbox.submit(std::move(back), std::make_shared<Nobody>());
-  }
-
-  Client& client_;
-  pn_link_t* const link_;
-  const std::string queue_;
-  const Principal principal_;  // as it was when the link was attached
-  const bool is_deleting_;     // receive and delete: nothing is settled later
-  std::shared_ptr<AwaitedReply> poll_;
   std::map<pn_delivery_t*, Message> unsettled_;  // proton uses a delivery again when it is settled
   std::int64_t sent_ = 0;
 };

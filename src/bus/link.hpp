@@ -11,6 +11,7 @@ class Link {
   virtual void on_flow() {}
   virtual void on_delivery(pn_delivery_t*) {}
   virtual void on_tick() {}
+  virtual void flush() {}   // what came in is handled: what was collected of it goes on together; after Client::flush_later()
   virtual void on_end() {}  // proton's link is there still
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "bus/job_outlet.hpp"
+#include "bus/messages/rule_requests.hpp"
 #include "bus/request_link.hpp"
 
 namespace baton::bus {
@@ -47,11 +48,14 @@ const Outcome busy{503, "the engine cannot be asked at the moment", "com.microso
 
 class ManagementLink final : public RequestLink {
  public:
-  ManagementLink(Client& client, pn_link_t* link, std::string queue)
-      : RequestLink(client, link, 50), queue_(std::move(queue)), principal_(client.principal()) {}
+  ManagementLink(Client& client, pn_link_t* link, std::string queue, std::optional<EntityKey> subscription)
+      : RequestLink(client, link, 50), queue_(std::move(queue)), subscription_(std::move(subscription)), principal_(client.principal()) {}
 
  private:
   void on_request(std::shared_ptr<Request> request) override {
+    const std::weak_ptr<RequestLink> weak = weak_from_this();
+    if (subscription_ && take_rule_request(client_, principal_, *subscription_, *request, weak, [this, request](const Answer& said) { reply(*request, said); }))
+      return;
     const std::string operation = request->property("operation");
     const auto tokens = tokens_in(pn_message_body(request->message.get()));
     const bool is_renewal = operation == "com.microsoft:renew-lock";
@@ -109,13 +113,14 @@ class ManagementLink final : public RequestLink {
   }
 
   const std::string queue_;
+  const std::optional<EntityKey> subscription_;
   const Principal principal_;  // as it was when the link was attached
 };
 
 }  // namespace
 
-std::shared_ptr<Link> make_management(Client& client, pn_link_t* link, std::string queue) {
-  return std::make_shared<ManagementLink>(client, link, std::move(queue));
+std::shared_ptr<Link> make_management(Client& client, pn_link_t* link, std::string queue, std::optional<EntityKey> subscription) {
+  return std::make_shared<ManagementLink>(client, link, std::move(queue), std::move(subscription));
 }
 
 }  // namespace baton::bus

@@ -6,103 +6,21 @@
 #include <array>
 
 namespace baton::bus {
-namespace {
 
-// Sections of a message (AMQP 1.0, part 3).
-enum : std::uint64_t {
-  first_section = 0x70,
-  header_section = first_section,
-  annotations_section = 0x72,
-  properties_section = 0x73,
-  application_section = 0x74,
-  data_section = 0x75,
-  value_section = 0x77,
-  last_section = 0x78
-};
-
-struct FreeData {
-  void operator()(pn_data_t* data) const { pn_data_free(data); }
-};
-using DataPtr = std::unique_ptr<pn_data_t, FreeData>;
-
-std::unexpected<Error> malformed(const char* what) { return fail(Code::invalid, std::string("not an AMQP message: ") + what); }
-
-// Sections are described by their number; `data` is left at the value.
-Result<std::uint64_t> next_section(pn_data_t* data, std::string_view& rest) {
-  pn_data_clear(data);
-  const ssize_t taken = pn_data_decode(data, rest.data(), rest.size());
-  if (taken <= 0) return malformed("a section cannot be decoded");
-  rest.remove_prefix(static_cast<std::size_t>(taken));
-  pn_data_rewind(data);
-  if (!pn_data_next(data) || pn_data_type(data) != PN_DESCRIBED) return malformed("what is in it is not described");
-  pn_data_enter(data);
-  if (!pn_data_next(data) || pn_data_type(data) != PN_ULONG) return malformed("a section without a number");
-  const std::uint64_t number = pn_data_get_ulong(data);
-  if (number < first_section || number > last_section) return malformed("an unknown section");
-  if (!pn_data_next(data)) return malformed("an empty section");
-  return number;
-}
-
-// A batch is a message whose data are messages: nobody else's data begin like that.
-bool begins_as_message(std::string_view data) {
-  return data.size() > 3 && data[0] == 0 && (data[1] == 0x53 || static_cast<unsigned char>(data[1]) == 0x80);
-}
-
-void read_annotations(pn_data_t* map, Received& message) {
-  if (pn_data_type(map) != PN_MAP) return;
-  pn_data_enter(map);
-  while (pn_data_next(map)) {
-    const bool is_schedule = pn_data_type(map) == PN_SYMBOL && text_of(pn_data_get_symbol(map)) == "x-opt-scheduled-enqueue-time";
-    if (!pn_data_next(map)) break;
-    if (is_schedule && pn_data_type(map) == PN_TIMESTAMP) message.scheduled_for = from_millis(pn_data_get_timestamp(map));
-  }
-  pn_data_exit(map);
-}
-
-}  // namespace
-
-namespace {
-
-// A message, and the data in it: more than one section only if it is a batch.
-struct Sections {
-  Received message;
-  std::vector<std::string> parts;
-};
-
-Result<Sections> read_sections(std::string_view encoded) {
-  const DataPtr data(pn_data(16));
-  Sections read;
-  auto& [one, parts] = read;
-  while (!encoded.empty()) {
-    TRY_ASSIGN(const std::uint64_t section, next_section(data.get(), encoded));
-    if (section == annotations_section) read_annotations(data.get(), one);
-    if (section == data_section && pn_data_type(data.get()) == PN_BINARY)
-      parts.emplace_back(text_of(pn_data_get_binary(data.get())));
-    if (section == value_section && pn_data_type(data.get()) == PN_STRING) parts.emplace_back(text_of(pn_data_get_string(data.get())));
-  }
-  for (const std::string& part : parts) one.body += part;
-  return read;
-}
-
-}  // namespace
+Received received(const Sections& sections) { return {text_of_body(sections), scheduled_for(sections)}; }
 
 Result<std::vector<Received>> read_messages(std::string_view encoded) {
-  TRY_ASSIGN(Sections read, read_sections(encoded));
+  const auto messages = split_transfer(encoded);
+  if (!messages) return fail(Code::invalid, messages.error());
   std::vector<Received> all;
-  if (read.parts.empty() || !std::ranges::all_of(read.parts, begins_as_message)) {
-    all.push_back(std::move(read.message));
-    return all;
-  }
-  for (const std::string& part : read.parts) {
-    TRY_ASSIGN(Sections inner, read_sections(part));
-    all.push_back(std::move(inner.message));
-  }
+  all.reserve(messages->size());
+  for (const Sections& one : *messages) all.push_back(received(one));
   return all;
 }
 
 Result<MessagePtr> decode(std::string_view encoded) {
   MessagePtr message = new_message();
-  if (pn_message_decode(message.get(), encoded.data(), encoded.size()) != 0) return malformed("it cannot be decoded");
+  if (pn_message_decode(message.get(), encoded.data(), encoded.size()) != 0) return fail(Code::invalid, "not an AMQP message: it cannot be decoded");
   return message;
 }
 

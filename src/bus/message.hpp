@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "bus/connection.hpp"
+#include "bus/messages/sections.hpp"
 
 namespace baton::bus {
 
@@ -28,6 +29,8 @@ struct Received {
   std::string body;                   // of its data, or of its value if that is a text
   std::optional<Time> scheduled_for;  // not before then
 };
+
+[[nodiscard]] Received received(const Sections& sections);
 
 // What one transfer brings: a message, or a batch of them, as the SDKs of Service Bus send it.
 [[nodiscard]] Result<std::vector<Received>> read_messages(std::string_view encoded);

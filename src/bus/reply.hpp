@@ -11,6 +11,18 @@
 
 namespace baton::bus {
 
+// What was handed out and reached nobody: others get it, and it does not count as a delivery.
+inline void give_back(Inbox& inbox, std::vector<Handout> unsent) {
+  ReturnTasks tasks;
+  SettleMessages messages;
+  for (Handout& one : unsent) {
+    if (!one.message) tasks.tasks.push_back({std::move(one.task_id), std::move(one.lease)});
+    else messages.settlements.push_back({{one.message->key(), one.message->locks}, Settlement::How::release, {}, {}, {}});
+  }
+  if (!tasks.tasks.empty()) inbox.submit(std::move(tasks), std::make_shared<Nobody>());
+  if (!messages.settlements.empty()) inbox.submit(std::move(messages), std::make_shared<Nobody>());
+}
+
 // Calls back on the bus's thread; false: nobody took the answer. Jobs that were handed out to somebody who does not want them any more are given back.
 class AwaitedReply final : public Waiter, public Arrival, public std::enable_shared_from_this<AwaitedReply> {
  public:
@@ -29,11 +41,7 @@ class AwaitedReply final : public Waiter, public Arrival, public std::enable_sha
     if (gone() || !then_(reply_)) drop();
   }
   void drop() override {
-    auto* poll = std::get_if<PollReply>(&reply_);
-    if (!poll || poll->jobs.empty()) return;
-    ReturnTasks back;
-    for (Handout& job : poll->jobs) back.tasks.push_back({std::move(job.task_id), std::move(job.lease)});
-    inbox_.submit(std::move(back), std::make_shared<Nobody>());
+    if (auto* poll = std::get_if<PollReply>(&reply_)) give_back(inbox_, std::move(poll->jobs));
   }
 
  private:

@@ -2,21 +2,20 @@
 
 namespace baton::bus {
 
-constexpr std::size_t request_bytes_max = 64 << 10;
-
-RequestLink::RequestLink(Client& client, pn_link_t* link, int at_once) : client_(client), link_(link) {
-  pn_link_set_max_message_size(link_, request_bytes_max);
+RequestLink::RequestLink(Client& client, pn_link_t* link, int at_once, std::size_t bytes_max)
+    : client_(client), link_(link), bytes_max_(bytes_max) {
+  pn_link_set_max_message_size(link_, bytes_max_);
   pn_link_flow(link_, at_once);
 }
 
 void RequestLink::on_delivery(pn_delivery_t* delivery) {
-  const auto transfer = take_transfer(link_, delivery, request_bytes_max);
+  auto transfer = take_transfer(link_, delivery, bytes_max_);
   if (!transfer) return;
   auto message = decode(*transfer);
   pn_delivery_update(delivery, message ? PN_ACCEPTED : PN_REJECTED);
   pn_delivery_settle(delivery);
   if (!message) return (void)pn_link_flow(link_, 1);
-  auto request = std::make_shared<Request>(Request{*std::move(message), {}});
+  auto request = std::make_shared<Request>(Request{*std::move(message), {}, *std::move(transfer)});
   request->reply_to = text_of(pn_message_get_reply_to(request->message.get()));
   on_request(std::move(request));
 }
@@ -37,6 +36,11 @@ void RequestLink::answer(const Request& request, const Outcome& outcome, const s
   if (add) add(pn_message_body(reply.get()));
   client_.answer(link_, request.reply_to, reply.get());
   pn_link_flow(link_, 1);
+}
+
+void RequestLink::reply(const Request& request, const Answer& said) {
+  if (said.body.empty()) return answer(request, said.outcome);
+  answer(request, said.outcome, [&](pn_data_t* body) { (void)pn_data_decode(body, said.body.data(), said.body.size()); });
 }
 
 }  // namespace baton::bus

@@ -11,30 +11,42 @@ struct Outcome {
   const char* condition = nullptr;
 };
 
+// An answer with its body, encoded; empty: none.
+struct Answer {
+  Outcome outcome;
+  std::string body;
+};
+
 // A request, as long as it takes to answer it.
 struct Request {
   MessagePtr message;
   std::string reply_to;
+  std::string encoded;  // the whole of it
   [[nodiscard]] std::string property(std::string_view key) const { return text_in(pn_message_properties(message.get()), key); }
 };
 
 class RequestLink : public Link, public std::enable_shared_from_this<RequestLink> {
  public:
-  // So many may be asked before the first is answered.
-  RequestLink(Client& client, pn_link_t* link, int at_once);
+  // So many may be asked before the first is answered, each of so many bytes.
+  RequestLink(Client& client, pn_link_t* link, int at_once, std::size_t bytes_max = 64 << 10);
   void on_delivery(pn_delivery_t* delivery) override;
 
  protected:
   virtual void on_request(std::shared_ptr<Request> request) = 0;
   // Each request, once. `add` puts the body, if there is one.
   void answer(const Request& request, const Outcome& outcome, const std::function<void(pn_data_t*)>& add = {});
+  void reply(const Request& request, const Answer& said);
 
   Client& client_;
   pn_link_t* const link_;
+
+ private:
+  const std::size_t bytes_max_;
 };
 
-// $cbs, where a client shows its tokens; $management of a queue, where it renews and settles the locks of its messages.
+// $cbs, where a client shows its tokens; $management of a pool or a queue of tasks, where it renews and settles the locks of its
+// messages. A pool that is a subscription has rules too.
 [[nodiscard]] std::shared_ptr<Link> make_cbs(Client& client, pn_link_t* link);
-[[nodiscard]] std::shared_ptr<Link> make_management(Client& client, pn_link_t* link, std::string queue);
+[[nodiscard]] std::shared_ptr<Link> make_management(Client& client, pn_link_t* link, std::string queue, std::optional<EntityKey> subscription);
 
 }  // namespace baton::bus

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <random>
 #include <set>
 
 #include "bus/endpoint.hpp"
@@ -11,6 +12,7 @@
 namespace baton::bus {
 
 class Client;
+class OwnTopics;
 
 // A job that a client has under a lock. It is found by the token, also over another connection than that on which it came.
 struct Lock {
@@ -30,6 +32,10 @@ struct Services {
   std::set<Client*> clients;
   std::map<LockToken, Lock> locks;
 
+  OwnTopics* own_topics = nullptr;  // lives as long
+  std::mt19937_64 random;
+
+  [[nodiscard]] std::string new_id() { return uuid7(clock.now(), random(), random()); }
   void forget_expired_locks();
 };
 

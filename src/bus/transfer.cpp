@@ -15,12 +15,14 @@ void let_go(pn_link_t* link, pn_delivery_t* delivery) {
 
 // What is over the limit is let go of as it comes, so that it takes no memory, and its sender hears why at its end. The
 // delivery remembers it by its context.
-void drop_too_large(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max) {
+void drop_too_large(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max, const std::function<void(const Condition&)>& on_too_large) {
   pn_delivery_set_context(delivery, delivery);
   std::string dropped(std::max<std::size_t>(pn_delivery_pending(delivery), 1), '\0');
   (void)pn_link_recv(link, dropped.data(), dropped.size());
   if (pn_delivery_partial(delivery)) return;
-  reject(delivery, {"amqp:link:message-size-exceeded", fmt::format("a message has at most {} bytes here", bytes_max)});
+  const Condition why{"amqp:link:message-size-exceeded", fmt::format("a message has at most {} bytes here", bytes_max)};
+  reject(delivery, why);
+  if (on_too_large) on_too_large(why);
   let_go(link, delivery);
 }
 
@@ -37,7 +39,17 @@ bool may_pass(const Refused& refused) {
 }
 
 Condition condition_of(const Refused& refused) {
-  return {may_pass(refused) ? "com.microsoft:server-busy" : "amqp:invalid-field", refused.message};
+  const auto name = [&] {
+    switch (refused.refusal) {
+      case Refusal::quota_exceeded: return "amqp:resource-limit-exceeded";
+      case Refusal::entity_not_found: return "amqp:not-found";
+      case Refusal::entity_exists: return "com.microsoft:entity-already-exists";
+      case Refusal::message_not_found: return "com.microsoft:message-not-found";
+      case Refusal::lock_lost: return "com.microsoft:message-lock-lost";
+      default: return may_pass(refused) ? "com.microsoft:server-busy" : "amqp:invalid-field";
+    }
+  };
+  return {name(), refused.message};
 }
 
 void reject(pn_delivery_t* delivery, const Condition& why) {
@@ -47,12 +59,13 @@ void reject(pn_delivery_t* delivery, const Condition& why) {
   pn_delivery_update(delivery, PN_REJECTED);
 }
 
-std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max) {
+std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max,
+                                         const std::function<void(const Condition&)>& on_too_large) {
   if (delivery != pn_link_current(link)) return std::nullopt;  // it was taken before
   if (pn_delivery_aborted(delivery)) return let_go(link, delivery), std::nullopt;
   if (!pn_delivery_readable(delivery)) return std::nullopt;
   const std::size_t size = pn_delivery_pending(delivery);
-  if (size > bytes_max || pn_delivery_get_context(delivery)) return drop_too_large(link, delivery, bytes_max), std::nullopt;
+  if (size > bytes_max || pn_delivery_get_context(delivery)) return drop_too_large(link, delivery, bytes_max, on_too_large), std::nullopt;
   if (pn_delivery_partial(delivery)) return std::nullopt;
   std::string bytes(size, '\0');
   const ssize_t got = pn_link_recv(link, bytes.data(), bytes.size());

@@ -3,6 +3,7 @@
 
 #include <proton/engine.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,7 +25,8 @@ struct Condition {
 void reject(pn_delivery_t* delivery, const Condition& why);
 
 // One transfer, whole; the link has gone on to the next one then. None: more is to come, or it was aborted or too large, and was
-// dealt with.
-[[nodiscard]] std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max);
+// dealt with; of the latter `on_too_large` is told, if there is one.
+[[nodiscard]] std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max,
+                                                       const std::function<void(const Condition&)>& on_too_large = {});
 
 }  // namespace baton::bus

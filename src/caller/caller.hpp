@@ -12,7 +12,7 @@
 #include <string>
 
 #include "caller/egress.hpp"
-#include "caller/lookups.hpp"
+#include "base/lookups.hpp"
 #include "ports/caller.hpp"
 
 namespace baton::caller {

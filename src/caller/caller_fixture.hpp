@@ -165,8 +165,8 @@ class CallerTest : public ::testing::Test {
   CallerTest() {
     const std::vector<std::string> allow{"127.0.0.0/8"};
     options_.egress = Egress::parse(allow, {}).value();
-    options_.resolve = [](const std::string& host) -> Result<std::vector<Address>> {
-      if (host.ends_with(".test")) return std::vector{*Address::parse("127.0.0.1")};
+    options_.resolve = [](const std::string& host) -> Result<std::vector<IpAddress>> {
+      if (host.ends_with(".test")) return std::vector{*IpAddress::parse("127.0.0.1")};
       return fail(Code::unavailable, "no such name");
     };
   }

@@ -22,7 +22,7 @@ using asio::ip::tcp;
 constexpr std::size_t buffer_bytes_max = 32 * 1024;
 constexpr std::size_t read_bytes = 8 * 1024;
 
-asio::ip::address to_asio(const Address& address) {
+asio::ip::address to_asio(const IpAddress& address) {
   if (address.v4) {
     asio::ip::address_v4::bytes_type bytes;
     std::copy_n(address.bytes.begin(), bytes.size(), bytes.begin());
@@ -42,7 +42,7 @@ Connection::Connection(asio::io_context& io, std::atomic<std::size_t>& open)
 
 Connection::~Connection() { --open_; }
 
-asio::awaitable<error_code> Connection::connect(const Address& to, std::uint16_t port) {
+asio::awaitable<error_code> Connection::connect(const IpAddress& to, std::uint16_t port) {
   error_code error;
   socket_.close(error);
   address = to;

@@ -18,7 +18,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "base/url.hpp"
-#include "caller/address.hpp"
+#include "base/ip_address.hpp"
 #include "caller/egress.hpp"
 
 namespace baton::caller {
@@ -39,7 +39,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  asio::awaitable<error_code> connect(const Address& address, std::uint16_t port);
+  asio::awaitable<error_code> connect(const IpAddress& address, std::uint16_t port);
   // Certificate and name are checked; an error is explained by tls_problem().
   asio::awaitable<error_code> shake_hands(asio::ssl::context& context, const Url& url);
   [[nodiscard]] std::string tls_problem(const error_code& error);
@@ -56,7 +56,7 @@ class Connection {
 
   // Bounded, so that a header or a chunk without an end is not read for ever.
   boost::beast::flat_buffer buffer;
-  Address address;
+  IpAddress address;
   Steady::time_point opened = Steady::now();
   Steady::time_point idle_since, idle_end;  // while it is in the pool
 

@@ -18,7 +18,7 @@ Result<Network> parse_network(std::string_view rule) {
   const auto slash = rule.find('/');
   auto text = rule.substr(0, slash);
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
-  const auto address = Address::parse(std::string(text));
+  const auto address = IpAddress::parse(std::string(text));
   if (!address) return wrong(rule);
   // What is written as IPv4 in IPv6 would never match: addresses are compared in their plain form.
   if (address->plain() != *address) return wrong(rule);
@@ -73,13 +73,13 @@ const std::vector<Network>& metadata_networks() {
   return networks;
 }
 
-bool any_contains(const std::vector<Network>& networks, const Address& address) {
+bool any_contains(const std::vector<Network>& networks, const IpAddress& address) {
   return std::ranges::any_of(networks, [&](const Network& network) { return network.contains(address); });
 }
 
 }  // namespace
 
-bool Network::contains(const Address& address) const {
+bool Network::contains(const IpAddress& address) const {
   if (address.v4 != first.v4) return false;
   const auto whole = static_cast<std::size_t>(bits / 8);
   if (!std::equal(first.bytes.begin(), first.bytes.begin() + whole, address.bytes.begin())) return false;
@@ -113,7 +113,7 @@ bool Egress::Rules::matches(std::string_view host) const {
   });
 }
 
-bool Egress::Rules::matches(const Address& address) const { return any_contains(networks, address); }
+bool Egress::Rules::matches(const IpAddress& address) const { return any_contains(networks, address); }
 
 Result<Egress> Egress::parse(std::span<const std::string> allow, std::span<const std::string> deny) {
   Egress made;
@@ -130,7 +130,7 @@ Result<Egress> Egress::parse(std::span<const std::string> allow, std::span<const
   return made;
 }
 
-bool Egress::allows(std::string_view host, const Address& address) const {
+bool Egress::allows(std::string_view host, const IpAddress& address) const {
   const auto plain = address.plain();
   const auto hidden = plain.embedded();
   if (deny_.matches(host) || deny_.matches(plain) || (hidden && deny_.matches(*hidden))) return false;

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "caller/address.hpp"
+#include "base/ip_address.hpp"
 
 namespace baton::caller {
 
 struct Network {
-  Address first;
+  IpAddress first;
   int bits = 0;
-  [[nodiscard]] bool contains(const Address& address) const;  // false for the other family
+  [[nodiscard]] bool contains(const IpAddress& address) const;  // false for the other family
 };
 
 class Egress {
@@ -35,7 +35,7 @@ class Egress {
   // Whether the name alone is a reason to refuse, so that it need not be looked up.
   [[nodiscard]] bool denies_host(std::string_view host) const { return deny_.matches(host); }
   // Whether a request for this host may be sent to this address. The host is in lower case.
-  [[nodiscard]] bool allows(std::string_view host, const Address& address) const;
+  [[nodiscard]] bool allows(std::string_view host, const IpAddress& address) const;
 
  private:
   struct Rules {
@@ -44,7 +44,7 @@ class Egress {
     bool all = false;
     [[nodiscard]] Result<> add(std::string_view texts);
     [[nodiscard]] bool matches(std::string_view host) const;
-    [[nodiscard]] bool matches(const Address& address) const;
+    [[nodiscard]] bool matches(const IpAddress& address) const;
   };
   Rules allow_, deny_;
 };

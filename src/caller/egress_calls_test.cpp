@@ -9,9 +9,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::vector<Address> addresses(std::initializer_list<const char*> texts) {
-  std::vector<Address> made;
-  for (const char* text : texts) made.push_back(*Address::parse(text));
+std::vector<IpAddress> addresses(std::initializer_list<const char*> texts) {
+  std::vector<IpAddress> made;
+  for (const char* text : texts) made.push_back(*IpAddress::parse(text));
   return made;
 }
 

@@ -14,7 +14,7 @@ Egress policy(const Texts& allow, const Texts& deny = {}) {
 }
 
 bool allows(const Egress& egress, const std::string& address, std::string_view host = "host.example") {
-  const auto parsed = Address::parse(address);
+  const auto parsed = IpAddress::parse(address);
   EXPECT_TRUE(parsed) << address;
   return parsed && egress.allows(host, *parsed);
 }

@@ -120,7 +120,7 @@ asio::awaitable<bool> Sending::open() {
 // Looks the name up, once, and keeps of its addresses those that the policy allows.
 asio::awaitable<bool> Sending::find_addresses() {
   if (url_.host_kind != Url::HostKind::name) {
-    const auto address = Address::parse(url_.host);
+    const auto address = IpAddress::parse(url_.host);
     found_ = std::vector{address.value()};
   } else {
     found_.reset();
@@ -147,7 +147,7 @@ asio::awaitable<bool> Sending::find_addresses() {
   addresses_ = **std::move(found_);
   const auto first = addresses_.front();
   std::erase_if(addresses_,
-                [&](const Address& each) { return !loop_.common.options.egress.allows(url_.host, each); });
+                [&](const IpAddress& each) { return !loop_.common.options.egress.allows(url_.host, each); });
   if (!addresses_.empty()) co_return true;
   result_.address.clear();
   const bool named = url_.host_kind == Url::HostKind::name;

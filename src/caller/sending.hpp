@@ -97,7 +97,7 @@ class Sending : public std::enable_shared_from_this<Sending> {
 
   Url url_;
   std::string origin_, location_;
-  std::vector<Address> addresses_;
+  std::vector<IpAddress> addresses_;
   std::optional<Lookups::Found> found_;
   std::unique_ptr<Connection> connection_;
   bool reused_ = false;  // the connection is one that was kept

@@ -76,6 +76,7 @@ std::unique_ptr<CLI::App> make_app(Action& chosen) {
   add_member(parser, chosen);
   add_step(parser, chosen);
   add_call(parser, chosen);
+  add_bus(parser, chosen);
   add_check(parser, chosen);
   add_lists(parser, chosen);
   add_worker(parser, chosen);

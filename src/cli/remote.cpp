@@ -114,7 +114,7 @@ int refuse(const RemoteOptions&, const Error& error) {
   return error.code == Code::unavailable ? exit_unreachable : exit_failed;
 }
 
-std::string escaped(std::string_view text) { return http::percent_encode(text); }
+std::string escaped(std::string_view text) { return percent_encode(text); }
 
 void suggest(Remote& remote, const Names& names, std::string_view word) {
   const auto answer = remote.get(names.target);

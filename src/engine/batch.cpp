@@ -206,6 +206,7 @@ Result<> Batch::hand_out() {
   services_.times.hand_out += TurnTimes::Clock::now() - began;
   TRY(done);
   handouts_count_ = handouts_->count();
+  if (handouts_->has_stalled()) add_effect(MatchAllAt{now_ + std::chrono::seconds{1}});
   return {};
 }
 

@@ -35,6 +35,26 @@ std::size_t size_of(const std::vector<NewCall>& calls) {
   return bytes;
 }
 
+std::size_t size_of(const std::vector<Settlement>& settlements) {
+  std::size_t bytes = 0;
+  for (const Settlement& each : settlements) {
+    bytes += names + each.reason.size() + each.description.size();
+    for (const auto& [name, value] : each.changes.set) {
+      const auto* text = std::get_if<std::string>(&value);
+      bytes += name.size() + (text ? text->size() : sizeof(value));
+    }
+  }
+  return bytes;
+}
+
+std::size_t size_of(const std::vector<std::vector<NewMessage>>& transfers) {
+  std::size_t bytes = 0;
+  for (const auto& transfer : transfers)
+    for (const NewMessage& each : transfer)
+      bytes += each.content.size() + each.annotations.size() + (each.envelope ? each.content.size() : 0) + names;
+  return bytes;
+}
+
 }  // namespace
 
 // Each command is named, those that hold no more than names too: a new one that is forgotten does not compile.
@@ -77,6 +97,13 @@ std::size_t size_of(const Command& command) {
                  [](const SubmitCalls& c) { return size_of(c.calls); },
                  [](const one_of<StartCalls, RebuildCalls> auto& c) { return c.keys.size() * names; },
                  [](const EndCalls& c) { return c.outcomes.size() * 4 * names; },
+                 [](const SendMessages& c) { return size_of(c.transfers); },
+                 [](const SettleMessages& c) { return size_of(c.settlements); },
+                 [](const RenewLocks& c) { return c.locks.size() * sizeof(MessageLock); },
+                 [](const one_of<ReceiveDeferred, CancelScheduled, ReplayDeadLetters> auto& c) {
+                   return c.sequence_numbers.size() * sizeof(std::int64_t);
+                 },
+                 [](const one_of<PeekMessages, ChangeEntity, ChangeRule, FindEntity, ListEntities> auto&) { return std::size_t{0}; },
              },
              command);
 }

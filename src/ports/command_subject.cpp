@@ -5,6 +5,7 @@ namespace {
 
 std::string id_of_task(std::string_view task_id) {
   if (const auto named = runbook::parse_job_id(task_id)) return std::to_string(named->ref.id);
+  if (message::parse_task_id(task_id)) return std::string(task_id);
   const auto named = workflow::parse_task_id(task_id);
   return named ? std::string(named->job_id) : "";
 }
@@ -18,18 +19,29 @@ std::string id_of_key(const call::CallKey& key) { return key.id.value; }
 }  // namespace
 
 Subject::Type type_of_task(std::string_view task_id) {
+  if (message::parse_task_id(task_id)) return Subject::Type::message;
   const auto named = runbook::parse_job_id(task_id);
   return named ? subject_type(named->ref.type) : Subject::Type::job;
 }
+
+namespace {
+
+// Of what workers say of their work. Messages are settled in other words: who says so of one means no task that there is.
+Subject::Type type_of_reported(std::string_view task_id) {
+  const Subject::Type type = type_of_task(task_id);
+  return type == Subject::Type::message ? Subject::Type::job : type;
+}
+
+}  // namespace
 
 Subject::Type subject_type(const Command& command) {
   using enum Subject::Type;
   return std::visit(
       overloaded{
           [](const one_of<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ExplainJob> auto&) { return job; },
-          [](const one_of<ReplayTask, TaskNote, SettleTask> auto& c) { return type_of_task(c.task_id); },
+          [](const one_of<ReplayTask, TaskNote, SettleTask> auto& c) { return type_of_reported(c.task_id); },
           [](const ReportResult& c) {
-            return c.correlated ? subject_type(c.correlated->type) : type_of_task(c.task_id);
+            return c.correlated ? subject_type(c.correlated->type) : type_of_reported(c.task_id);
           },
           [](const ReturnTasks& c) { return c.tasks.empty() ? job : type_of_task(c.tasks.front().task_id); },
           [](const PublishWorkflow&) { return workflow; },
@@ -46,6 +58,8 @@ Subject::Type subject_type(const Command& command) {
           [](const one_of<SubmitCalls, RepeatCall, ChangeCall, StartCalls, EndCalls, RebuildCalls> auto&) {
             return call;
           },
+          [](const one_of<SendMessages, SettleMessages, RenewLocks, PeekMessages, ReceiveDeferred, CancelScheduled, ReplayDeadLetters,
+                          ChangeEntity, ChangeRule, FindEntity, ListEntities> auto&) { return entity; },
       },
       command);
 }
@@ -92,6 +106,17 @@ Subject subject_of(const Command& command) {
           [](const one_of<StartCalls, RebuildCalls> auto& c) { return first_of(c.keys, id_of_key); },
           [](const EndCalls& c) {
             return first_of(c.outcomes, [](const CallOutcome& one) { return id_of_key(one.key); });
+          },
+          [](const SendMessages& c) { return c.to.path; },
+          [](const one_of<PeekMessages, ReceiveDeferred, CancelScheduled, ReplayDeadLetters> auto& c) { return c.from.path; },
+          [](const one_of<ChangeEntity, FindEntity> auto& c) { return c.key.path; },
+          [](const ChangeRule& c) { return c.subscription.path; },
+          [](const ListEntities& c) { return c.topic; },
+          [](const SettleMessages& c) {
+            return first_of(c.settlements, [](const Settlement& one) { return message::task_id(one.lock.message); });
+          },
+          [](const RenewLocks& c) {
+            return first_of(c.locks, [](const MessageLock& one) { return message::task_id(one.message); });
           },
       },
       command);

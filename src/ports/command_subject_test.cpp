@@ -105,6 +105,20 @@ std::vector<Sample> samples() {
       {StartCalls{"us", {key}}, a_call},
       {EndCalls{{{.key = key}}}, a_call},
       {RebuildCalls{{key}}, a_call},
+      {about_task<ReportResult>("message-1-active-1"), {job, "message-1-active-1"}},  // messages are settled in other words
+      {about_task<TaskNote>("message-1-active-1"), {job, "message-1-active-1"}},
+      {ReturnTasks{.tasks = {{"message-1-active-1", "1"}}}, {message, "message-1-active-1"}},
+      {SendMessages{{{"acme"}, "orders"}, {}}, {entity, "orders"}},
+      {SettleMessages{{}, {{.lock = {{1, message::Lane::active, 2}, 3}}}}, {entity, "message-1-active-2"}},
+      {RenewLocks{{}, {{{1, message::Lane::active, 2}, 3}}}, {entity, "message-1-active-2"}},
+      {PeekMessages{{{"acme"}, "orders"}}, {entity, "orders"}},
+      {ReceiveDeferred{{{"acme"}, "orders"}}, {entity, "orders"}},
+      {CancelScheduled{{{"acme"}, "orders"}}, {entity, "orders"}},
+      {ReplayDeadLetters{{{"acme"}, "orders"}}, {entity, "orders"}},
+      {ChangeEntity{.key = {{"acme"}, "orders"}}, {entity, "orders"}},
+      {ChangeRule{.subscription = {{"acme"}, "t/Subscriptions/s"}}, {entity, "t/Subscriptions/s"}},
+      {FindEntity{{{"acme"}, "orders"}}, {entity, "orders"}},
+      {ListEntities{.tenant = {"acme"}, .topic = "t"}, {entity, "t"}},
   };
   return all;
 }

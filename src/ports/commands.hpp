@@ -16,6 +16,7 @@
 #include "core/workflow/machine/explain.hpp"
 #include "core/workflow/machine/machine.hpp"
 #include "core/workflow/machine/rows.hpp"
+#include "ports/bus_commands.hpp"
 #include "ports/call_commands.hpp"
 #include "ports/refusal.hpp"
 #include "ports/runbook_commands.hpp"
@@ -101,6 +102,7 @@ struct Poll {
   bool heartbeats = false;  // the worker promises to renew its leases: they are short
   std::optional<Duration> lease_time;  // of one that heartbeats; none: the server's
   Time wait_until{};
+  bool is_listed = true;  // among the workers
 };
 
 // A worker's word on a task it was given. job_id and node_id may be empty: task_id names both.
@@ -172,7 +174,8 @@ using Command =
                  PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, SettleTask, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
                  SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, AdoptJobs, SubmitCalls, RepeatCall,
-                 ChangeCall, StartCalls, EndCalls, RebuildCalls>;
+                 ChangeCall, StartCalls, EndCalls, RebuildCalls, SendMessages, SettleMessages, RenewLocks, PeekMessages, ReceiveDeferred,
+                 CancelScheduled, ReplayDeadLetters, ChangeEntity, ChangeRule, FindEntity, ListEntities>;
 
 // What a command is about. One about several things of its kind names the first: whoever distributes commands
 // to partitions has divided them before.
@@ -219,6 +222,7 @@ struct Handout {
   std::optional<std::string> traceparent;
   OptionalJson checkpoint;  // the last one of an earlier attempt or delivery
   std::optional<RunbookJob> runbook;  // it is a step of a batch: job_id and node_id are empty
+  std::shared_ptr<const message::Message> message;  // it is one of the bus, as it is handed out: the rest but for its lease is empty
 };
 struct PollReply {
   std::vector<Handout> jobs;
@@ -262,7 +266,8 @@ struct WorkersReply {
 
 using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, SettleReply,
                            NoteReply, ExplainReply, WorkersReply, RunbookReply, BatchReply, MembersReply,
-                           StepReply, EventReply, CallsReply, StartedReply, Refused>;
+                           StepReply, EventReply, CallsReply, StartedReply, SentReply, SettledReply, RenewedReply,
+                           MessagesReply, ReplayedReply, EntitiesReply, Refused>;
 
 // ---- the way in ----
 

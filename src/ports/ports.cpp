@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, 4> roles = {"admin", "operator", "viewer", "worker"};
 static_assert(roles.size() == static_cast<std::size_t>(Role::worker) + 1);
 
-constexpr std::array<std::string_view, 25> refusals = {"workflow_not_found",
+constexpr std::array<std::string_view, 30> refusals = {"workflow_not_found",
                                                        "job_not_found",
                                                        "task_not_found",
                                                        "invalid_input",
@@ -28,6 +28,11 @@ constexpr std::array<std::string_view, 25> refusals = {"workflow_not_found",
                                                        "member_not_found",
                                                        "step_not_found",
                                                        "call_not_found",
+                                                       "entity_not_found",
+                                                       "entity_exists",
+                                                       "message_not_found",
+                                                       "lock_lost",
+                                                       "quota_exceeded",
                                                        "row_unreadable",
                                                        "not_possible",
                                                        "runbook_replaced",
@@ -67,20 +72,29 @@ WaitingTask waiting_task(runbook::Ref job, Time queued_at) {
   return {.dispatched_at = queued_at, .type = subject_type(job.type), .number = job.id};
 }
 
+WaitingTask waiting_task(const message::MessageKey& key) {
+  return {.type = Subject::Type::message, .id = std::to_string(key.entity_id), .number = key.sequence_number, .part = std::string(message::name(key.lane))};
+}
+
+message::MessageKey message_of(const WaitingTask& task) {
+  return {std::stoll(task.id), message::lane(task.part).value_or(message::Lane::active), task.number};
+}
+
 runbook::Ref ref_of(const WaitingTask& task) { return {row_type(task.type), task.number}; }
 
 bool WriteSet::empty() const {
   return jobs_new.empty() && jobs_changed.empty() && nodes_new.empty() && nodes_changed.empty() &&
          task_results_new.empty() && events_new.empty() && timers_new.empty() && timers_gone.empty() &&
          workflows_new.empty() && idempotency_keys_new.empty() && tags_new.empty() && logs_new.empty() &&
-         runbooks.empty() && calls.empty();
+         runbooks.empty() && calls.empty() && messages.empty();
 }
 
 std::size_t WriteSet::rows() const {
   const auto count = [](const auto&... lists) { return (lists.size() + ...); };
   return count(jobs_new, jobs_changed, nodes_new, nodes_changed, task_results_new, events_new, timers_new, timers_gone,
                workflows_new, idempotency_keys_new, tags_new, logs_new, calls.calls_new, calls.calls_changed,
-               calls.calls_rebuilt, calls.events_new, calls.requests_new, calls.tags_new, calls.keys_new);
+               calls.calls_rebuilt, calls.events_new, calls.requests_new, calls.tags_new, calls.keys_new) +
+         messages.rows();
 }
 
 std::optional<Time> WriteSet::earliest_timer() const {

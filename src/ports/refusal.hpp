@@ -26,6 +26,11 @@ enum class Refusal {
   member_not_found,
   step_not_found,
   call_not_found,
+  entity_not_found,   // a queue, a topic, a subscription or a rule
+  entity_exists,
+  message_not_found,
+  lock_lost,          // the message is somebody else's by now, or gone
+  quota_exceeded,     // there is no room for more messages, or entities
   row_unreadable,  // what is stored cannot be read
   not_possible,        // the batch, member, step or call is not in a state that allows it
   runbook_replaced,    // the scheduler's: another version is active by now

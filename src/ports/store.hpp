@@ -24,6 +24,7 @@
 
 #include "base/result.hpp"
 #include "core/call/rows.hpp"
+#include "core/message/rows.hpp"
 #include "core/runbook/machine/store_needs.hpp"
 #include "core/workflow/machine/rows.hpp"
 #include "ports/subject.hpp"
@@ -64,6 +65,9 @@ struct WaitingTask {
 // A queued job of a runbook: the number of its step, init step or cleanup.
 [[nodiscard]] WaitingTask waiting_task(runbook::Ref job, Time queued_at);
 [[nodiscard]] runbook::Ref ref_of(const WaitingTask& task);  // RowType::none: it is not of a runbook
+// A message: the id of its entity, its lane, its number. The order of a queue is that of the numbers.
+[[nodiscard]] WaitingTask waiting_task(const message::MessageKey& key);
+[[nodiscard]] message::MessageKey message_of(const WaitingTask& task);
 
 struct WorkflowKey {
   workflow::Tenant tenant;
@@ -124,6 +128,7 @@ struct WriteSet {
   std::vector<workflow::IdempotencyKey> idempotency_keys_new;
   runbook::Writes runbooks;
   call::Writes calls;
+  message::Writes messages;
   [[nodiscard]] bool empty() const;
   [[nodiscard]] std::size_t rows() const;  // without those of runbooks
   // All of it may be kept in a journal: it has no rows that others write too.
@@ -154,6 +159,8 @@ class Store {
 
   [[nodiscard]] virtual Result<call::Loaded> load(const call::LoadRequest& request) = 0;
 
+  [[nodiscard]] virtual Result<message::Loaded> load(const message::LoadRequest& request) = 0;
+
   // Ids that nobody else will be given, growing; those that are not used are gaps. Durable before it answers.
   [[nodiscard]] virtual Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table,
                                                                       std::size_t count) = 0;
@@ -170,7 +177,7 @@ class Store {
   // by type (step, init, phase) and id, after the given one. Looks through the tables.
   [[nodiscard]] virtual Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) = 0;
 
-  // What waits in a queue, in the order of WaitingTask. Jobs of runbooks are in the queues of the tenant "default".
+  // What waits in a queue, in the order of WaitingTask; messages, if the name is that of a queue of theirs. Jobs of runbooks are in the queues of the tenant "default".
   [[nodiscard]] virtual Result<std::vector<WaitingTask>> waiting(const QueueKey& queue,
                                                                  std::size_t limit) = 0;
 

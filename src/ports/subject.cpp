@@ -15,7 +15,7 @@ struct SubjectTraits {
 };
 
 // In the order of Subject::Type.
-constexpr std::array<SubjectTraits, 14> subject_types = {{{"none", IdForm::name},
+constexpr std::array<SubjectTraits, 16> subject_types = {{{"none", IdForm::name},
                                                           {"workflow", IdForm::name},
                                                           {"job", IdForm::uuid, true},
                                                           {"runbook", IdForm::name, true},
@@ -28,8 +28,10 @@ constexpr std::array<SubjectTraits, 14> subject_types = {{{"none", IdForm::name}
                                                           {"cleanup", IdForm::number},
                                                           {"call", IdForm::uuid, true},
                                                           {"queue", IdForm::name, true},
-                                                          {"worker", IdForm::name}}};
-static_assert(subject_types.size() == static_cast<std::size_t>(Subject::Type::worker) + 1);
+                                                          {"worker", IdForm::name},
+                                                          {"entity", IdForm::name},
+                                                          {"message", IdForm::name}}};
+static_assert(subject_types.size() == static_cast<std::size_t>(Subject::Type::message) + 1);
 
 }  // namespace
 

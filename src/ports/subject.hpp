@@ -17,9 +17,10 @@ namespace baton {
 
 struct Subject {
   // A workflow, runbook, queue or worker goes by its name, everything else by its id. A version is one of a
-  // runbook, a row of the table runbooks.
+  // runbook, a row of the table runbooks. An entity is a queue, a topic or a subscription of the bus, by its id as a
+  // timer's and by its path as a command's; a message has the id of a task.
   enum class Type : std::uint8_t {
-    none, workflow, job, runbook, version, batch, phase, member, step, init, cleanup, call, queue, worker
+    none, workflow, job, runbook, version, batch, phase, member, step, init, cleanup, call, queue, worker, entity, message
   };
   Type type = Type::none;
   std::string id;

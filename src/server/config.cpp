@@ -12,6 +12,7 @@
 
 #include "base/diagnostic.hpp"
 #include "base/yaml.hpp"
+#include "server/bus_config.hpp"
 
 namespace baton::server {
 namespace {
@@ -61,11 +62,11 @@ Result<> set_store(Config& config, std::string_view value) {
   const bool known = (value.starts_with("sqlite:") && value.size() > 7) || value.starts_with("postgres://") ||
                      value.starts_with("postgresql://");
   // "Server=…;Database=…;Password=…", also with blanks: never shown, for it may hold a password anywhere.
-  if (!known && value.contains('=') && value.contains(';'))
+  if (!known && value.contains('=') && !value.contains("://"))
     return fail(
         Code::invalid,
-        "this is a connection string of SQL Server, which baton does not write to; expected sqlite:PATH or "
-        "postgres://USER@HOST/DATABASE");
+        "this is a connection string of SQL Server, which baton does not write to; give sqlite:PATH or postgres://USER@HOST/DATABASE "
+        "as store instead, or a directory as data, and nothing here");
   if (!known)
     return fail(Code::invalid, fmt::format("'{}' is not a store: expected sqlite:PATH or "
                                            "postgres://USER@HOST/DATABASE",
@@ -84,28 +85,8 @@ Result<> set_amqp(Config& config, std::string_view value) {
   return {};
 }
 
-// As Service Bus has them.
-Result<> set_entity(std::string& name, std::string_view value) {
-  const bool is_name = !value.empty() && value.size() <= 260 && std::ranges::all_of(value, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  });
-  if (!is_name) return fail(Code::invalid, fmt::format("'{}' is not a name on the bus: letters, digits, - _ and .", value));
-  name = value;
-  return {};
-}
-
-Result<> set_entities(std::vector<std::string>& names, std::string_view value) {
-  names.clear();
-  while (!value.empty()) {
-    const auto end = std::min(value.find(','), value.size());
-    TRY(set_entity(names.emplace_back(), value.substr(0, end)));
-    value.remove_prefix(std::min(end + 1, value.size()));
-  }
-  return {};
-}
-
-Result<> set_bus(Config& config, std::string_view value) {
-  TRY_ASSIGN(config.bus, bus::parse_broker_address(value));
+Result<> set_amqp_admin(Config& config, std::string_view value) {
+  TRY_ASSIGN(config.amqp_admin, parse_listen(value));
   return {};
 }
 
@@ -148,6 +129,8 @@ constexpr std::array all_settings{
             set_listen},
     Setting{"amqp", "HOST:PORT", "an AMQP 1.0 endpoint for workers and schedulers of Azure Service Bus, as 127.0.0.1:5672; default none",
             set_amqp},
+    Setting{"amqp_admin", "HOST:PORT", "its management API, for ServiceBusAdministrationClient, as 127.0.0.1:5300; default none",
+            set_amqp_admin},
     Setting{"bus_events_topic", "NAME", "the topic of the endpoint to which schedulers send; default orchestrator-events",
             [](Config& c, std::string_view v) { return set_entity(c.bus_events_topic, v); }},
     Setting{"bus_jobs_topic", "NAME", "the topic whose subscriptions worker-ID are the pools of workers; default worker-jobs",
@@ -156,6 +139,20 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_entity(c.bus_results_topic, v); }},
     Setting{"bus", "URL", "an external broker: amqp://USER:PASSWORD@HOST, amqps://… or a connection string of Azure Service Bus; better in BATON_BUS, where nobody sees it",
             set_bus},
+    Setting{"bus_namespace", "HOST", "a namespace of Azure Service Bus as the external broker, without a key: tokens of an identity are shown there",
+            set_bus_namespace},
+    Setting{"bus_identity", "KIND", "managed or client_secret; default client_secret if there is one, else managed", set_bus_identity},
+    Setting{"bus_token_endpoint", "URL", "who hands out the tokens; default http://169.254.169.254, or https://login.microsoftonline.com for a client secret",
+            [](Config& c, std::string_view v) { return c.bus_identity.endpoint = v, Result<>{}; }},
+    Setting{"bus_client_id", "ID", "the application, or which managed identity if there is more than one",
+            [](Config& c, std::string_view v) { return c.bus_identity.client_id = v, Result<>{}; }},
+    Setting{"bus_tenant_id", "ID", "the tenant of the application",
+            [](Config& c, std::string_view v) { return c.bus_identity.tenant_id = v, Result<>{}; }},
+    Setting{"bus_client_secret", "SECRET", "the secret of the application",
+            [](Config& c, std::string_view v) { return c.bus_identity.client_secret = v, Result<>{}; }, true},
+    Setting{"bus_identity_header", "SECRET", "what the token endpoint of App Service or Container Apps wants to hear",
+            [](Config& c, std::string_view v) { return c.bus_identity.header = v, Result<>{}; }, true},
+    Setting{"bus_transport", "tcp|websocket", "how the external broker is spoken to; default tcp, websocket goes over HTTPS", set_bus_transport},
     Setting{"bus_pools", "NAMES", "pools whose jobs go to the topic of jobs on the external broker, with commas between them",
             [](Config& c, std::string_view v) { return set_entities(c.bus_pools, v); }},
     Setting{"bus_queues", "NAMES", "queues of workflows whose tasks go to queues of the same names there, with commas between them",
@@ -168,6 +165,8 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return c.bus_ca = v, Result<>{}; }},
     Setting{"bus_lock_seconds", "N", "how long whoever receives a job over AMQP has it before the lock must be renewed; default 60",
             [](Config& c, std::string_view v) { return set_count(c.bus_lock_seconds, v, 1); }},
+    Setting{"bus_auto_pools", "on|off", "a worker that receives from a subscription worker-ID which is not there makes it; default on",
+            [](Config& c, std::string_view v) { return set_bool(c.bus_auto_pools, v); }},
     Setting{"definitions", "DIR", "publish the workflows of DIR (*.yaml and *.yml) at start",
             [](Config& c, std::string_view v) { return set_path(c.definitions, v); }},
     Setting{"insecure", "", "allow other hosts in without any token",
@@ -219,20 +218,19 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_count(c.lease_seconds, v, 1); }},
 };
 
-// The names that an orchestrator on Azure Service Bus has for its settings, and what they are here; empty:
-// there is nothing to set yet.
+// The names that an orchestrator on Azure Service Bus has for its settings, and what they are here.
 struct Alias {
   std::string_view name, key;
 };
 constexpr std::array aliases{
     Alias{"Orchestrator__SqlConnectionString", "store"},
-    Alias{"Orchestrator__ServiceBusNamespace", ""},
+    Alias{"Orchestrator__ServiceBusNamespace", "bus_namespace"},
     Alias{"Orchestrator__OrchestratorEventsTopicName", "bus_events_topic"},
     Alias{"Orchestrator__OrchestratorSubscriptionName", "bus_events_subscription"},
     Alias{"Orchestrator__WorkerJobsTopicName", "bus_jobs_topic"},
     Alias{"Orchestrator__WorkerResultsTopicName", "bus_results_topic"},
     Alias{"Orchestrator__WorkerResultsSubscriptionName", "bus_results_subscription"},
-    Alias{"ServiceBusConnection__fullyQualifiedNamespace", ""},
+    Alias{"ServiceBusConnection__fullyQualifiedNamespace", "bus_namespace"},
 };
 
 const Setting* find_setting(std::string_view key) {
@@ -247,7 +245,7 @@ class Layers {
   void file(const std::string& path);
   void environment(const Environment& environment);
   void command_line(const Values& values);
-  std::expected<Config, ConfigErrors> finish();
+  std::expected<Config, ConfigErrors> finish(const Environment& environment);
 
  private:
   enum Strength { from_default, from_others_name, from_file, from_environment, from_command_line };
@@ -259,12 +257,14 @@ class Layers {
   ConfigErrors errors_;
   Strength data_ = from_default;
   Strength store_ = from_default;
+  Strength namespace_ = from_default;
 };
 
 Result<> Layers::apply(const Setting& setting, std::string_view value, Strength strength) {
   TRY(setting.set(config_, value));
   if (setting.key == "data") data_ = strength;
   if (setting.key == "store") store_ = strength;
+  if (setting.key == "bus_namespace") namespace_ = strength;
   return {};
 }
 
@@ -324,6 +324,8 @@ void Layers::entry(const std::string& path, const yaml::Entry& entry) {
                  near.empty() ? fmt::format("known keys: {}", fmt::join(keys, ", "))
                               : fmt::format("did you mean '{}'?", near));
   }
+  if (setting->is_secret)
+    return wrong(entry.key_at, "invalid_value", fmt::format("'{}' is a secret: it is taken from {} only", entry.key, environment_name(entry.key)));
   if (!entry.value.is_scalar() || entry.value.kind == yaml::NodeKind::null)
     return wrong(entry.value.at, "wrong_type", fmt::format("'{}' needs a single value", entry.key));
   if (const auto done = apply(*setting, entry.value.text, from_file); !done)
@@ -336,19 +338,20 @@ void Layers::others_names(const Environment& environment) {
   for (const Alias& alias : aliases) {
     const auto value = environment(std::string(alias.name));
     if (!value || value->empty()) continue;
-    if (alias.key.empty()) {
-      config_.notes.push_back(fmt::format("{} has no effect: there is nothing to set by it", alias.name));
-      continue;
+    std::string own = environment_name(alias.key);
+    auto said = environment(own);
+    const auto twin = std::ranges::find(aliases, alias.key, &Alias::key);  // the first that means the same
+    if ((!said || said->empty()) && twin->name != alias.name) {
+      own = twin->name;
+      said = environment(own);
     }
-    const std::string own = environment_name(alias.key);
-    const auto said = environment(own);
     if (said && !said->empty() && *said != *value) {
       errors_.push_back(
           fmt::format("{} and {} are the same setting and differ: give one of them", alias.name, own));
     } else if (const auto done = apply(*find_setting(alias.key), *value, from_others_name); !done) {
       errors_.push_back(fmt::format("{}: {}", alias.name, done.error().message));
     } else {
-      config_.notes.push_back(fmt::format("{} is taken as {}", alias.name, own));
+      config_.notes.push_back(fmt::format("{} is taken as {}", alias.name, environment_name(alias.key)));
     }
   }
 }
@@ -373,14 +376,17 @@ void Layers::command_line(const Values& values) {
   }
 }
 
-std::expected<Config, ConfigErrors> Layers::finish() {
+std::expected<Config, ConfigErrors> Layers::finish(const Environment& environment) {
   if (!errors_.empty()) return std::unexpected(std::move(errors_));
   // Both name the database: the one that was said more strongly decides, and on a tie the more explicit one.
   if (config_.store.empty() || data_ > store_) config_.store = sqlite_url(config_.data);
   if (config_.without_log && config_.store.starts_with("postgres"))
     return std::unexpected(ConfigErrors{"without_log is about the log beside a SQLite database; a PostgreSQL database has none"});
-  if (!config_.bus && !(config_.bus_pools.empty() && config_.bus_queues.empty()))
-    return std::unexpected(ConfigErrors{"bus_pools and bus_queues are about an external broker, and there is none: say which with bus"});
+  if (config_.bus && namespace_ == from_others_name) {
+    config_.notes.emplace_back("the namespace has no effect: bus names the broker");
+    config_.bus_namespace.reset();
+  }
+  if (const auto done = complete_bus(config_, environment); !done) return std::unexpected(ConfigErrors{done.error().message});
   return std::move(config_);
 }
 
@@ -419,7 +425,7 @@ Environment connections(const Config& config, Environment environment) {
           environment = std::move(environment)](const std::string& name) -> std::optional<std::string> {
     if (const auto found = configured.find(name); found != configured.end()) return found->second;
     const bool is_setting =
-        name.starts_with("BATON_") || std::ranges::find(aliases, name, &Alias::name) != aliases.end();
+        name.starts_with("BATON_") || is_secret_of_azure(name) || std::ranges::find(aliases, name, &Alias::name) != aliases.end();
     if (is_setting) return std::nullopt;
     return environment(name);
   };
@@ -434,7 +440,7 @@ std::expected<Config, ConfigErrors> load_config(const Values& command_line, cons
     layers.file(*path);
   layers.environment(environment);
   layers.command_line(command_line);
-  return layers.finish();
+  return layers.finish(environment);
 }
 
 Result<Listen> parse_listen(std::string_view text) {

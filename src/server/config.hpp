@@ -37,12 +37,19 @@ struct Config {
   std::string store;  // sqlite:PATH or postgres://…; load_config fills it in from data
   Listen listen;
   std::optional<Listen> amqp;         // the endpoint for AMQP; none: there is none
+  std::optional<Listen> amqp_admin;   // its management API; none: there is none
   std::string bus_events_topic = "orchestrator-events", bus_jobs_topic = "worker-jobs", bus_results_topic = "worker-results";
   std::string bus_events_subscription = "orchestrator", bus_results_subscription = "orchestrator";  // of the external broker
-  std::optional<bus::BrokerAddress> bus;         // the external broker; none: there is none
+  std::optional<bus::BrokerAddress> bus;         // the external broker, complete; none: there is none
+  // What `bus` is made of, if no address with a key or a password was given.
+  std::optional<bus::BrokerAddress> bus_namespace;
+  std::optional<bus::Identity::Kind> bus_identity_kind;
+  bus::Identity bus_identity;
+  bool bus_websocket = false;
   std::vector<std::string> bus_pools, bus_queues;  // what workers behind it get
   std::string bus_ca;                              // whom it is trusted by, instead of the system's; PEM
   std::size_t bus_lock_seconds = 60;  // of a job that was received
+  bool bus_auto_pools = true;         // who receives from a subscription worker-ID that is not there makes it
   std::filesystem::path definitions;  // empty: none
   bool without_log = false;  // a log of the SQLite database that is missing is not missed, in this start
   bool insecure = false;
@@ -80,6 +87,7 @@ struct Setting {
   std::string_view argument;  // how help names the value: DIR; empty for a switch
   std::string_view help;
   Result<> (*set)(Config&, std::string_view value);
+  bool is_secret = false;  // only the environment says it, and nobody shows it
 };
 
 // All of them, in the order of the help. "config" itself is not one.

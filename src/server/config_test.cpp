@@ -145,15 +145,92 @@ TEST_F(Configuration, ANameOfAnotherAndOurOwnMustNotDiffer) {
   EXPECT_TRUE(load());
 }
 
-TEST_F(Configuration, NamesOfAnotherWithNothingToSetAreTold) {
-  const std::vector<std::string> names{"Orchestrator__ServiceBusNamespace",
-                                       "ServiceBusConnection__fullyQualifiedNamespace"};
-  for (const std::string& name : names) environment[name] = "x";
+TEST_F(Configuration, ANamespaceIsTakenByTheNamesOfAnotherWithAManagedIdentity) {
+  const std::vector<std::string> names{"Orchestrator__ServiceBusNamespace", "ServiceBusConnection__fullyQualifiedNamespace"};
+  for (const std::string& name : names) environment[name] = "site.servicebus.windows.net";
   const auto config = load();
-  ASSERT_TRUE(config);
+  ASSERT_TRUE(config) << config.error().front();
+  EXPECT_EQ(config->bus->shown(), "amqps://site.servicebus.windows.net:5671");
+  EXPECT_EQ(config->bus->identity->kind, bus::Identity::Kind::managed);
   ASSERT_EQ(config->notes.size(), names.size());
-  for (std::size_t i = 0; i < names.size(); ++i)
-    EXPECT_TRUE(config->notes[i].starts_with(names[i] + " has no effect")) << config->notes[i];
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(config->notes[i], names[i] + " is taken as BATON_BUS_NAMESPACE");
+  environment[names[1]] = "other.servicebus.windows.net";
+  EXPECT_FALSE(load()) << "they differ";
+}
+
+TEST_F(Configuration, ABrokerWithAKeyWinsOverANamespaceByAnothersName) {
+  environment = {{"Orchestrator__ServiceBusNamespace", "site.servicebus.windows.net"}, {"BATON_BUS", "amqp://rabbit"}};
+  const auto config = load();
+  ASSERT_TRUE(config) << config.error().front();
+  EXPECT_EQ(config->bus->shown(), "amqp://rabbit:5672");
+  EXPECT_FALSE(config->bus->identity);
+  EXPECT_TRUE(config->notes.back().contains("has no effect")) << config->notes.back();
+  environment = {{"BATON_BUS_NAMESPACE", "site.servicebus.windows.net"}, {"BATON_BUS", "amqp://rabbit"}};
+  EXPECT_FALSE(load()) << "both are ours";
+}
+
+TEST_F(Configuration, NamesOfAzureSayWhoBatonIsWhereNobodyElseDoes) {
+  environment = {{"AZURE_CLIENT_ID", "app"}, {"AZURE_TENANT_ID", "site"}, {"AZURE_CLIENT_SECRET", "secret"}};
+  EXPECT_TRUE(load()->notes.empty()) << "nobody needs an identity";
+  environment["BATON_BUS_NAMESPACE"] = "site.servicebus.windows.net";
+  environment["BATON_BUS_CLIENT_ID"] = "ours";
+  const auto config = load();
+  ASSERT_TRUE(config) << config.error().front();
+  const bus::Identity& identity = *config->bus->identity;
+  EXPECT_EQ(identity.kind, bus::Identity::Kind::client_secret);
+  EXPECT_EQ(identity.client_id, "ours");
+  EXPECT_EQ(identity.tenant_id, "site");
+  EXPECT_EQ(identity.client_secret, "secret");
+  EXPECT_EQ(config->notes, (std::vector<std::string>{"AZURE_TENANT_ID is taken as BATON_BUS_TENANT_ID", "AZURE_CLIENT_SECRET is taken as BATON_BUS_CLIENT_SECRET"}));
+  environment["BATON_BUS_IDENTITY"] = "managed";
+  EXPECT_EQ(load()->bus->identity->kind, bus::Identity::Kind::managed);
+  EXPECT_EQ(load()->bus->identity->client_secret, "");
+}
+
+TEST_F(Configuration, TheEndpointOfAppServiceIsTakenWithItsHeader) {
+  environment = {{"BATON_BUS_NAMESPACE", "h"}, {"IDENTITY_ENDPOINT", "http://127.0.0.1:42/msi/token"}};
+  EXPECT_EQ(load()->bus->identity->endpoint, "");
+  environment["IDENTITY_HEADER"] = "secret";
+  EXPECT_EQ(load()->bus->identity->endpoint, "http://127.0.0.1:42/msi/token");
+  EXPECT_EQ(load()->bus->identity->header, "secret");
+}
+
+TEST_F(Configuration, WhatAnIdentityLacksIsToldWithoutItsSecret) {
+  environment = {{"BATON_BUS_NAMESPACE", "h"}, {"BATON_BUS_IDENTITY", "client_secret"}, {"BATON_BUS_CLIENT_SECRET", "hidden"}};
+  const auto wrong = [&] {
+    const auto config = load();
+    EXPECT_FALSE(config);
+    const std::string error = config ? "" : config.error()[0];
+    EXPECT_FALSE(error.contains("hidden")) << error;
+    return error;
+  };
+  EXPECT_EQ(wrong(), "a client secret needs bus_tenant_id too");
+  environment["BATON_BUS_TENANT_ID"] = "t";
+  EXPECT_EQ(wrong(), "a client secret needs bus_client_id too");
+  environment["BATON_BUS_CLIENT_ID"] = "c";
+  environment["BATON_BUS_TOKEN_ENDPOINT"] = "http://login.example";
+  EXPECT_TRUE(wrong().contains("https only"));
+  environment["BATON_BUS_TOKEN_ENDPOINT"] = "https://login.example";
+  EXPECT_TRUE(load());
+  environment.erase("BATON_BUS_NAMESPACE");
+  EXPECT_TRUE(wrong().contains("bus_namespace"));
+}
+
+TEST_F(Configuration, ASecretIsTakenFromTheEnvironmentOnly) {
+  write("bus_namespace: h\nbus_client_secret: hidden\n");
+  const auto config = load({{"config", file}});
+  ASSERT_FALSE(config);
+  EXPECT_TRUE(config.error()[0].contains("BATON_BUS_CLIENT_SECRET only")) << config.error()[0];
+  EXPECT_FALSE(config.error()[0].contains("hidden")) << config.error()[0];
+}
+
+TEST_F(Configuration, AWebsocketIsAnotherWayToTheSameBroker) {
+  environment = {{"BATON_BUS_NAMESPACE", "site.servicebus.windows.net"}, {"BATON_BUS_TRANSPORT", "websocket"}};
+  EXPECT_EQ(load()->bus->shown(), "wss://site.servicebus.windows.net:443/$servicebus/websocket");
+  environment["BATON_BUS_TRANSPORT"] = "pigeon";
+  EXPECT_FALSE(load());
+  environment = {{"BATON_BUS_TRANSPORT", "websocket"}};
+  EXPECT_FALSE(load()) << "there is no broker";
 }
 
 TEST_F(Configuration, TopicsHaveTheNamesThatTheyHadElsewhere) {
@@ -199,7 +276,7 @@ TEST_F(Configuration, OurOwnSettingsAreNoConnectionsOfRunbooksByWhateverName) {
   const auto named = connections(Config{}, all);
   EXPECT_EQ(named("PEOPLE"), "x");
   EXPECT_EQ(named("BATON_STORE"), std::nullopt);
-  EXPECT_EQ(named("Orchestrator__SqlConnectionString"), std::nullopt);
+  for (const char* secret : {"Orchestrator__SqlConnectionString", "AZURE_CLIENT_SECRET", "IDENTITY_HEADER"}) EXPECT_EQ(named(secret), std::nullopt) << secret;
 }
 
 TEST_F(Configuration, AConnectionStringOfSqlServerIsRefusedWithAHintAndNotShown) {
@@ -211,6 +288,9 @@ TEST_F(Configuration, AConnectionStringOfSqlServerIsRefusedWithAHintAndNotShown)
       "Orchestrator__SqlConnectionString: this is a connection string of SQL Server"))
       << config.error()[0];
   EXPECT_EQ(config.error()[0].find("secret"), std::string::npos);
+  EXPECT_TRUE(config.error()[0].contains("postgres://")) << config.error()[0];
+  environment["Orchestrator__SqlConnectionString"] = "Password=secret";
+  EXPECT_FALSE(load().error()[0].contains("secret"));
 }
 
 TEST_F(Configuration, OnlyASqliteDatabaseIsStartedWithoutItsLog) {

@@ -105,6 +105,7 @@ int serve(const Config& config) {
   if (const auto started = server.start(); !started) return tell_why(started.error());
   fmt::print("{}\n", server.url());
   if (const std::string amqp = server.amqp(); !amqp.empty()) fmt::print("amqp://{}\n", amqp);
+  if (const std::string admin = server.amqp_admin(); !admin.empty()) fmt::print("amqp-admin://{}\n", admin);
   std::fflush(stdout);
   wait_for_the_end();
   if (fatal == 0) spdlog::info("stopping: answering what was accepted; a second signal ends at once");

@@ -18,6 +18,7 @@
 #include "caller/dispatcher.hpp"
 #include "engine/kinds/kinds.hpp"
 #include "engine/service.hpp"
+#include "http/admin/admin_api.hpp"
 #include "http/wire/read_pool.hpp"
 #include "http/wire/server.hpp"
 #include "ports/ask.hpp"
@@ -27,6 +28,7 @@
 #include "server/definition_files.hpp"
 #include "server/partition.hpp"
 #include "server/system_clock.hpp"
+#include "server/task_queues.hpp"
 #include "store/open.hpp"
 #include "worker/builtin.hpp"
 
@@ -66,13 +68,13 @@ Result<Access> access_for(const Config& config) {
   TRY_ASSIGN(const auto reads, store::make_reads(config.store));
   TRY_ASSIGN(const auto tokens, reads->tokens());
   if (!tokens.empty()) return Access::required;
-  const bool is_amqp_local = !config.amqp || config.amqp->is_loopback();
-  if (config.listen.is_loopback() && is_amqp_local) return Access::open;
-  const Listen& listen = is_amqp_local ? config.listen : *config.amqp;
+  std::vector<const Listen*> exposed;
+  for (const Listen* each : {&config.listen, config.amqp ? &*config.amqp : nullptr, config.amqp_admin ? &*config.amqp_admin : nullptr})
+    if (each && !each->is_loopback()) exposed.push_back(each);
+  if (exposed.empty()) return Access::open;
   if (config.insecure) {
-    for (const Listen* each : {&config.listen, config.amqp ? &*config.amqp : nullptr})
-      if (each && !each->is_loopback())
-        spdlog::warn("everybody who can reach {}:{} may do everything: there is no token, and insecure is on", each->host, each->port);
+    for (const Listen* each : exposed)
+      spdlog::warn("everybody who can reach {}:{} may do everything: there is no token, and insecure is on", each->host, each->port);
     return Access::open;
   }
   const bool in_data = config.store == sqlite_url(config.data);
@@ -82,7 +84,7 @@ Result<Access> access_for(const Config& config) {
           "refusing to listen on {} without any access token, because other hosts could reach it. Make "
           "one with\n  baton token create --role admin {} {}\nor listen on 127.0.0.1, or say "
           "--insecure if the network itself is trusted.",
-          listen.host, in_data ? "--data" : "--store",
+          exposed.front()->host, in_data ? "--data" : "--store",
           in_data ? config.data.string() : without_password(config.store)));
 }
 
@@ -98,6 +100,7 @@ struct Server::State {
   Result<> end_imports();
   Result<> start_http(Access access);
   Result<> start_bus(Access access);
+  Result<> start_bus_admin(Access access);
   void start_broker();
   Result<> start_calls();
   void stop_calls();
@@ -121,14 +124,15 @@ struct Server::State {
   std::unique_ptr<http::ReadPool> reads;
   std::unique_ptr<http::Server> http;
   std::unique_ptr<bus::Endpoint> bus;
+  std::unique_ptr<http::Server> bus_admin;
   std::unique_ptr<bus::Broker> broker;
   std::unique_ptr<worker::Builtin> builtin;
   std::mutex calls_mutex;
   std::unique_ptr<caller::Dispatcher> dispatcher;  // under the mutex
   std::mutex scheduler_mutex;
   std::unique_ptr<scheduler::Scheduler> scheduler;  // under the mutex
-  std::thread io, bus_io, broker_io;
-  std::uint16_t port = 0, amqp_port = 0;
+  std::thread io, bus_io, bus_admin_io, broker_io;
+  std::uint16_t port = 0, amqp_port = 0, amqp_admin_port = 0;
 };
 
 engine::KindsOptions Server::State::kinds_options() {
@@ -139,6 +143,11 @@ engine::KindsOptions Server::State::kinds_options() {
   kinds.runbooks.policy.scheduler = config.scheduler;
   kinds.runbooks.adopt_jobs = config.adopt;
   kinds.runbooks.changed = [this] { wake_scheduler(); };
+  kinds.messages.events_topic = config.bus_events_topic;
+  kinds.messages.jobs_topic = config.bus_jobs_topic;
+  kinds.messages.results_topic = config.bus_results_topic;
+  kinds.messages.events_subscription = config.bus_events_subscription;
+  kinds.messages.results_subscription = config.bus_results_subscription;
   kinds.calls.scheduled = [this](std::vector<DueCall> calls) {
     const std::scoped_lock lock(calls_mutex);
     if (dispatcher) dispatcher->scheduled(std::move(calls));
@@ -296,7 +305,9 @@ Result<> Server::State::start_http(Access access) {
 Result<> Server::State::start_bus(Access access) {
   if (!config.amqp) return {};
   bus::EndpointOptions options;
-  options.names = {config.bus_events_topic, config.bus_jobs_topic, config.bus_results_topic};
+  options.names = {config.bus_events_topic, config.bus_jobs_topic, config.bus_results_topic, config.bus_events_subscription,
+                   config.bus_results_subscription};
+  options.auto_pools = config.bus_auto_pools;
   options.access = access;
   options.connections_max = config.connections_max;
   options.lock_time = std::chrono::seconds{config.bus_lock_seconds};
@@ -309,9 +320,27 @@ Result<> Server::State::start_bus(Access access) {
   options.tokens.by_id = [look_up](std::string id, bus::FoundToken found) {
     look_up([id](Reads& from) { return from.token_by_id(id); }, std::move(found));
   };
+  options.is_task_queue = [this](Tenant tenant, std::string queue, std::function<void(Result<bool>)> found) {
+    reads->run([tenant = std::move(tenant), queue = std::move(queue)](Reads& from) { return has_task_queue(from, tenant, queue); }, std::move(found),
+               http::ReadPool::Of::others);
+  };
   bus = std::make_unique<bus::Endpoint>(std::move(options), inbox(), metrics, clock);
   TRY_ASSIGN(amqp_port, bus->listen(config.amqp->host, config.amqp->port));
   bus_io = std::thread([this] { bus->run(); });
+  return {};
+}
+
+Result<> Server::State::start_bus_admin(Access access) {
+  if (!config.amqp_admin) return {};
+  http::Options options;
+  options.api = &http::admin_api();
+  options.access = access;
+  options.loopback = config.amqp_admin->is_loopback();
+  options.body_bytes_max = 256 * 1024;  // a description with its rules
+  options.connections_max = config.connections_max;
+  bus_admin = std::make_unique<http::Server>(options, inbox(), *reads, metrics, clock, [engine = engine.get()] { return engine->readiness(); });
+  TRY_ASSIGN(amqp_admin_port, bus_admin->listen(config.amqp_admin->host, config.amqp_admin->port));
+  bus_admin_io = std::thread([this] { bus_admin->run(); });
   return {};
 }
 
@@ -349,6 +378,7 @@ Result<> Server::start() {
     TRY(s.start_calls());
     TRY(s.start_http(access));
     TRY(s.start_bus(access));
+    TRY(s.start_bus_admin(access));
     s.start_broker();
     s.start_scheduler();
     if (s.config.builtin) {
@@ -377,9 +407,11 @@ void Server::stop() {
   if (s.sources) s.sources->interrupt();
   if (s.http) s.http->stop();
   if (s.bus) s.bus->stop();
+  if (s.bus_admin) s.bus_admin->stop();
   if (s.broker) s.broker->stop();
   if (s.io.joinable()) s.io.join();
   if (s.bus_io.joinable()) s.bus_io.join();
+  if (s.bus_admin_io.joinable()) s.bus_admin_io.join();
   if (s.broker_io.joinable()) s.broker_io.join();
   // Tasks handed out for clients who are gone by now come back before the engine takes nothing more. A store
   // that is away has no part in this, so it is not waited for long.
@@ -402,6 +434,11 @@ std::string Server::url() const { return "http://" + address(state_->config.list
 std::string Server::amqp() const {
   const auto& listen = state_->config.amqp;
   return listen ? address(listen->host, state_->amqp_port) : "";
+}
+
+std::string Server::amqp_admin() const {
+  const auto& listen = state_->config.amqp_admin;
+  return listen ? address(listen->host, state_->amqp_admin_port) : "";
 }
 
 }  // namespace baton::server

@@ -26,6 +26,7 @@ class Server {
 
   [[nodiscard]] std::string url() const;
   [[nodiscard]] std::string amqp() const;  // HOST:PORT; empty: there is no such endpoint
+  [[nodiscard]] std::string amqp_admin() const;  // of its management API, the same
 
  private:
   struct State;

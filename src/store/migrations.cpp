@@ -668,10 +668,72 @@ constexpr std::string_view version_13 = "ALTER TABLE writer_state ADD COLUMN log
 // Keys of the bus.
 constexpr std::string_view version_14 = "ALTER TABLE access_tokens ADD COLUMN bus_key {text};";
 
+// Queues, topics and subscriptions, and their messages. A lane is read from its front, so that its messages are one range of
+// the key. Whoever looks for what is due, or for what is locked, finds it in indexes that hold nothing else. What is large comes
+// last: a row whose content lies elsewhere is judged without it.
+constexpr std::string_view version_15 = R"sql(
+CREATE TABLE bus_entities (
+  entity_id {bigint} PRIMARY KEY,
+  tenant_id {text} NOT NULL,
+  entity_type {text} NOT NULL,
+  path {text} NOT NULL,
+  created_at {time} NOT NULL,
+  updated_at {time} NOT NULL,
+  settings {json} NOT NULL,
+  rules {json} NOT NULL
+) {heap};
+CREATE INDEX bus_entities_by_path ON bus_entities (tenant_id, lower(path));
+
+CREATE TABLE bus_counters (
+  entity_id {bigint} PRIMARY KEY,
+  last_sequence_number {bigint} NOT NULL,
+  active {bigint} NOT NULL,
+  dead {bigint} NOT NULL,
+  scheduled {bigint} NOT NULL,
+  deferred {bigint} NOT NULL,
+  bytes {bigint} NOT NULL,
+  accessed_at {time} NOT NULL,
+  wake_at {time}
+) {heap};
+
+CREATE TABLE bus_messages (
+  entity_id {bigint} NOT NULL,
+  lane {text} NOT NULL,
+  sequence_number {bigint} NOT NULL,
+  delivery_count {int} NOT NULL,
+  locks {int} NOT NULL,
+  locked_until {time},
+  changes {json},
+  message_id {text} NOT NULL,
+  enqueued_at {time} NOT NULL,
+  due_at {time},
+  time_to_live_ms {bigint},
+  enqueued_sequence_number {bigint} NOT NULL,
+  dead_letter_source {text},
+  dead_letter_reason {text},
+  dead_letter_description {text},
+  bytes {bigint} NOT NULL,
+  envelope {json},
+  annotations {bytes} NOT NULL,
+  content {bytes} NOT NULL,
+  PRIMARY KEY (entity_id, lane, sequence_number)
+) {clustered};
+CREATE INDEX bus_messages_due ON bus_messages (entity_id, lane, due_at, sequence_number) WHERE due_at IS NOT NULL;
+CREATE INDEX bus_messages_locked ON bus_messages (entity_id, lane, sequence_number) WHERE locked_until IS NOT NULL;
+
+CREATE TABLE bus_history (
+  entity_id {bigint} NOT NULL,
+  message_id {text} NOT NULL,
+  forget_at {time} NOT NULL,
+  PRIMARY KEY (entity_id, message_id)
+) {clustered};
+CREATE INDEX bus_history_oldest ON bus_history (entity_id, forget_at, message_id);
+)sql";
+
 // Version n is at n - 1; append only.
 constexpr std::array all = {version_1, version_2, version_3, version_4,  version_5,  version_6,
                             version_7, version_8, version_9, version_10, version_11, version_12,
-                            version_13, version_14};
+                            version_13, version_14, version_15};
 
 constexpr std::string_view paged_events_sqlite =
     "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"

@@ -11,6 +11,7 @@
 #include "store/schema.hpp"
 #include "store/sql_calls.hpp"
 #include "store/sql_job_pages.hpp"
+#include "store/sql_messages.hpp"
 #include "store/sql_runbooks.hpp"
 #include "store/sql_timers.hpp"
 #include "store/statements.hpp"
@@ -163,7 +164,8 @@ class SqlStore final : public Tables {
         timers_(dialect),
         pages_(dialect),
         runbooks_(dialect),
-        calls_(dialect) {
+        calls_(dialect),
+        messages_(dialect) {
     if (log.connect) log_ = std::make_unique<CommitLog>(std::move(log));
   }
 
@@ -283,6 +285,10 @@ class SqlStore final : public Tables {
     return loaded;
   }
 
+  Result<message::Loaded> load(const message::LoadRequest& request) override {
+    return messages_.load(request, [this](std::span<const Query> asked) { return run(asked, Mode::read); });
+  }
+
   Result<call::Loaded> load(const call::LoadRequest& request) override {
     CallLoad load(calls_, request);
     std::vector<Query> queries;
@@ -348,6 +354,11 @@ class SqlStore final : public Tables {
 
   Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
     std::vector<WaitingTask> found;
+    if (const auto of_messages = message::parse_queue_name(queue.queue)) {
+      const Query query = messages_.waiting(*of_messages, limit, found);
+      TRY(run({&query, 1}, Mode::read));
+      return found;
+    }
     const auto take = [&](const RowView& row) -> Result<> {
       Time dispatched_at{};
       (void)decode(row, 4, dispatched_at);  // what is unreadable is found out when it is given
@@ -514,6 +525,7 @@ class SqlStore final : public Tables {
     add_write(queries, sql_.tag_insert, writes.tags_new, Columns::all);
     add_write(queries, sql_.log_insert, writes.logs_new, Columns::all);
     calls_.add_writes(queries, writes.calls);
+    messages_.add_writes(queries, writes.messages);
   }
   void add_beside_journal(std::vector<Query>& queries, const WriteSet& writes) {
     runbooks_.add_writes(queries, writes.runbooks);
@@ -585,6 +597,7 @@ class SqlStore final : public Tables {
   SqlJobPages pages_;
   SqlRunbooks runbooks_;
   SqlCalls calls_;
+  SqlMessages messages_;
   std::mutex connection_mutex_;             // taken for each use of the connection
   std::unique_ptr<Connection> connection_;  // none: open() is needed
   std::unique_ptr<Connection> second_connection_;  // of what is done in the background, as is its time

@@ -31,6 +31,8 @@ constexpr Type type_of() {
     return type_of<typename T::value_type>();
   else if constexpr (std::is_same_v<T, Json>)
     return Type::json;
+  else if constexpr (std::is_same_v<T, Bytes>)
+    return Type::bytes;
   else if constexpr (std::is_same_v<T, Time>)
     return Type::time;
   else if constexpr (std::is_integral_v<T>)
@@ -52,6 +54,8 @@ Value encode(const T& from) {
     return std::string_view{from.value};
   else if constexpr (std::is_same_v<T, Json>)
     return std::string_view{from.text};
+  else if constexpr (std::is_same_v<T, Bytes>)
+    return std::string_view{from.value};
   else if constexpr (std::is_same_v<T, std::string>)
     return std::string_view{from};
   else if constexpr (std::is_same_v<T, Time>)
@@ -99,6 +103,10 @@ inline std::optional<runbook::Walk> parse(std::string_view word, runbook::Walk) 
 inline std::optional<runbook::CleanupKind> parse(std::string_view word, runbook::CleanupKind) {
   return runbook::cleanup_kind(word);
 }
+inline std::optional<message::EntityType> parse(std::string_view word, message::EntityType) {
+  return message::entity_type(word);
+}
+inline std::optional<message::Lane> parse(std::string_view word, message::Lane) { return message::lane(word); }
 
 // False: the cell holds what this version cannot read.
 template <class T>
@@ -111,6 +119,9 @@ bool decode(const RowView& row, int column, T& to) {
     return true;
   } else if constexpr (std::is_same_v<T, Json>) {
     to.text = row.text(column);
+    return true;
+  } else if constexpr (std::is_same_v<T, Bytes>) {
+    to.value = row.bytes(column);
     return true;
   } else if constexpr (std::is_same_v<T, std::string>) {
     to = row.text(column);
@@ -142,7 +153,7 @@ enum class Columns {
   all,
   keys,
   deciding,  // all but outcomes
-  summary,   // all but JSON documents, which may be large
+  summary,   // all but JSON documents and bytes, which may be large
 };
 
 template <class Member>
@@ -151,7 +162,7 @@ constexpr bool includes(Columns columns, ColumnRole role) {
     case Columns::all: return true;
     case Columns::keys: return role == ColumnRole::key;
     case Columns::deciding: return role != ColumnRole::outcome;
-    case Columns::summary: return type_of<Member>() != Type::json;
+    case Columns::summary: return type_of<Member>() != Type::json && type_of<Member>() != Type::bytes;
   }
   return false;
 }
@@ -177,6 +188,17 @@ constexpr ColumnSet live_columns() {
   ColumnSet set = 0, bit = 1;
   for_each_column<Row>([&](const auto& column) {
     if (column.role == ColumnRole::live) set |= bit;
+    bit <<= 1;
+  });
+  return set;
+}
+
+// What is told of a row without its bytes, which may be large.
+template <class Row>
+constexpr ColumnSet columns_without_bytes() {
+  ColumnSet set = 0, bit = 1;
+  for_each_column<Row>([&]<class Member>(const Column<Row, Member>&) {
+    if (type_of<Member>() != Type::bytes) set |= bit;
     bit <<= 1;
   });
   return set;
@@ -216,7 +238,7 @@ void fill(const Row& row, auto columns, std::span<Value> out) {
 
 // Rows are large, so one is read where it will stay; `row` is new. `at` is its first column in the answer.
 template <class Row>
-Result<> read_into(Row& row, const RowView& view, Columns columns, int at = 0) {
+Result<> read_into(Row& row, const RowView& view, auto columns, int at = 0) {
   bool ok = true;
   for_columns<Row>(columns, [&]<class Member>(const Column<Row, Member>& column) {
     ok = decode(view, at++, row.*column.member) && ok;
@@ -384,6 +406,18 @@ Statement select_statement(Dialect dialect, Columns columns = Columns::all) {
           types<Row>(Columns::keys), true};
 }
 
+// Deletes by primary key; rows that are not there are not missed. PostgreSQL looks up key by key, as in select_by.
+template <class Row>
+Statement delete_statement(Dialect dialect) {
+  const auto keys = key_of_table<Row>();
+  const std::string rows = table_name<Row>() + " AS t WHERE " + matches(dialect, keys);
+  Statement s{"DELETE FROM " + rows, types<Row>(Columns::keys), true};
+  if (dialect == Dialect::postgres)
+    s.sql = "DELETE FROM " + table_name<Row>() + " AS t WHERE t.ctid=ANY(ARRAY(SELECT f.ctid FROM " + key_sets(keys) +
+            " CROSS JOIN LATERAL (SELECT t.ctid FROM " + rows + " OFFSET 0) AS f))";
+  return s;
+}
+
 // --- queries
 // ----------------------------------------------------------------------------------------------------------------------------
 
@@ -435,8 +469,8 @@ void add_update(std::vector<Query>& queries, const Statement& statement, const s
 }
 
 // A sink that appends each row of an answer to `out`.
-template <class Row>
-auto collect(std::vector<Row>& out, Columns columns = Columns::all) {
+template <class Row, class Which = Columns>
+auto collect(std::vector<Row>& out, Which columns = Columns::all) {
   return [&out, columns](const RowView& view) -> Result<> {
     return read_into(out.emplace_back(), view, columns);
   };

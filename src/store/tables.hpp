@@ -1,10 +1,11 @@
-// The tables of workflows and of the server itself; those of runbooks are in runbook_tables.hpp.
+// The tables of workflows and of the server itself; those of other kinds are in the headers that it includes.
 #pragma once
 
 #include "core/workflow/machine/rows.hpp"
 #include "ports/reads.hpp"
 #include "store/call_tables.hpp"
 #include "store/columns.hpp"
+#include "store/message_tables.hpp"
 #include "store/runbook_tables.hpp"
 
 namespace baton::store {

@@ -43,7 +43,8 @@ describe("a shared access key", () => {
   it("of another tenant sees nothing of this one", async () => {
     const stranger = connect(key("--role", "worker", "--tenant", "acme", "--bus"));
     const job = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
-    assert.deepEqual(await receive(stranger), []);
+    assert.equal((await refusal(receive(stranger))).code, "MessagingEntityNotFound");
+    assert.deepEqual(await receive(stranger, "functionapp-tasks"), []);
     const error = await refusal(stranger.createSender("worker-results").sendMessages({ body: { task_id: `${job.job_id}_t_0`, status: "completed" } }));
     assert.match(error.message, /no task/);
     assert.equal((await baton.http("GET", `/jobs/${job.job_id}`)).status, "RUNNING");

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { ServiceBusClient } from "@azure/service-bus";
+import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service-bus";
 
 const binary = process.env.BATON_BINARY ?? join(import.meta.dirname ?? ".", "../../build/release/baton");
 
@@ -12,6 +12,8 @@ export class Baton {
   constructor() {
     this.data = mkdtempSync(join(tmpdir(), "baton-bus-"));
     this.clients = [];
+    this.environment = {};  // beside that of the test
+    this.log = "";
   }
 
   static async start(...options) {
@@ -24,13 +26,15 @@ export class Baton {
     this.options = options;
     // Where it was before, so that clients find it again.
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
-    const amqp = this.amqp ?? "127.0.0.1:0";
-    this.process = spawn(binary, ["serve", "--data", this.data, "--listen", listen, "--amqp", amqp, "--log-level", "warn", ...options],
-      { stdio: ["ignore", "pipe", "inherit"] });
+    const amqp = this.amqp ?? "127.0.0.1:0", admin = this.admin ?? "127.0.0.1:0";
+    this.process = spawn(binary, ["serve", "--data", this.data, "--listen", listen, "--amqp", amqp, "--amqp-admin", admin, "--log-level", "warn", ...options],
+      { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...this.environment } });
+    this.process.stderr.on("data", (text) => { this.log += text; process.stderr.write(text); });
     const lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
     this.url = (await lines.next()).value;
     this.amqp = (await lines.next()).value?.replace("amqp://", "");
-    if (!this.amqp) throw new Error("baton did not start");
+    this.admin = (await lines.next()).value?.replace("amqp-admin://", "");
+    if (!this.admin) throw new Error("baton did not start");
   }
 
   async kill(signal = "SIGKILL") {
@@ -55,6 +59,18 @@ export class Baton {
     return client;
   }
 
+  // The SDK manages over https only: a policy sends its requests to where baton is instead. What they sign stays.
+  administration(name = "any", key = "any") {
+    const client = new ServiceBusAdministrationClient(`Endpoint=sb://${this.admin};SharedAccessKeyName=${name};SharedAccessKey=${key}`, { retryOptions: { maxRetries: 0 } });
+    const plain = { name: "plain", sendRequest: (request, next) => {
+      request.url = request.url.replace("https:", "http:");
+      request.allowInsecureConnection = true;
+      return next(request);
+    } };
+    client.pipeline.addPolicy(plain, { afterPhase: "Sign" });
+    return client;
+  }
+
   async http(method, path, body, type = "application/json") {
     const headers = { "Content-Type": type };
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
@@ -64,9 +80,19 @@ export class Baton {
     return text ? JSON.parse(text) : null;
   }
 
+  // A queue, a topic, or a subscription as "topic/Subscriptions/name".
+  make(type, path, settings = {}) { return this.http("POST", "/bus/entities", { type, path, ...settings }); }
+
   command(...options) {
     const done = spawnSync(binary, [...options, "--data", this.data], { encoding: "utf8" });
     if (done.status !== 0) throw new Error(done.stderr);
+    return done.stdout.trim();
+  }
+
+  // `baton bus …` at this server: makes, shows and deletes queues, topics and subscriptions.
+  bus(...options) {
+    const done = spawnSync(binary, ["bus", ...options, "--server", this.url], { encoding: "utf8", env: { ...process.env, ...(this.token && { BATON_TOKEN: this.token }) } });
+    if (done.status !== 0) throw new Error(`baton bus ${options.join(" ")}: ${done.stderr}`);
     return done.stdout.trim();
   }
 

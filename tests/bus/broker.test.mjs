@@ -1,17 +1,11 @@
 // Baton as a client of a broker: the same site over a real RabbitMQ, kills of either, and a Service Bus that wants TLS and tokens.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { createHmac } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Baton, until } from "./baton.mjs";
 import { Rabbit, RabbitBus } from "./rabbit.mjs";
+import { Certificate, ServiceBus } from "./service_bus.mjs";
 import { lateAndLeaver, waves } from "./site.mjs";
 
-const rhea = createRequire(import.meta.url)("rhea");
 const kills = Number(process.env.KILLS ?? 1);
 
 const workflow = "workflow_id: w\nnodes:\n  start: {type: start, next: [t]}\n" +
@@ -94,71 +88,16 @@ describe("RabbitMQ", () => {
   });
 });
 
-// What of Service Bus its clients see first: TLS, $cbs with signatures, then topics and subscriptions. Messages are kept in memory.
-class ServiceBus {
-  tokens = new Map();
-  sent = new Map();      // by address
-  rejected = [];
-  receivers = new Map(); // our sending ends, by address
-
-  constructor() {
-    this.folder = mkdtempSync(join(tmpdir(), "baton-tls-"));
-    execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-      "-keyout", join(this.folder, "key.pem"), "-out", join(this.folder, "cert.pem")], { stdio: "ignore" });
-    this.container = rhea.create_container();
-    const { container } = this;
-    container.on("receiver_open", ({ receiver }) => this.attach(receiver, receiver.target.address, receiver));
-    container.on("sender_open", ({ sender }) => {
-      const address = sender.source.address;
-      sender.set_source({ address });
-      if (address === "$cbs") this.answers = sender;
-      else this.attach(sender, address) && this.receivers.set(address, sender);
-    });
-    container.on("message", ({ message, delivery, receiver }) => {
-      if (receiver.target.address === "$cbs") return this.putToken(message);
-      if (this.refuses) return delivery[this.refuses]();
-      this.sent.set(receiver.target.address, [...(this.sent.get(receiver.target.address) ?? []), message]);
-      delivery.accept();
-    });
-    container.on("rejected", ({ delivery }) => this.rejected.push(delivery.remote_state.error));
-    for (const event of ["connection_error", "disconnected", "error"]) container.on(event, () => {});
-  }
-
-  attach(link, address) {
-    link.set_target?.({ address: link.target.address });
-    if (address === "$cbs" || this.tokens.has(address)) return true;
-    link.close({ condition: "amqp:unauthorized-access", description: "no token for it" });
-    return false;
-  }
-
-  putToken(message) {
-    const fields = Object.fromEntries(message.body.replace("SharedAccessSignature ", "").split("&").map((field) => field.split("=")));
-    const good = createHmac("sha256", "the key").update(`${fields.sr}\n${fields.se}`).digest("base64") === decodeURIComponent(fields.sig) && fields.skn === "site";
-    if (good) this.tokens.set(message.application_properties.name.replace("sb://localhost/", ""), fields.se);
-    this.answers.send({ correlation_id: message.message_id, body: null,
-      application_properties: { "status-code": rhea.types.wrap_int(good ? 202 : 401), "status-description": good ? "Accepted" : "InvalidSignature" } });
-  }
-
-  async listen() {
-    this.server = this.container.listen({ port: 0, host: "127.0.0.1", transport: "tls", key: readFileSync(join(this.folder, "key.pem")), cert: readFileSync(join(this.folder, "cert.pem")) });
-    this.server.on("tlsClientError", () => { this.refusedUs = true; });
-    await new Promise((resolve) => this.server.once("listening", resolve));
-    return this;
-  }
-
-  connectionString(key = "the key") { return `Endpoint=sb://localhost:${this.server.address().port}/;SharedAccessKeyName=site;SharedAccessKey=${key}`; }
-  certificate() { return join(this.folder, "cert.pem"); }
-  say(address, body) { this.receivers.get(address).send({ body: rhea.message.data_section(Buffer.from(JSON.stringify(body))), content_type: "application/json" }); }
-  close() { this.server.close(); rmSync(this.folder, { recursive: true, force: true }); }
-}
-
 describe("a Service Bus with TLS and tokens", () => {
-  let azure, baton;
-  before(async () => { azure = await new ServiceBus().listen(); });
-  after(async () => { await baton?.stop(); azure.close(); });
+  let certificate, azure, baton;
+  before(async () => {
+    certificate = new Certificate();
+    azure = await new ServiceBus({ certificate }).listen();
+  });
+  after(async () => { await baton?.stop(); azure.close(); certificate.remove(); });
 
   it("gets jobs with their ids and properties, and gives results back", async () => {
-    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", azure.certificate(), "--bus-queues", "tasks");
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file, "--bus-queues", "tasks");
     await baton.http("POST", "/workflows", workflow, "application/yaml");
     const { job_id } = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
     const [message] = await until("the task", () => azure.sent.get("tasks"));
@@ -183,7 +122,7 @@ describe("a Service Bus with TLS and tokens", () => {
   it("gives back what it cannot take, which is published when it can", async () => {
     azure.sent.clear();
     azure.refuses = "release";
-    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", azure.certificate(), "--bus-queues", "tasks");
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file, "--bus-queues", "tasks");
     await baton.http("POST", "/workflows", workflow, "application/yaml");
     const { job_id } = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
     await until("the refusal", () => baton.sql("SELECT 1 FROM dag_job_events WHERE event_type='node_lease_expired'").length > 0);
@@ -196,9 +135,37 @@ describe("a Service Bus with TLS and tokens", () => {
     await baton.stop();
   });
 
+  it("hears of a message that is too large for baton, and so does the log", async () => {
+    azure.rejected.length = 0;
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file, "--body-max", "64k");
+    const results = "worker-results/Subscriptions/orchestrator";
+    await until("the subscription", () => azure.receivers.get(results)?.sendable());
+    azure.say(results, { task_id: "x", status: "completed", output: "y".repeat(100_000) });
+    await until("the dead letter", () => azure.rejected.length === 1);
+    assert.equal(azure.rejected[0].condition, "com.microsoft:dead-letter");
+    assert.match(azure.rejected[0].info.DeadLetterErrorDescription, /at most 65536 bytes/);
+    assert.match(baton.log, /a message from worker-results\/Subscriptions\/orchestrator is rejected: a message has at most 65536 bytes/);
+    assert.equal(await metric(baton, "baton_broker_rejected_total"), 1);
+    await baton.stop();
+  });
+
+  it("is asked again for a link that it refused without a word", async () => {
+    azure.sent.clear();
+    azure.attached.length = 0;
+    azure.mute.add("tasks");
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file, "--bus-queues", "tasks");
+    await until("the refusal", () => azure.attached.includes("tasks"));
+    azure.mute.clear();
+    await baton.http("POST", "/workflows", workflow, "application/yaml");
+    await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
+    await until("the task", () => azure.sent.get("tasks"));
+    assert.match(baton.log, /the broker ended the link to 'tasks': it was refused without a reason/);
+    await baton.stop();
+  });
+
   it("is not told anything by who does not trust its certificate, and lets in nobody with another key", async () => {
     azure.tokens.clear();
-    for (const options of [["--bus", azure.connectionString()], ["--bus", azure.connectionString("another"), "--bus-ca", azure.certificate()]]) {
+    for (const options of [["--bus", azure.connectionString()], ["--bus", azure.connectionString("another"), "--bus-ca", certificate.file]]) {
       baton = await Baton.start(...options, "--bus-queues", "tasks");
       await new Promise((resolve) => setTimeout(resolve, 1000));
       assert.equal(await metric(baton, "baton_broker_connected"), 0);

@@ -55,6 +55,8 @@ it("survives kill -9 with nothing lost", { timeout: 240_000 }, async () => {
 });
 
 it("stops at once though many receivers wait", async () => {
+  await baton.http("POST", "/workflows", "workflow_id: idle\nnodes:\n  start: {type: start, next: [t]}\n" +
+    "  t: {type: task, handler: H, queue: idle, next: [end]}\n  end: {type: end}\n", "application/yaml");
   const receivers = Array.from({ length: 20 }, () => baton.client().createReceiver("idle"));
   for (const receiver of receivers) receiver.subscribe({ processMessage: async () => {}, processError: async () => {} });
   await until("the receivers", async () => (await baton.http("GET", "/workers")).workers.filter((each) => each.queues.includes("idle")).length === 20);

@@ -19,7 +19,7 @@ async function freePort() {
 }
 
 // Topics are exchanges, a subscription is a queue TOPIC.SUBSCRIPTION.
-function definitions(user, password) {
+function definitions(user, password, queues) {
   const salt = randomBytes(4);
   const hash = Buffer.concat([salt, createHash("sha256").update(salt).update(password).digest()]).toString("base64");
   const queue = (name) => ({ name, vhost: "/", durable: true, auto_delete: false, arguments: {} });
@@ -32,14 +32,15 @@ function definitions(user, password) {
     permissions: [{ user, vhost: "/", configure: ".*", write: ".*", read: ".*" }],
     exchanges: [topic("worker-jobs", "direct"), topic("worker-results", "fanout"), topic("orchestrator-events", "fanout")],
     queues: [queue("worker-jobs.worker-pool"), { ...queue("worker-results.orchestrator"), arguments: dead }, queue("orchestrator-events.orchestrator"),
-      queue("tasks"), queue("dead")],
+      queue("tasks"), queue("dead"), ...queues.map(queue)],
     bindings: [bind("worker-jobs", "worker-jobs.worker-pool", "pool"), bind("worker-results", "worker-results.orchestrator", ""),
       bind("orchestrator-events", "orchestrator-events.orchestrator", "")],
   };
 }
 
 export class Rabbit {
-  static async start() {
+  // A test shares its machine with others, so that one scheduler of Erlang is enough; who measures it lets it have all cores.
+  static async start({ queues = [], erlang = "+S 1:1" } = {}) {
     const rabbit = new Rabbit();
     rabbit.folder = mkdtempSync(join(tmpdir(), "baton-rabbit-"));
     for (const part of ["mnesia", "log"]) mkdirSync(join(rabbit.folder, part));
@@ -49,12 +50,13 @@ export class Rabbit {
       PATH: process.env.PATH, HOME: rabbit.folder, LANG: "C.UTF-8",
       RABBITMQ_NODENAME: `baton-${process.pid}-${rabbit.port}@localhost`, RABBITMQ_NODE_IP_ADDRESS: "127.0.0.1", RABBITMQ_NODE_PORT: String(rabbit.port),
       RABBITMQ_DIST_PORT: String(await freePort()), ERL_EPMD_PORT: String(await freePort()), ERL_EPMD_ADDRESS: "127.0.0.1",
+      ERL_EPMD_RELAXED_COMMAND_CHECK: "1",  // else it does not end while it still knows the server that was killed
       RABBITMQ_MNESIA_BASE: join(rabbit.folder, "mnesia"), RABBITMQ_LOG_BASE: join(rabbit.folder, "log"), RABBITMQ_PID_FILE: join(rabbit.folder, "pid"),
       RABBITMQ_ENABLED_PLUGINS_FILE: write("plugins", "[rabbitmq_amqp1_0].\n"), RABBITMQ_CONF_ENV_FILE: write("env", ""),
       RABBITMQ_CONFIG_FILE: write("rabbit.conf", `load_definitions = ${join(rabbit.folder, "definitions.json")}\n`),
-      RABBITMQ_GENERATED_CONFIG_DIR: rabbit.folder, RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "+S 1:1",
+      RABBITMQ_GENERATED_CONFIG_DIR: rabbit.folder, RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: erlang,
     };
-    write("definitions.json", JSON.stringify(definitions("site", "secret")));
+    write("definitions.json", JSON.stringify(definitions("site", "secret", queues)));
     await rabbit.start();
     return rabbit;
   }
@@ -100,7 +102,6 @@ export class RabbitBus {
 
   constructor(rabbit) { this.rabbit = rabbit; }
 
-
   receive(topic, subscription, handle, queue = `${topic}.${subscription}`) {
     const connection = this.rabbit.connect({ initial_reconnect_delay: 50, max_reconnect_delay: 500 });
     this.open.push(connection);
@@ -112,24 +113,29 @@ export class RabbitBus {
     return { close: () => connection.close() };
   }
 
+  sender(topic) {
+    if (this.senders.has(topic)) return this.senders.get(topic);
+    const connection = this.rabbit.connect({ initial_reconnect_delay: 50, max_reconnect_delay: 500 });
+    this.open.push(connection);
+    const sender = connection.open_sender(`/exchange/${topic}`);
+    sender.unconfirmed = new Map();
+    const settle = (delivery, good) => {
+      sender.unconfirmed.get(delivery)?.(good);
+      sender.unconfirmed.delete(delivery);
+    };
+    sender.on("accepted", ({ delivery }) => settle(delivery, true));
+    for (const event of ["rejected", "released", "modified"]) sender.on(event, ({ delivery }) => settle(delivery, false));
+    connection.on("disconnected", () => { for (const delivery of [...sender.unconfirmed.keys()]) settle(delivery, false); });
+    this.senders.set(topic, sender);
+    return sender;
+  }
+
   async send(topic, body, application_properties) {
-    if (!this.senders.has(topic)) {
-      const connection = this.rabbit.connect({ initial_reconnect_delay: 50, max_reconnect_delay: 500 });
-      this.open.push(connection);
-      this.senders.set(topic, connection.open_sender(`/exchange/${topic}`));
-    }
-    const sender = this.senders.get(topic);
+    const sender = this.sender(topic);
     for (;;) {
       await until("credit of RabbitMQ", () => sender.sendable(), 60);
-      const sent = await new Promise((resolve) => {
-        const delivery = sender.send({ subject: "", content_type: "application/json", application_properties, body: rhea.message.data_section(Buffer.from(JSON.stringify(body))) });
-        const done = (good) => () => resolve(good);
-        const onAccepted = (context) => { if (context.delivery === delivery) resolve(true); };
-        sender.on("accepted", onAccepted);
-        sender.connection.once("disconnected", done(false));
-        setTimeout(done(false), 10_000).unref();
-      });
-      if (sent) return;
+      const message = { durable: true, subject: "", content_type: "application/json", application_properties, body: rhea.message.data_section(Buffer.from(JSON.stringify(body))) };
+      if (await new Promise((resolve) => sender.unconfirmed.set(sender.send(message), resolve))) return;
     }
   }
 

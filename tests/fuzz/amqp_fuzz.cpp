@@ -1,5 +1,6 @@
 // Whatever comes in on the AMQP port, before anybody has shown who it is and after, must neither crash the endpoint nor keep it
-// from serving the next one. A real endpoint on a loopback port; an engine that refuses everything, or hands out one job.
+// from serving the next one. A real endpoint on a loopback port; an engine that knows one queue, one topic and one subscription
+// with a message in each, and refuses the rest, or hands out one job.
 #include <sys/socket.h>
 
 #include <boost/asio/connect.hpp>
@@ -12,9 +13,14 @@
 #include <string_view>
 #include <thread>
 
+#include "base/json_document.hpp"
+#include "base/result.hpp"
 #include "bus/endpoint.hpp"
 #include "bus/message.hpp"
-#include "bus/shared_access.hpp"
+#include "bus/messages/message_encoding.hpp"
+#include "bus/messages/rule_encoding.hpp"
+#include "core/message/content.hpp"
+#include "ports/shared_access.hpp"
 
 namespace {
 
@@ -26,16 +32,75 @@ struct FuzzClock final : Clock {
 };
 
 struct FuzzEngine final : Inbox {
+  static std::shared_ptr<const message::Message> one_message() {
+    message::Message message;
+    message.entity_id = message.sequence_number = message.delivery_count = 1;
+    message.changes = Json{R"({"set":{"k":1}})"};
+    message.content.value = std::string("\0\x53\x75\xa0\1x", 6);
+    return std::make_shared<message::Message>(message);
+  }
+
+  static Reply find(const EntityKey& key) {
+    EntityInfo info;
+    info.entity.entity_id = 1;
+    info.entity.path = key.path;
+    info.entity.entity_type = key.path == "t" ? message::EntityType::topic
+                              : key.path.starts_with("t/") ? message::EntityType::subscription : message::EntityType::queue;
+    if (key.path != "q" && !key.path.starts_with("t")) return Refused{Refusal::entity_not_found, "there is no such entity", {}};
+    info.rules.push_back({.name = "r", .filter = message::SqlText{"a = 1", {}}, .action = {}, .created_at = {}});
+    return EntitiesReply{{info}};
+  }
+
+  static Reply answer(const Command& command) {
+    if (const auto* asked = std::get_if<FindEntity>(&command)) return find(asked->key);
+    if (const auto* poll = std::get_if<Poll>(&command)) {
+      Handout handout{.task_id = "job_task_0", .handler = "h", .params = Json{"{}"}, .queue = poll->queue, .lease = "0.1"};
+      if (poll->queue.starts_with(message::queue_prefix)) handout.message = one_message();
+      return PollReply{{handout}};
+    }
+    if (const auto* sent = std::get_if<SendMessages>(&command)) {
+      SentReply reply;
+      for (const auto& transfer : sent->transfers) reply.transfers.emplace_back(std::vector<std::int64_t>(transfer.size(), 1));
+      return reply;
+    }
+    if (const auto* settled = std::get_if<SettleMessages>(&command)) {
+      SettledReply reply;
+      reply.settled.resize(settled->settlements.size());
+      return reply;
+    }
+    if (std::holds_alternative<PeekMessages>(command) || std::holds_alternative<ReceiveDeferred>(command)) return MessagesReply{{one_message()}};
+    return Refused{Refusal::task_not_found, "there is no such task", {}};
+  }
+
   void submit(Command command, std::shared_ptr<Waiter> waiter) override {
-    if (const auto* poll = std::get_if<Poll>(&command); poll && !waiter->gone())
-      return waiter->deliver(PollReply{{Handout{.task_id = "job_task_0", .handler = "h", .params = Json{"{}"}, .queue = poll->queue, .lease = "0.1"}}});
-    waiter->deliver(Refused{Refusal::task_not_found, "there is no such task", {}});
+    if (!std::holds_alternative<Poll>(command) || !waiter->gone()) waiter->deliver(answer(command));
+    else waiter->deliver(Refused{Refusal::stopping, "nobody waits", {}});
   }
 };
+
+// What is read from a client and written to another one, without a connection.
+void read_and_write(std::string_view bytes) {
+  (void)bus::read_messages(bytes);
+  const bus::Reading reading{.has_rules = true, .new_id = [] { return std::string("id"); }};
+  const auto parts = bus::split_transfer(bytes);
+  if (parts)
+    for (const bus::Sections& part : *parts) {
+      const auto sent = bus::read_message(part, reading);
+      if (!sent) continue;
+      message::Message message;
+      message.annotations = sent->annotations;
+      message.content = sent->content;
+      message.changes = Json{R"({"set":{"k":1},"removed":["x"],"system":{"Label":"l"}})"};
+      if (!bus::split(bus::write_message(message))) __builtin_trap();
+    }
+  const auto item = bus::wire::take(bytes);
+  if (item && bus::wire::is_well_formed(*item)) (void)bus::read_rule("r", *item);
+}
 
 bus::EndpointOptions options(Access access) {
   bus::EndpointOptions options;
   options.access = access;
+  options.is_task_queue = [](const Tenant&, const std::string& queue, const std::function<void(Result<bool>)>& found) { found(queue == "tasks"); };
   options.tokens.by_hash = options.tokens.by_id = [](const std::string&, const bus::FoundToken& found) { found(std::optional<Token>{}); };
   return options;
 }
@@ -88,8 +153,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static auto* const closed = new Server(Access::required);
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  (void)bus::read_messages(bytes);
-  (void)bus::parse_shared_access(bytes);
+  read_and_write(bytes);
+  (void)parse_shared_access(bytes);
+  if (const auto shown = message::show_content(bytes))
+    for (const Json& json : {shown->properties, shown->application_properties, shown->body}) ENSURE(JsonDocument::parse(json.text));
   const bool is_greeted = (data[0] & 2) != 0;
   Server& server = (data[0] & 1) != 0 ? *open : *closed;
   server.feed(is_greeted ? greeting + std::string(bytes) : std::string(bytes));

@@ -13,6 +13,9 @@
 #include "base/result.hpp"
 #include "caller/answer.hpp"
 #include "caller/redirect.hpp"
+#include "http/admin/entity_xml.hpp"
+#include "http/admin/rule_xml.hpp"
+#include "http/admin/target.hpp"
 #include "http/api/routes.hpp"
 #include "http/json/fields.hpp"
 #include "http/json/problem.hpp"
@@ -25,7 +28,7 @@ namespace http = baton::http;
 namespace caller = baton::caller;
 
 void check_text(std::string_view text) {
-  ENSURE(baton::percent_decode(http::percent_encode(text)) == text);
+  ENSURE(baton::percent_decode(baton::percent_encode(text)) == text);
   (void)baton::percent_decode(text, true);
   if (const auto number = http::to_integer(text)) ENSURE(http::to_integer(std::to_string(*number)) == *number);
   if (http::is_traceparent(text)) ENSURE(baton::is_printable(text, 55));
@@ -33,7 +36,7 @@ void check_text(std::string_view text) {
   if (!query) return;
   std::string again;
   for (const auto& [key, value] : *query)
-    again += (again.empty() ? "" : "&") + http::percent_encode(key) + '=' + http::percent_encode(value);
+    again += (again.empty() ? "" : "&") + baton::percent_encode(key) + '=' + baton::percent_encode(value);
   ENSURE(again.empty() || http::parse_query(again) == query);
 }
 
@@ -61,6 +64,15 @@ void check_fields(std::string_view text) {
   (void)fields.any("any");
   ENSURE(fields.required_array("array", 3).size() <= 3);
   for (const auto& error : errors) ENSURE(!error.message.empty());
+}
+
+void check_admin(std::string_view text) {
+  namespace admin = http::admin;
+  (void)admin::parse_target(text);
+  const auto entry = admin::parse_entry(text);
+  if (!entry) return;
+  (void)admin::read_description(entry->described, {});
+  (void)admin::read_rule(entry->described);
 }
 
 void check_answer(std::string_view text) {
@@ -237,6 +249,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check_text(text);
   check_fields(text);
+  check_admin(text);
   check_answer(text);
   check_requests(text);
   return 0;

@@ -38,6 +38,10 @@ void Disk::restore(store::MemoryDatabase& tables) {
   copy(tables_.call_requests, tables.call_requests);
   copy(tables_.call_tags, tables.call_tags);
   copy(tables_.call_keys, tables.call_keys);
+  copy(tables_.bus.entities, tables.bus.entities);
+  copy(tables_.bus.counters, tables.bus.counters);
+  copy(tables_.bus.messages, tables.bus.messages);
+  copy(tables_.bus.history, tables.bus.history);
   tables.timers = tables_.timers;
   auto& writer = tables.writers[{}];
   writer.followed = writer.last_commit = synced_;

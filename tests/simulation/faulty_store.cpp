@@ -35,6 +35,11 @@ Result<call::Loaded> World::FaultyStore::load(const call::LoadRequest& request) 
   return noted(inner().load(request));
 }
 
+Result<message::Loaded> World::FaultyStore::load(const message::LoadRequest& request) {
+  TRY(reach());
+  return noted(inner().load(request));
+}
+
 Result<std::vector<std::int64_t>> World::FaultyStore::reserve_ids(runbook::Table table, std::size_t count) {
   TRY(reach());
   return noted(store_.reserve_ids(table, count));
@@ -202,7 +207,7 @@ Result<> World::FaultyStore::commit_all(const WriteSet& writes, std::int64_t num
   for (const auto& load : world_.loads_) load->before_commit(writes);
   if (world_.has_.workflows) world_.check_overtaken(writes);
   if (world_.trace_)
-    world_.tell("commit " + std::to_string(number) + "\n" + describe(writes.runbooks, world_.database_.runbooks));
+    world_.tell("commit " + std::to_string(number) + "\n" + describe(writes.runbooks, world_.database_.runbooks) + describe(writes.messages));
   const auto done = store_.commit(writes, number);
   const bool may_collide =
       std::ranges::any_of(world_.loads_, [](const auto& load) { return load->may_collide(); });

@@ -38,6 +38,10 @@ void World::check_followed() const {
   same(tables_.call_requests, database_.call_requests, "service_call_requests");
   same(tables_.call_tags, database_.call_tags, "service_call_tags");
   same(tables_.call_keys, database_.call_keys, "service_call_keys");
+  same(tables_.bus.entities, database_.bus.entities, "bus_entities");
+  same(tables_.bus.counters, database_.bus.counters, "bus_counters");
+  same(tables_.bus.messages, database_.bus.messages, "bus_messages");
+  same(tables_.bus.history, database_.bus.history, "bus_history");
   std::set<Timer> timers = tables_.timers;
   for (const Timer& gone : timers_erased_) timers.erase(gone);
   expect(timers == database_.timers, "the tables have the timers that were committed", "baton_timers");

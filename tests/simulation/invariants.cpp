@@ -60,7 +60,7 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
     if (!result->duplicate) expect(++accepted_[id] == 1, "an attempt has one accepted result", id);
   } else if (const auto* poll = std::get_if<PollReply>(&reply)) {
     for (const Handout& task : poll->jobs)
-      if (!task.runbook) on_handed_out(task, std::get<Poll>(command));
+      if (!task.runbook && !task.message) on_handed_out(task, std::get<Poll>(command));
   } else if (const auto* beat = std::get_if<HeartbeatReply>(&reply)) {
     for (const TaskLease& task : std::get<Heartbeat>(command).tasks) {
       if (std::ranges::find(beat->cancelled, task.task_id) != beat->cancelled.end()) continue;
@@ -72,20 +72,58 @@ void WorkflowLoad::answered(const Command& command, const Reply& reply) {
         promise = {*node.lease_until, world_.clock_.set_back};
     }
   } else if (std::holds_alternative<SettleReply>(reply)) {
-    const auto& settled = std::get<SettleTask>(command);
-    if (runbook::parse_job_id(settled.task_id)) return;
-    const auto name = parse_task_id(settled.task_id);
-    const NodeState& node = stored_node({std::string(name->job_id)}, std::string(name->node_id));
-    const bool is_its = node.status == NodeStatus::running && lease_token(node) == settled.lease;
-    if (is_its && settled.how == SettleTask::How::keep)
-      lease_promised_[{settled.task_id, settled.lease}] = {kept_for_ever, world_.clock_.set_back};
-    expect(!is_its || settled.how == SettleTask::How::keep, "what a worker does not want is not its any more", settled.task_id);
+    on_settled(std::get<SettleTask>(command));
+  } else if (const auto* refused = std::get_if<Refused>(&reply)) {
+    if (const auto* said = std::get_if<ReportResult>(&command)) check_refused_result(*said, *refused);
+  } else if (std::holds_alternative<ReturnReply>(reply)) {
+    check_returned(std::get<ReturnTasks>(command));
   } else if (std::holds_alternative<NoteReply>(reply)) {
     const auto& note = std::get<TaskNote>(command);
     const auto name = parse_task_id(note.task_id);
     if (std::holds_alternative<TaskCheckpoint>(note.note))
       expect(stored_node({std::string(name->job_id)}, std::string(name->node_id)).checkpoint.has_value(),
              "an acknowledged checkpoint is stored", note.task_id);
+  }
+}
+
+void WorkflowLoad::on_settled(const SettleTask& settled) {
+  if (runbook::parse_job_id(settled.task_id)) return;
+  const auto name = parse_task_id(settled.task_id);
+  const NodeState& node = stored_node({std::string(name->job_id)}, std::string(name->node_id));
+  const bool runs = node.status == NodeStatus::running && node.task_id == settled.task_id;
+  const bool is_its = runs && lease_token(node) == settled.lease;
+  const bool keeps = settled.how == SettleTask::How::keep;
+  // Of a child whose job or fan-out is over nothing is kept: the walk that cancels it is on its way.
+  const std::string parent = std::string(name->node_id).substr(0, name->node_id.rfind('_'));
+  const bool is_orphan = node.item_index != no_item && (is_terminal(database_.jobs.at({std::string(name->job_id)}).status) ||
+                                                        is_terminal(stored_node({std::string(name->job_id)}, parent).status));
+  if (is_its && keeps && !is_orphan) {
+    lease_promised_[{settled.task_id, settled.lease}] = {kept_for_ever, world_.clock_.set_back};
+    expect(node.lease_until && *node.lease_until >= *node.started_at + Duration{20'000}, "what is kept is kept until its own time is over",
+           settled.task_id);
+  }
+  expect(!keeps || !runs || is_its, "nobody keeps what is another's by now", settled.task_id);
+  expect(!is_its || keeps, "what a worker does not want is not its any more", settled.task_id);
+}
+
+// The id of a task names the attempt: whoever has no lease is believed as long as that one is waited for.
+void WorkflowLoad::check_refused_result(const ReportResult& command, const Refused& reply) const {
+  if (command.lease || command.correlated || runbook::parse_job_id(command.task_id) || reply.refusal != Refusal::stale_result) return;
+  const auto name = parse_task_id(command.task_id);
+  if (!name || !database_.jobs.contains({std::string(name->job_id)})) return;
+  const Job& job = database_.jobs.at({std::string(name->job_id)});
+  const NodeState& node = stored_node(job.job_id, std::string(name->node_id));
+  const bool is_awaited = node.status == NodeStatus::running && node.task_id == command.task_id && node.item_index == no_item;
+  expect(!is_awaited || is_terminal(job.status), "the first result of an attempt counts, with a lease or without", command.task_id);
+}
+
+void WorkflowLoad::check_returned(const ReturnTasks& command) const {
+  for (const TaskLease& task : command.tasks) {
+    if (runbook::parse_job_id(task.task_id) || message::parse_task_id(task.task_id)) continue;
+    const auto name = parse_task_id(task.task_id);
+    const NodeState& node = stored_node({std::string(name->job_id)}, std::string(name->node_id));
+    const bool is_its = node.status == NodeStatus::running && node.task_id == task.task_id && lease_token(node) == task.lease;
+    expect(!is_its, "what was given back is not its holder's any more", task.task_id);
   }
 }
 

@@ -23,7 +23,7 @@ using simulation::Violation;
 using simulation::World;
 
 struct Totals {
-  std::size_t seeds = 0, steps = 0, jobs = 0, batches = 0, calls = 0, restarts = 0;
+  std::size_t seeds = 0, steps = 0, jobs = 0, batches = 0, calls = 0, messages = 0, restarts = 0;
 };
 
 std::string run(World& world) {
@@ -47,6 +47,7 @@ std::string run_seed(std::uint64_t seed, Totals& totals, bool trace = false) {
   totals.jobs += world.jobs();
   totals.batches += world.batches();
   totals.calls += world.calls();
+  totals.messages += world.messages();
   totals.restarts += world.restarts();
   return broken;
 }
@@ -71,6 +72,32 @@ constexpr std::array mutants{
     NamedMutant{Mutant::unchanged_not_brought, "unchanged_not_brought"},
     NamedMutant{Mutant::backlog_hides_timer, "backlog_hides_timer"},
     NamedMutant{Mutant::tenant_not_checked, "tenant_not_checked"},
+    NamedMutant{Mutant::keep_not_stored, "keep_not_stored"},
+    NamedMutant{Mutant::old_delivery_kept, "old_delivery_kept"},
+    NamedMutant{Mutant::returned_task_forgotten, "returned_task_forgotten"},
+    NamedMutant{Mutant::abandon_keeps_lease, "abandon_keeps_lease"},
+    NamedMutant{Mutant::kept_task_without_timer, "kept_task_without_timer"},
+    NamedMutant{Mutant::result_without_lease_refused, "result_without_lease_refused"},
+    NamedMutant{Mutant::wake_forgotten, "wake_forgotten"},
+    NamedMutant{Mutant::duplicate_not_detected, "duplicate_not_detected"},
+    NamedMutant{Mutant::message_lock_not_stored, "message_lock_not_stored"},
+    NamedMutant{Mutant::old_lock_accepted, "old_lock_accepted"},
+    NamedMutant{Mutant::message_abandoned_for_ever, "message_abandoned_for_ever"},
+    NamedMutant{Mutant::dead_letter_lost, "dead_letter_lost"},
+    NamedMutant{Mutant::scheduled_too_early, "scheduled_too_early"},
+    NamedMutant{Mutant::renewal_not_stored, "renewal_not_stored"},
+    NamedMutant{Mutant::message_lock_cut_short, "message_lock_cut_short"},
+    NamedMutant{Mutant::wake_not_earlier, "wake_not_earlier"},
+    NamedMutant{Mutant::replay_keeps_dead_letter, "replay_keeps_dead_letter"},
+    NamedMutant{Mutant::received_not_deleted, "received_not_deleted"},
+    NamedMutant{Mutant::bus_counters_drift, "bus_counters_drift"},
+    NamedMutant{Mutant::deleted_entity_keeps_rows, "deleted_entity_keeps_rows"},
+    NamedMutant{Mutant::cancelled_message_sent, "cancelled_message_sent"},
+    NamedMutant{Mutant::subscription_forgotten, "subscription_forgotten"},
+    NamedMutant{Mutant::message_tenant_not_checked, "message_tenant_not_checked"},
+    NamedMutant{Mutant::backlog_hides_message, "backlog_hides_message"},
+    NamedMutant{Mutant::backlog_keeps_message, "backlog_keeps_message"},
+    NamedMutant{Mutant::backlog_loses_lock, "backlog_loses_lock"},
     NamedMutant{Mutant::queue_of_all_tenants, "queue_of_all_tenants"},
     NamedMutant{Mutant::accept_old_attempt, "accept_old_attempt"},
     NamedMutant{Mutant::skip_duplicate_guard, "skip_duplicate_guard"},
@@ -177,6 +204,7 @@ static_assert([] {
 
 // Whether a world with these loads may come across the bug.
 bool may_meet(const Loads& loads, Mutant mutant) {
+  if (mutant >= Mutant::wake_forgotten && mutant < Mutant::queue_of_all_tenants) return loads.messages;
   if (mutant < Mutant::runbook_counts_drift) return loads.workflows;
   if (mutant < Mutant::call_started_twice) return loads.runbooks;
   if (mutant < Mutant::feed_before_commit || mutant == Mutant::feed_skips_calls) return loads.calls;
@@ -223,9 +251,9 @@ int run_seeds(std::uint64_t from, std::uint64_t count, double minutes, bool trac
       std::fprintf(stderr, "%llu seeds, %.0f s\n", static_cast<unsigned long long>(i + 1), elapsed());
   }
   std::printf(
-      "%zu seeds from %llu: %zu steps, %zu jobs, %zu batches, %zu calls, %zu restarts, %.1f s\n%zu passed, 0 failed\n",
+      "%zu seeds from %llu: %zu steps, %zu jobs, %zu batches, %zu calls, %zu messages, %zu restarts, %.1f s\n%zu passed, 0 failed\n",
       totals.seeds, static_cast<unsigned long long>(from), totals.steps, totals.jobs, totals.batches, totals.calls,
-      totals.restarts,
+      totals.messages, totals.restarts,
       elapsed(), totals.seeds);
   return 0;
 }

@@ -57,6 +57,21 @@ void plant_in_runbooks(WriteSet& writes) {
     if (MUTANT(transition_keeps_end) && !row.completed_at) row.completed_at = before.completed_at;
 }
 
+void plant_in_messages(WriteSet& writes) {
+  for (auto& row : writes.messages.counters_changed)
+    if (MUTANT(bus_counters_drift)) row.dead = 0;
+}
+
+// What is published keeps its time, but nobody looks at it.
+void plant_in_kept(WriteSet& writes) {
+  if (!MUTANT(kept_task_without_timer)) return;
+  for (auto& node : writes.nodes_changed)
+    if (node.lease_until && node.started_at && *node.lease_until > *node.started_at + Duration{60'000}) {
+      forget_timer(writes, subject_of(node.job_id), node.node_id);
+      node.timer_due.reset();
+    }
+}
+
 }  // namespace
 
 Result<> PlantedStore::commit(const WriteSet& writes, std::int64_t number) {
@@ -64,11 +79,15 @@ Result<> PlantedStore::commit(const WriteSet& writes, std::int64_t number) {
   WriteSet planted = writes;
   plant_in_workflows(planted);
   plant_in_runbooks(planted);
+  plant_in_messages(planted);
+  plant_in_kept(planted);
   return inner().commit(planted, number);
 }
 
 void PlantedStore::begin_commit(WriteSet writes, std::int64_t number) {
   plant_in_workflows(writes);
+  plant_in_messages(writes);
+  plant_in_kept(writes);
   inner().begin_commit(std::move(writes), number);
 }
 

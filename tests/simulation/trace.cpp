@@ -93,6 +93,23 @@ std::string describe(const Command& command) {
             return "result of " + c.task_id + " lease " + c.lease.value_or("-") + " " +
                    (c.completed ? c.output.value_or(Json{}).text : c.error.value_or(""));
           },
+          [](const SendMessages& c) {
+            std::string text = "send to " + c.to.path + " of " + c.to.tenant.value + ":";
+            for (const auto& transfer : c.transfers)
+              for (const NewMessage& each : transfer) text += " " + each.content.value + "/" + each.message_id;
+            return text;
+          },
+          [](const SettleMessages& c) {
+            const Settlement& first = c.settlements.front();
+            return "settle " + message::task_id(first.lock.message) + "/" + number(first.lock.number) + " how " + number(static_cast<int>(first.how));
+          },
+          [](const RenewLocks& c) { return "renew " + message::task_id(c.locks.front().message) + "/" + number(c.locks.front().number); },
+          [](const ReceiveDeferred& c) { return "receive deferred " + number(c.sequence_numbers.front()) + " of " + c.from.path; },
+          [](const CancelScheduled& c) { return "cancel " + number(c.sequence_numbers.front()) + " of " + c.from.path; },
+          [](const ReplayDeadLetters& c) { return "replay dead letters of " + c.from.path; },
+          [](const PeekMessages& c) { return "peek at " + c.from.path; },
+          [](const ChangeEntity& c) { return "change " + c.key.path + " of " + c.key.tenant.value + " what " + number(static_cast<int>(c.what)); },
+          [](const ChangeRule& c) { return "change rule " + c.rule.name + " of " + c.subscription.path; },
           [](const Poll& c) { return "poll " + c.queue + " by " + c.worker + " until " + to_iso(c.wait_until); },
           [](const Heartbeat& c) { return "heartbeat by " + c.worker; },
           [](const ReturnTasks& c) { return "return " + (c.tasks.empty() ? "" : c.tasks.front().task_id); },
@@ -114,6 +131,22 @@ std::string describe(const Reply& reply) {
                         [](const auto&) { return std::string("done"); },
                     },
                     reply);
+}
+
+std::string describe(const message::Writes& w) {
+  std::string out;
+  const auto state = [](const message::Message& row) {
+    return message::task_id(row.key()) + " delivery " + number(row.delivery_count) + " lock " + number(row.locks) + " until " + when(row.locked_until);
+  };
+  for (const auto* rows : {&w.entities_new, &w.entities_changed})
+    for (const message::Entity& row : *rows) out += "    entity " + number(row.entity_id) + " " + row.tenant_id.value + " '" + row.path + "' " + row.settings.text + "\n";
+  for (const std::int64_t id : w.entities_gone) out += "    entity " + number(id) + " gone\n";
+  for (const auto* rows : {&w.counters_new, &w.counters_changed})
+    for (const message::Counters& row : *rows) out += "    counters of " + number(row.entity_id) + " wake " + when(row.wake_at) + "\n";
+  for (const message::MessageKey& key : w.messages_gone) out += "    gone " + message::task_id(key) + "\n";
+  for (const message::Message& row : w.messages_new) out += "    new " + state(row) + " due " + when(row.due_at) + " " + row.content.value + "\n";
+  for (const message::Message& row : w.messages_changed) out += "    " + state(row) + "\n";
+  return out;
 }
 
 std::string describe(const Writes& writes, const store::memory::RunbookTables& before) {

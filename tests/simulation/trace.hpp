@@ -12,5 +12,6 @@ namespace baton::simulation {
 [[nodiscard]] std::string describe(const Reply& reply);
 // The rows that a commit is about to change; one per line.
 [[nodiscard]] std::string describe(const runbook::Writes& writes, const store::memory::RunbookTables& before);
+[[nodiscard]] std::string describe(const message::Writes& writes);
 
 }  // namespace baton::simulation

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/simulation/actors.hpp"
+#include "tests/simulation/broker.hpp"
 #include "tests/simulation/definitions.hpp"
 
 namespace baton::simulation {
@@ -33,6 +34,9 @@ WorkflowLoad::WorkflowLoad(World& world)
                                                 i < 4 || random_.chance(0.6)));
   for (const char* tenant : tenants)
     intruders_.push_back(std::make_unique<Intruder>(world, Tenant{tenant}, static_cast<int>(random_.between(0, 15))));
+  if (!random_.chance(0.5)) return;
+  broker_ = std::make_unique<Broker>(world);
+  publisher_ = std::make_unique<Publisher>(world, *broker_, random_.chance(0.5) ? "q1" : "q2");
 }
 
 WorkflowLoad::~WorkflowLoad() = default;
@@ -43,7 +47,10 @@ void WorkflowLoad::start() {
   for (auto& intruder : intruders_) intruder->start();
 }
 
-void WorkflowLoad::engine_started() { publish(); }
+void WorkflowLoad::engine_started() {
+  publish();
+  if (publisher_) publisher_->engine_started();
+}
 
 namespace {
 
@@ -68,6 +75,7 @@ void WorkflowLoad::publish() {
 
 void WorkflowLoad::engine_died() {
   for (auto& worker : workers_) worker->engine_died();
+  if (publisher_) publisher_->engine_died();
 }
 
 // When the faults are over, somebody resumes what was left paused.

@@ -36,6 +36,9 @@ class WorkflowLoad final : public Workload {
   void publish();
   void on_changed(const ChangeJob& change, const workflow::JobId& job_id) const;
   void on_handed_out(const Handout& task, const Poll& poll);
+  void on_settled(const SettleTask& command);
+  void check_refused_result(const ReportResult& command, const Refused& reply) const;
+  void check_returned(const ReturnTasks& command) const;
   [[nodiscard]] const workflow::Job* named_by(const Command& command) const;
   [[nodiscard]] const workflow::Job* foreign_to(const Command& command) const;
   void check_refused(const Command& command, const Reply& reply);
@@ -67,6 +70,8 @@ class WorkflowLoad final : public Workload {
   std::vector<std::unique_ptr<class Client>> clients_;
   std::vector<std::unique_ptr<class Worker>> workers_;
   std::vector<std::unique_ptr<class Intruder>> intruders_;
+  std::unique_ptr<class Broker> broker_;
+  std::unique_ptr<class Publisher> publisher_;  // none: all workers ask for their tasks
   std::set<workflow::JobId> touched_;  // by the commits since the last look
   std::set<workflow::JobId> completed_;
   std::set<NodeKey> settled_;  // nothing comes of them any more

@@ -6,6 +6,7 @@
 #include "store/journal/journal_store.hpp"
 #include "tests/simulation/call_workload.hpp"
 #include "tests/simulation/faulty_store.hpp"
+#include "tests/simulation/message_workload.hpp"
 #include "tests/simulation/planted_store.hpp"
 #include "tests/simulation/runbook_side.hpp"
 #include "tests/simulation/trace.hpp"
@@ -128,13 +129,18 @@ void World::check_overtaken(const WriteSet& writes) const {
 }
 
 Loads loads_of(std::uint64_t seed) {
-  switch (seed % 10) {
+  switch (seed % 20) {
     case 1: return {.workflows = true};
     case 3: return {.workflows = true, .calls = true};
     case 5: return {.calls = true};
     case 7: return {.runbooks = true, .calls = true};
     case 9: return {.runbooks = true};
-    default: return {.workflows = true, .runbooks = true, .calls = true};
+    case 11:
+    case 13: return {.workflows = true, .messages = true};
+    case 15: return {.calls = true, .messages = true};
+    case 17:
+    case 19: return {.messages = true};
+    default: return {.workflows = true, .runbooks = true, .calls = true, .messages = true};
   }
 }
 
@@ -160,6 +166,14 @@ World::World(std::uint64_t seed) : random_(seed), has_(loads_of(seed)) {
   if (has_.workflows) loads_.push_back(std::make_unique<WorkflowLoad>(*this));
   if (has_.runbooks) loads_.push_back(std::make_unique<RunbookSide>(*this));
   if (has_.calls) loads_.push_back(std::make_unique<CallWorkload>(*this));
+  if (has_.messages) loads_.push_back(std::make_unique<MessageWorkload>(*this));
+}
+
+// Numbers are given once.
+std::size_t World::messages() const {
+  std::size_t all = 0;
+  for (const auto& [id, row] : database_.bus.counters) all += id == 0 ? 0 : static_cast<std::size_t>(row.last_sequence_number);
+  return all;
 }
 
 // What the engine had begun to store goes with it.
@@ -352,7 +366,7 @@ void World::run() {
     const auto what = std::move(next->second);
     agenda_.erase(next);
     if (clock_.time >= storm_ends_) calm_ = true;
-    if (has_.calls && !calm_ && random_.chance(0.003)) set_clock(Duration{random_.between(-20'000, 60'000)});
+    if ((has_.calls || has_.messages) && !calm_ && random_.chance(0.003)) set_clock(Duration{random_.between(-20'000, 60'000)});
     what();
     check_behind();
     expect(++steps_ < 400'000, "the world comes to rest", "");

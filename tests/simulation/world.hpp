@@ -1,7 +1,7 @@
 // A whole system on virtual time: the real engine and core on an in-memory store, clients and workers that
 // behave as real ones do, a network that loses, repeats, delays and reorders, a clock that is set, and an
 // engine that dies between any two effects. The seed says which kinds of load there are (loads_of): workflows
-// and service calls last minutes, runbooks days.
+// service calls and messages last minutes, runbooks days.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ struct VirtualClock final : Clock {
 // Which kinds of load the world of a seed has: in every other seed all of them, else one or two, so that each is met
 // in many ways within few seeds.
 struct Loads {
-  bool workflows = false, runbooks = false, calls = false;
+  bool workflows = false, runbooks = false, calls = false, messages = false;
 };
 [[nodiscard]] Loads loads_of(std::uint64_t seed);
 
@@ -69,15 +69,19 @@ class World {
   [[nodiscard]] std::size_t jobs() const { return database_.jobs.size(); }
   [[nodiscard]] std::size_t batches() const { return database_.runbooks.batches.size(); }
   [[nodiscard]] std::size_t calls() const { return database_.calls.size(); }
+  [[nodiscard]] std::size_t messages() const;  // that were ever there
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
 
  private:
   friend class Client;
   friend class Worker;
   friend class Intruder;
+  friend class Broker;
+  friend class Publisher;
   friend class WorkflowLoad;
   friend class RunbookSide;
   friend class CallWorkload;
+  friend class MessageWorkload;
   class FaultyStore;
   class ReplyTo;
   struct Engine;

@@ -20,6 +20,7 @@ class ForwardingStore : public Port {
     return inner_->load(needs);
   }
   Result<call::Loaded> load(const call::LoadRequest& request) override { return inner_->load(request); }
+  Result<message::Loaded> load(const message::LoadRequest& request) override { return inner_->load(request); }
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
     return inner_->reserve_ids(table, count);
   }

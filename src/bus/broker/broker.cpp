@@ -3,17 +3,19 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/connect.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "bus/broker/connection_to_broker.hpp"
+#include "bus/broker/token_source.hpp"
+#include "bus/broker/websocket.hpp"
+#include "ports/shared_access.hpp"
 
 namespace baton::bus {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
@@ -21,6 +23,7 @@ namespace {
 
 constexpr milliseconds connect_time{10'000};
 constexpr milliseconds broker_tick{1'000}, leaving_tick{50}, leaving_time{2'000};
+constexpr std::chrono::minutes signature_time{60}, signed_again_after{40};
 
 }  // namespace
 
@@ -34,13 +37,18 @@ struct Broker::State {
                  .consumed = metrics.counter("baton_broker_consumed_total", "Messages from the external broker that were accepted."),
                  .rejected = metrics.counter("baton_broker_rejected_total", "Messages that the external broker, or baton, rejected."),
                  .mailbox = nullptr,
+                 .token_for = nullptr,
+                 .on_tokens_refused = nullptr,
                  .unsaid = {}},
         connected(metrics.gauge("baton_broker_connected", "1 while baton is connected to the external broker.")) {
     services.mailbox = std::make_shared<Mailbox>([this] { asio::post(io, [this] { services.mailbox->drain(); }); });
+    choose_tokens();
   }
 
+  void choose_tokens();
   void connect();
-  void on_connected(const error_code& error, tcp::socket& socket);
+  asio::awaitable<void> open_connection();
+  asio::awaitable<Result<std::shared_ptr<ByteStream>>> open_stream();
   void on_ended(const std::string& why);
   void tick();
   void begin_stop();
@@ -49,39 +57,69 @@ struct Broker::State {
   BrokerServices services;
   asio::io_context io{1};
   metrics::Gauge& connected;
-  tcp::resolver resolver{io};
-  tcp::socket connecting{io};
-  asio::steady_timer connect_limit{io}, again{io}, ticker{io};
+  Dialer dialer{io, options.trusted};
+  std::optional<TokenSource> tokens;  // of an identity
+  asio::steady_timer again{io}, ticker{io};
   std::shared_ptr<ConnectionToBroker> connection;
   Backoff backoff{milliseconds{500}, milliseconds{30'000}};
   std::string told;  // why there is no connection, if that is logged
-  bool is_stopping = false, is_too_late = false;
+  bool is_stopping = false;
   std::chrono::steady_clock::time_point stop_by;
 };
 
+void Broker::State::choose_tokens() {
+  const BrokerAddress& address = options.address;
+  services.on_tokens_refused = [this] {
+    if (tokens) tokens->forget();
+  };
+  if (address.identity) {
+    tokens.emplace(io, dialer, *address.identity, services.clock, [this] {
+      if (const auto held = connection) held->put_tokens();
+    });
+    services.token_for = [this](const std::string&, Time) { return TokenToPut{.type = "jwt", .text = tokens->text()}; };
+  } else if (!address.key_name.empty()) {
+    services.token_for = [&address](const std::string& resource, Time now) {
+      return TokenToPut{.type = "servicebus.windows.net:sastoken",
+                        .text = sign_shared_access(resource, address.key_name, address.key, now + signature_time),
+                        .renew_at = now + signed_again_after};
+    };
+  }
+}
+
 void Broker::State::connect() {
-  connecting = tcp::socket(io);
-  connect_limit.expires_after(connect_time);
-  is_too_late = false;
-  connect_limit.async_wait([this](const error_code& cancelled) {
-    error_code ignored;
-    if (cancelled) return;
-    is_too_late = true;
-    resolver.cancel();
-    connecting.close(ignored);
-  });
-  resolver.async_resolve(options.address.host, std::to_string(options.address.port), [this](const error_code& error, const tcp::resolver::results_type& found) {
-    if (error || is_too_late || is_stopping) return on_connected(error ? error : asio::error::operation_aborted, connecting);
-    asio::async_connect(connecting, found, [this](const error_code& failed, const tcp::endpoint&) { on_connected(failed, connecting); });
+  asio::co_spawn(io, open_connection(), [this](const std::exception_ptr& thrown) {
+    if (thrown) try {
+        std::rethrow_exception(thrown);
+      } catch (const std::exception& error) {
+        on_ended(error.what());
+      }
   });
 }
 
-void Broker::State::on_connected(const error_code& error, tcp::socket& socket) {
-  connect_limit.cancel();
-  if (is_stopping) return;
-  if (error) return on_ended(error == asio::error::operation_aborted ? "it does not answer" : error.message());
-  connection = std::make_shared<ConnectionToBroker>(std::move(socket), services, [this](const std::string& why) { on_ended(why); });
+// The token first: without one the broker ends the connection soon.
+asio::awaitable<void> Broker::State::open_connection() {
+  if (tokens) {
+    const auto prepared = co_await tokens->prepare();
+    if (!prepared) co_return on_ended(prepared.error().message);
+  }
+  auto stream = co_await open_stream();
+  if (is_stopping) co_return;
+  if (!stream) co_return on_ended(stream.error().message);
+  connection = std::make_shared<ConnectionToBroker>(*std::move(stream), services, [this](const std::string& why) { on_ended(why); });
   connection->start();
+}
+
+asio::awaitable<Result<std::shared_ptr<ByteStream>>> Broker::State::open_stream() {
+  const BrokerAddress& address = options.address;
+  const auto until = std::chrono::steady_clock::now() + connect_time;
+  if (address.is_websocket) {
+    const auto url = address.websocket_url();
+    if (!url) co_return std::unexpected(url.error());
+    co_return co_await open_websocket(dialer, *url, options.trusted.empty() ? Trust::system_and_file : Trust::file_alone, until);
+  }
+  auto stream = co_await dialer.connect(address.host, address.port, until);
+  if (!stream) co_return std::unexpected(std::move(stream).error());
+  co_return make_tcp_stream(stream->release_socket());
 }
 
 // The same trouble is told once.
@@ -98,6 +136,7 @@ void Broker::State::on_ended(const std::string& why) {
 }
 
 void Broker::State::tick() {
+  if (tokens && connection) tokens->on_tick();
   if (const auto held = connection) held->on_tick();
   const bool is_up = connection && connection->is_open();
   connected.set(is_up ? 1 : 0);
@@ -122,10 +161,6 @@ void Broker::State::begin_stop() {
   if (std::exchange(is_stopping, true)) return;
   stop_by = std::chrono::steady_clock::now() + leaving_time;
   again.cancel();
-  connect_limit.cancel();
-  resolver.cancel();
-  error_code ignored;
-  connecting.close(ignored);
   if (connection) connection->begin_goodbye();
   ticker.cancel();
   tick();
@@ -147,6 +182,7 @@ void Broker::run() {
       spdlog::error("the connection to the broker is given up: {}", error.what());
       if (state_->connection) state_->connection->give_up(error.what());
     }
+  state_->dialer.close();
   state_->services.mailbox->close();
 }
 

@@ -12,7 +12,8 @@
 namespace baton::bus {
 namespace {
 
-constexpr std::uint16_t plain_port = 5672, secure_port = 5671;
+constexpr std::uint16_t plain_port = 5672, secure_port = 5671, web_port = 80, secure_web_port = 443;
+constexpr std::string_view web_path = "/$servicebus/websocket";  // where Service Bus has it
 
 std::unexpected<Error> wrong(const char* why) {
   return fail(Code::invalid, fmt::format("not the address of a broker: {}. Expected amqp://USER:PASSWORD@HOST:PORT, amqps://… or "
@@ -35,6 +36,7 @@ Result<> read_host(std::string_view text, BrokerAddress& address) {
   const std::string_view port = text.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
   if (error != std::errc{} || end != port.data() + port.size() || address.port == 0) return wrong("the port is not a number up to 65535");
+  address.has_port = true;
   return {};
 }
 
@@ -87,10 +89,34 @@ Result<BrokerAddress> read_connection_string(std::string_view text) {
   return address;
 }
 
+std::string host_and_port(const BrokerAddress& address) {
+  return fmt::format("{}:{}", address.host.contains(':') ? "[" + address.host + "]" : address.host, address.port);
+}
+
 }  // namespace
 
 std::string BrokerAddress::shown() const {
-  return fmt::format("{}://{}:{}", is_secure ? "amqps" : "amqp", host.contains(':') ? "[" + host + "]" : host, port);
+  if (is_websocket) return fmt::format("{}://{}{}", is_secure ? "wss" : "ws", host_and_port(*this), web_path);
+  return fmt::format("{}://{}", is_secure ? "amqps" : "amqp", host_and_port(*this));
+}
+
+Result<Url> BrokerAddress::websocket_url() const {
+  return parse_url(fmt::format("{}://{}{}", is_secure ? "https" : "http", host_and_port(*this), web_path));
+}
+
+void BrokerAddress::use_websocket() {
+  is_websocket = true;
+  if (!has_port) port = is_secure ? secure_web_port : web_port;
+}
+
+Result<BrokerAddress> parse_namespace(std::string_view text) {
+  BrokerAddress address;
+  address.is_secure = true;
+  if (text.starts_with("sb://")) text.remove_prefix(5);
+  if (text.ends_with('/')) text.remove_suffix(1);
+  if (text.find_first_of("/;=") != text.npos || !read_host(text, address))
+    return fail(Code::invalid, "not a namespace: expected its name, such as SITE.servicebus.windows.net; a connection string is for bus");
+  return address;
 }
 
 Result<BrokerAddress> parse_broker_address(std::string_view text) {

@@ -31,11 +31,34 @@ TEST(BrokerAddress, AConnectionStringSignsAndIsSecureUnlessItIsAnEmulators) {
   EXPECT_EQ(azure->port, 5671);
   EXPECT_EQ(azure->key_name, "root");
   EXPECT_EQ(azure->key, "a+b/c==");
-  EXPECT_TRUE(azure->signs());
   const auto emulator = parse_broker_address("Endpoint=sb://localhost:5673;SharedAccessKeyName=n;SharedAccessKey=k;UseDevelopmentEmulator=true;");
   ASSERT_TRUE(emulator);
   EXPECT_FALSE(emulator->is_secure);
   EXPECT_EQ(emulator->port, 5673);
+}
+
+TEST(BrokerAddress, ANamespaceIsAHostWithTls) {
+  for (const char* text : {"site.servicebus.windows.net", "sb://site.servicebus.windows.net/"}) {
+    const auto address = parse_namespace(text);
+    ASSERT_TRUE(address) << text;
+    EXPECT_EQ(address->shown(), "amqps://site.servicebus.windows.net:5671");
+  }
+  EXPECT_EQ(parse_namespace("localhost:7")->port, 7);
+  for (const char* text : {"", "sb://", "https://h", "h/x", "h:port", "Endpoint=sb://h;SharedAccessKeyName=n;SharedAccessKey=secret"}) {
+    const auto address = parse_namespace(text);
+    ASSERT_FALSE(address) << text;
+    EXPECT_FALSE(address.error().message.contains("secret"));
+  }
+}
+
+TEST(BrokerAddress, AWebsocketHasThePortsOfHttpUnlessThereIsAnother) {
+  const auto shown = [](Result<BrokerAddress> address) {
+    address->use_websocket();
+    return address->shown();
+  };
+  EXPECT_EQ(shown(parse_namespace("site.servicebus.windows.net")), "wss://site.servicebus.windows.net:443/$servicebus/websocket");
+  EXPECT_EQ(shown(parse_broker_address("amqp://h")), "ws://h:80/$servicebus/websocket");
+  EXPECT_EQ(shown(parse_broker_address("amqps://[::1]:8443")), "wss://[::1]:8443/$servicebus/websocket");
 }
 
 TEST(BrokerAddress, WhatIsWrongIsToldWithoutSecrets) {

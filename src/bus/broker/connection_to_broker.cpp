@@ -20,11 +20,14 @@ constexpr std::uint32_t frame_bytes_max = 64 << 10;
 constexpr std::size_t session_bytes_max = 4 << 20;
 constexpr pn_millis_t idle_time = 120'000;  // half of it is what the broker hears
 constexpr std::chrono::seconds login_time{30};
+constexpr std::chrono::seconds attach_time{30}, refusal_time{2};  // until the broker has answered, or has ended what it refused
 
 std::string text_of_condition(pn_condition_t* condition) {
   if (!pn_condition_is_set(condition)) return "";
   return clean_text(fmt::format("{}: {}", text_of(pn_condition_get_name(condition)), text_of(pn_condition_get_description(condition))), 1'000);
 }
+
+std::string_view condition_name(pn_condition_t* condition) { return text_of(pn_condition_get_name(condition)); }
 
 bool is_refused(pn_link_t* link) {
   return pn_terminus_get_type(pn_link_is_sender(link) ? pn_link_remote_target(link) : pn_link_remote_source(link)) == PN_UNSPECIFIED;
@@ -48,8 +51,8 @@ void BrokerServices::say_unsaid() {
   for (SettleTask& command : std::exchange(unsaid, {})) settle(std::move(command));
 }
 
-ConnectionToBroker::ConnectionToBroker(boost::asio::ip::tcp::socket socket, BrokerServices& services, std::function<void(std::string)> on_end)
-    : Connection(std::move(socket)), services_(services), on_end_(std::move(on_end)) {}
+ConnectionToBroker::ConnectionToBroker(std::shared_ptr<ByteStream> stream, BrokerServices& services, std::function<void(std::string)> on_end)
+    : Connection(std::move(stream)), services_(services), on_end_(std::move(on_end)) {}
 
 void ConnectionToBroker::start() {
   const BrokerAddress& address = services_.options.address;
@@ -59,11 +62,11 @@ void ConnectionToBroker::start() {
     pn_connection_set_user(amqp(), address.user.c_str());
     pn_connection_set_password(amqp(), address.password.c_str());
   }
-  if (address.is_secure && !use_tls()) give_up(fmt::format("the certificates of '{}' cannot be read", services_.options.trusted));
+  if (address.has_own_tls() && !use_tls()) give_up(fmt::format("the certificates of '{}' cannot be read", services_.options.trusted));
   pn_sasl_t* sasl = pn_sasl(transport());
   pn_sasl_allowed_mechs(sasl, address.user.empty() ? "ANONYMOUS" : "PLAIN");
-  pn_sasl_set_allow_insecure_mechs(sasl, !address.is_secure);
-  pn_transport_require_encryption(transport(), address.is_secure);
+  pn_sasl_set_allow_insecure_mechs(sasl, !address.has_own_tls());
+  pn_transport_require_encryption(transport(), address.has_own_tls());
   pn_transport_set_max_frame(transport(), frame_bytes_max);
   pn_transport_set_idle_timeout(transport(), idle_time);
   bind();
@@ -109,7 +112,7 @@ void ConnectionToBroker::on_event(pn_event_t* event) {
     case PN_LINK_REMOTE_DETACH:
     case PN_LINK_REMOTE_CLOSE:
       if (is_token) return give_up("it takes no tokens: " + text_of_condition(pn_link_remote_condition(link)));
-      if (Way* way = way_of(link)) detach(*way, pn_link_remote_condition(link));
+      if (Way* way = way_of(link)) detach(*way, condition_name(pn_link_remote_condition(link)), text_of_condition(pn_link_remote_condition(link)));
       return;
     case PN_LINK_FLOW:
       if (is_token) return tokens_->on_flow(services_.clock.now());
@@ -126,12 +129,24 @@ void ConnectionToBroker::on_event(pn_event_t* event) {
 void ConnectionToBroker::on_open() {
   is_rabbit_ = text_in(pn_connection_remote_properties(amqp()), "product") == "RabbitMQ";
   list_ways();
-  if (!services_.options.address.signs()) return attach_all();
+  if (!services_.token_for) return attach_all();
   std::vector<std::string> entities;
   for (const Way& way : ways_)
     if (std::ranges::find(entities, way.address) == entities.end()) entities.push_back(way.address);
-  tokens_ = std::make_unique<TokenSender>(session_, services_.options.address, std::move(entities), [this] { attach_all(); },
-                                          [this](std::string why) { give_up(std::move(why)); });
+  tokens_ = std::make_unique<TokenSender>(session_, services_.options.address.host, std::move(entities), services_.token_for, [this] { attach_all(); },
+                                          [this](const std::string& why) { on_tokens_refused(why); });
+}
+
+void ConnectionToBroker::on_tokens_refused(const std::string& why) {
+  const BrokerAddress& address = services_.options.address;
+  services_.on_tokens_refused();
+  give_up(fmt::format("it does not take the {}: {}", address.identity ? "token of the identity" : "key '" + address.key_name + "'", why));
+}
+
+void ConnectionToBroker::put_tokens() {
+  if (!tokens_) return;  // they are not asked for yet
+  tokens_->put_all(services_.clock.now());
+  pump();
 }
 
 // RabbitMQ has exchanges for topics, and a queue TOPIC.SUBSCRIPTION for a subscription.
@@ -169,11 +184,16 @@ void ConnectionToBroker::attach(Way& way) {
   pn_link_set_snd_settle_mode(way.amqp, PN_SND_UNSETTLED);
   pn_link_set_rcv_settle_mode(way.amqp, PN_RCV_FIRST);
   pn_link_open(way.amqp);
+  way.answer_by = steady::now() + attach_time;
 }
 
 void ConnectionToBroker::on_attached(pn_link_t* link) {
   Way* way = way_of(link);
-  if (!way || is_refused(link)) return;  // it is ended next
+  if (!way) return;
+  if (is_refused(link)) {  // it is ended next, with the reason
+    way->answer_by = steady::now() + refusal_time;
+    return;
+  }
   way->link = way->make(link);
   way->backoff.succeeded();
   if (!std::exchange(way->told, "").empty()) spdlog::info("the broker has '{}' again", way->address);
@@ -182,17 +202,17 @@ void ConnectionToBroker::on_attached(pn_link_t* link) {
 
 void ConnectionToBroker::on_session_ended(pn_session_t* session) {
   const auto way = std::ranges::find(ways_, session, &Way::session);
-  if (way != ways_.end()) return detach(*way, pn_session_remote_condition(session));
-  if (session == session_) give_up("it ended the session: " + text_of_condition(pn_session_remote_condition(session)));
+  pn_condition_t* why = pn_session_remote_condition(session);
+  if (way != ways_.end()) return detach(*way, condition_name(why), text_of_condition(why));
+  if (session == session_) give_up("it ended the session: " + text_of_condition(why));
 }
 
 // Azure ends what is idle as a matter of course; what does not exist may be made yet. Its texts have a number and a time in them, so
 // that only the names tell whether the trouble is another.
-void ConnectionToBroker::detach(Way& way, pn_condition_t* why) {
-  const std::string name(text_of(pn_condition_get_name(why)));
-  const bool is_news = std::exchange(way.told, name) != name;
-  if (!name.empty() && is_news && name != "amqp:link:detach-forced")
-    spdlog::warn("the broker ended the link to '{}': {}; trying again", way.address, text_of_condition(why));
+void ConnectionToBroker::detach(Way& way, std::string_view condition, const std::string& why) {
+  const bool is_news = std::exchange(way.told, condition) != condition;
+  if (!condition.empty() && is_news && condition != "amqp:link:detach-forced")
+    spdlog::warn("the broker ended the link to '{}': {}; trying again", way.address, why);
   if (way.link) way.link->on_end();
   way.link.reset();
   way.retry_at = steady::now() + way.backoff.next();
@@ -212,7 +232,9 @@ void ConnectionToBroker::on_tick() {
   if (tokens_) tokens_->on_tick(services_.clock.now());
   for (Way& way : ways_) {
     if (way.link) way.link->on_tick();
-    else if (is_attached_ && !is_leaving_ && !way.amqp && way.retry_at <= steady::now()) attach(way);
+    else if (!is_attached_ || is_leaving_) continue;
+    else if (way.amqp && way.answer_by <= steady::now()) detach(way, "unanswered", "it was refused without a reason, or not answered");
+    else if (!way.amqp && way.retry_at <= steady::now()) attach(way);
   }
   if (has_given_up_) return terminate();
   tick();

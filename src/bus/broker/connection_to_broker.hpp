@@ -28,6 +28,8 @@ struct BrokerServices {
   metrics::Counter& consumed;
   metrics::Counter& rejected;
   std::shared_ptr<Mailbox> mailbox;
+  TokenFor token_for;  // none: the broker wants no tokens
+  std::function<void()> on_tokens_refused;
   // Published jobs whose settlement the engine had no time for: it is said again, or they would be published again.
   std::vector<SettleTask> unsaid;
   std::size_t settling = 0;  // that the engine has not answered
@@ -38,9 +40,10 @@ struct BrokerServices {
 
 class ConnectionToBroker final : public Connection {
  public:
-  ConnectionToBroker(boost::asio::ip::tcp::socket socket, BrokerServices& services, std::function<void(std::string why)> on_end);
+  ConnectionToBroker(std::shared_ptr<ByteStream> stream, BrokerServices& services, std::function<void(std::string why)> on_end);
   void start();
   void on_tick();
+  void put_tokens();  // there are others now
   // Nothing more is published; what was is waited for.
   void begin_goodbye();
   [[nodiscard]] bool is_idle() const;  // everything that was published is confirmed
@@ -63,7 +66,7 @@ class ConnectionToBroker final : public Connection {
     pn_session_t* session = nullptr;  // of its own: RabbitMQ ends the whole session when a link of it fails
     pn_link_t* amqp = nullptr;
     std::shared_ptr<Link> link;
-    steady::time_point retry_at{};
+    steady::time_point retry_at{}, answer_by{};
     Backoff backoff{std::chrono::seconds{2}, std::chrono::seconds{60}};
     std::string told;  // why it was ended the last time, if that is logged
   };
@@ -73,12 +76,13 @@ class ConnectionToBroker final : public Connection {
   void ended() override;
   bool use_tls();
   void on_open();
+  void on_tokens_refused(const std::string& why);
   void list_ways();
   void attach_all();
   void attach(Way& way);
   void on_attached(pn_link_t* link);
   void on_session_ended(pn_session_t* session);
-  void detach(Way& way, pn_condition_t* why);
+  void detach(Way& way, std::string_view condition, const std::string& why);
   [[nodiscard]] Way* way_of(pn_link_t* link);
 
   BrokerServices& services_;

@@ -19,7 +19,7 @@ class ConsumerLink final : public Link, public std::enable_shared_from_this<Cons
   }
 
   void on_delivery(pn_delivery_t* delivery) override {
-    auto transfer = take_transfer(link_, delivery, services_.options.message_bytes_max);
+    auto transfer = take_transfer(link_, delivery, services_.options.message_bytes_max, [&](const Condition& why) { tell_rejected(delivery, why); });
     if (!transfer) return;
     const std::uint64_t number = ++last_;
     open_[number] = {.delivery = delivery, .transfer = *std::move(transfer), .undecided = 0, .wrong = std::nullopt, .try_later = false};
@@ -82,11 +82,14 @@ class ConsumerLink final : public Link, public std::enable_shared_from_this<Cons
       services_.consumed.add();
       return finish(one.delivery, PN_ACCEPTED);
     }
-    services_.rejected.add();
-    spdlog::warn("a message from {} is rejected: {}", text_of(pn_terminus_get_address(pn_link_source(link_))),
-                 clean_text(one.wrong->description, description_max));
-    dead_letter(one.delivery, {one.wrong->name, clean_text(one.wrong->description, description_max)});
+    tell_rejected(one.delivery, {one.wrong->name, clean_text(one.wrong->description, description_max)});
     finish(one.delivery, 0);
+  }
+
+  void tell_rejected(pn_delivery_t* delivery, const Condition& why) {
+    services_.rejected.add();
+    spdlog::warn("a message from {} is rejected: {}", text_of(pn_terminus_get_address(pn_link_source(link_))), why.description);
+    dead_letter(delivery, why);
   }
 
   // As Service Bus wants it said.

@@ -3,23 +3,22 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "bus/shared_access.hpp"
 #include "bus/transfer.hpp"
 
 namespace baton::bus {
 namespace {
 
 constexpr const char* reply_address = "baton-cbs";
-constexpr std::chrono::minutes token_time{60}, renewed_after{40};
 constexpr std::chrono::seconds answer_time{30};
 constexpr std::size_t answer_bytes_max = 64 << 10;
 
 }  // namespace
 
-TokenSender::TokenSender(pn_session_t* session, const BrokerAddress& address, std::vector<std::string> entities, std::function<void()> done,
+TokenSender::TokenSender(pn_session_t* session, std::string host, std::vector<std::string> entities, TokenFor token_for, std::function<void()> done,
                          std::function<void(std::string)> refused)
-    : address_(address),
+    : host_(std::move(host)),
       entities_(std::move(entities)),
+      token_for_(std::move(token_for)),
       done_(std::move(done)),
       refused_(std::move(refused)),
       sender_(pn_sender(session, "baton-cbs-sender")),
@@ -38,9 +37,9 @@ void TokenSender::on_flow(Time now) {
 }
 
 void TokenSender::put(const std::string& entity, Time now) {
-  const std::string resource = fmt::format("sb://{}/{}", address_.host, entity);
-  const std::string token = sign_shared_access(resource, address_.key_name, address_.key, now + token_time);
-  renew_at_ = now + renewed_after;
+  const std::string resource = fmt::format("sb://{}/{}", host_, entity);
+  const TokenToPut token = token_for_(resource, now);
+  renew_at_ = token.renew_at;
   const MessagePtr message = new_message();
   pn_atom_t id{};
   id.type = PN_STRING;
@@ -51,10 +50,10 @@ void TokenSender::put(const std::string& entity, Time now) {
   pn_data_t* properties = pn_message_properties(message.get());
   begin_map(properties);
   bus::put(properties, "operation", std::string_view("put-token"));
-  bus::put(properties, "type", std::string_view("servicebus.windows.net:sastoken"));
+  bus::put(properties, "type", std::string_view(token.type));
   bus::put(properties, "name", std::string_view(resource));
   pn_data_exit(properties);
-  pn_data_put_string(pn_message_body(message.get()), bytes_of(token));
+  pn_data_put_string(pn_message_body(message.get()), bytes_of(token.text));
   const std::string bytes = encode(message.get());
   pn_delivery_t* delivery = pn_delivery(sender_, pn_dtag(number.data(), number.size()));
   pn_link_send(sender_, bytes.data(), bytes.size());
@@ -70,19 +69,22 @@ void TokenSender::on_delivery(pn_delivery_t* delivery) {
   pn_delivery_settle(delivery);
   pn_link_flow(receiver_, 1);
   const auto answer = decode(*transfer);
-  if (!answer) return refused_("the broker's answer to a token cannot be read");
+  if (!answer) return refused_("its answer cannot be read");
   pn_data_t* properties = pn_message_properties(answer->get());
   const auto status = int_in(properties, "status-code");
   // What is wrong with one entity is told when its link is attached.
   if (status == 401 || status == 403)
-    return refused_(fmt::format("the broker does not take the key '{}': {} {}", address_.key_name, *status,
-                                clean_text(text_in(properties, "status-description"), 1'000)));
+    return refused_(fmt::format("{} {}", *status, clean_text(text_in(properties, "status-description"), 1'000)));
   if (++taken_ == entities_.size() && std::exchange(is_first_round_, false)) done_();
 }
 
 void TokenSender::on_tick(Time now) {
   const bool is_unanswered = taken_ < entities_.size();
   if (is_first_round_ || now < (is_unanswered ? round_began_ + answer_time : renew_at_)) return;
+  put_all(now);
+}
+
+void TokenSender::put_all(Time now) {
   put_ = taken_ = 0;
   round_began_ = now;
   on_flow(now);

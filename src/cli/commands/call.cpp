@@ -33,10 +33,10 @@ using Shared = std::shared_ptr<Options>;
 
 std::string calls_target(const Options& options) {
   const std::string tenant = server_access(options.remote).tenant.value_or("-");
-  return "/api/v1/tenants/" + http::percent_encode(tenant) + "/service-calls";
+  return "/api/v1/tenants/" + percent_encode(tenant) + "/service-calls";
 }
 std::string call_target(const Options& options) {
-  return calls_target(options) + "/" + http::percent_encode(options.id);
+  return calls_target(options) + "/" + percent_encode(options.id);
 }
 
 // "dueAt":… or "delaySeconds":…; a delay is not made a time here, because a repeated request must say the

@@ -35,6 +35,7 @@ void add_batch(Parser app, Action& chosen);
 void add_member(Parser app, Action& chosen);
 void add_step(Parser app, Action& chosen);
 void add_call(Parser app, Action& chosen);
+void add_bus(Parser app, Action& chosen);
 void add_check(Parser app, Action& chosen);
 void add_lists(Parser app, Action& chosen);  // workers, approvals, dead letters
 void add_worker(Parser app, Action& chosen);

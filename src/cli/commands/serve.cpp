@@ -31,6 +31,7 @@ void add_serve(Parser app, Action& chosen) {
           "YAML file with any of these settings (body_max: 1m)")
       .type_name("FILE");
   for (const server::Setting& setting : server::settings()) {
+    if (setting.is_secret) continue;  // whoever lists the processes would see it
     const std::string key{setting.key};
     const std::string option = server::option_name(key);
     if (setting.argument.empty()) {

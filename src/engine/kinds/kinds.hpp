@@ -3,6 +3,7 @@
 
 #include "engine/kind.hpp"
 #include "engine/kinds/calls/options.hpp"
+#include "engine/kinds/messages/options.hpp"
 #include "engine/kinds/runbooks/options.hpp"
 #include "engine/kinds/workflows/options.hpp"
 
@@ -12,6 +13,7 @@ struct KindsOptions {
   WorkflowsOptions workflows;
   RunbooksOptions runbooks;
   CallsOptions calls;
+  MessagesOptions messages;
 };
 
 // Each registers what it counts; without a registry nothing is counted.

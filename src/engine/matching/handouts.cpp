@@ -14,7 +14,8 @@ constexpr std::size_t batch_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t portion_min = 16, portion_max = 500, portion_bytes = std::size_t{1} << 20;
 
 std::size_t bytes_of(const Handout& handout) {
-  return handout.params.text.size() + (handout.checkpoint ? handout.checkpoint->text.size() : 0);
+  return handout.params.text.size() + (handout.checkpoint ? handout.checkpoint->text.size() : 0) +
+         (handout.message ? handout.message->content.size() + handout.message->annotations.size() : 0);
 }
 }  // namespace
 
@@ -109,6 +110,7 @@ Result<> Handouts::serve(Served& served) {
   bool refilled = false;
   std::size_t portion = portion_min;
   std::size_t looks_left = 2 * handouts_max_;  // what is found to wait no longer costs a look too
+  const std::size_t looks = looks_left, count_before = count_;
   while (!polls.is_over() && has_room() && looks_left > 0) {
     TRY_ASSIGN(std::vector<WaitingTask> tasks,
                candidates(served, std::min({handouts_max_ - count_, polls.wanted, portion}), refilled));
@@ -130,7 +132,10 @@ Result<> Handouts::serve(Served& served) {
   }
   if (!polls.reply.jobs.empty()) polls.close();
   // Somebody still waits, and something may still wait too: the next batch goes on.
-  if (!polls.is_over() && (!queue->ready.empty() || !queue->complete || !served.fresh.empty()))
+  if (polls.is_over() || (queue->ready.empty() && queue->complete && served.fresh.empty())) return {};
+  if (refilled && looks_left < looks && count_ == count_before)
+    has_stalled_ = true;
+  else
     match_again_.insert(served.key);
   return {};
 }

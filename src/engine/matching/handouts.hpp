@@ -27,6 +27,8 @@ class Handouts {
   // up by the same ones.
   [[nodiscard]] Result<> run(std::vector<Ready> ready);
   [[nodiscard]] std::size_t count() const { return count_; }
+  // The store says that something waits in a queue, and nothing of it can be given: asking again at once would not help.
+  [[nodiscard]] bool has_stalled() const { return has_stalled_; }
   void take_effects(Effects& out);
 
  private:
@@ -47,6 +49,7 @@ class Handouts {
   const std::size_t handouts_max_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
+  bool has_stalled_ = false;
   std::vector<Served> served_;
   std::set<QueueKey> match_again_;
   std::optional<QueueKey> served_last_;

@@ -8,7 +8,7 @@ void Matching::add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now) {
   QueueKey key{poll.tenant, poll.queue};
   const std::uint64_t id = next_id_++;
   deadlines_.insert({poll.wait_until, id, key});
-  workers_.polled(poll, now);
+  if (poll.is_listed) workers_.polled(poll, now);
   queues_.add_poll(key, {id, std::move(poll), std::move(waiter)});
   to_match_.insert(std::move(key));
 }
@@ -54,7 +54,7 @@ PollReply Matching::answer_poll(ServePoll serving) {
   if (serving.served) {
     const Poll& poll = serving.served->poll;
     for (const Handout& task : serving.reply.jobs)
-      workers_.took(poll.tenant, poll.worker, task.task_id, task.lease_until);
+      if (poll.is_listed) workers_.took(poll.tenant, poll.worker, task.task_id, task.lease_until);
     serving.served->waiter->deliver(std::exchange(serving.reply, {}));
   }
   queues_.drop_if_idle(serving.queue);

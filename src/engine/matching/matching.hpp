@@ -29,6 +29,7 @@ class Matching {
   void forget_waiting();
   [[nodiscard]] const std::set<QueueKey>& to_match() const { return to_match_; }
   void match_all();
+  [[nodiscard]] bool is_polled(const QueueKey& key) const { return queues_.is_polled(key); }
   // The queue that used up what one batch may hand out: the next batch begins behind it.
   [[nodiscard]] const QueueKey& served_last() const { return served_last_; }
   [[nodiscard]] Queues& queues() { return queues_; }

@@ -43,6 +43,10 @@ class Queues {
   // A poll whose time is up, or none if it has been served.
   [[nodiscard]] std::optional<WaitingPoll> remove_poll(const QueueKey& key, std::uint64_t id);
   [[nodiscard]] Queue* find(const QueueKey& key);
+  [[nodiscard]] bool is_polled(const QueueKey& key) const {
+    const auto found = queues_.find(key);
+    return found != queues_.end() && !found->second.polls.empty();
+  }
   // Drops what is known about waiting work: the store is asked again. For when a commit failed.
   void forget_ready();
   // Forgets a queue that nobody polls, when there are many: the store knows what waits in it.

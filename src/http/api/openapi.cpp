@@ -15,7 +15,7 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 32> parameters{{
+constexpr std::array<Named, 36> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
     {"topic", R"({"name":"topic","in":"query","description":"job:ID, batch:NUMBER, runbook:NAME, call:ID, queue:NAME, queues or all; more than one is fine","schema":{"type":"array","maxItems":50,"items":{"type":"string"},"default":["all"]},"explode":true})"},
     {"last_event_id", R"({"name":"last_event_id","in":"query","description":"where to resume, unless the header Last-Event-ID says it","schema":{"type":"string"}})"},
@@ -47,6 +47,10 @@ constexpr std::array<Named, 32> parameters{{
     {"call_name", R"({"name":"name","in":"query","schema":{"type":"string"}})"},
     {"due_from", R"({"name":"dueFrom","in":"query","description":"inclusive","schema":{"type":"string","format":"date-time"}})"},
     {"due_until", R"({"name":"dueUntil","in":"query","description":"exclusive","schema":{"type":"string","format":"date-time"}})"},
+    {"entity_type", R"({"name":"type","in":"query","schema":{"type":"string","enum":["queue","topic","subscription"],"default":"queue"}})"},
+    {"bus_topic", R"({"name":"topic","in":"query","description":"whose subscriptions","schema":{"type":"string"}})"},
+    {"dead", R"({"name":"dead","in":"query","description":"true: of the dead-letter queue","schema":{"type":"boolean","default":false}})"},
+    {"peek_limit", R"({"name":"limit","in":"query","description":"fewer when they are large","schema":{"type":"integer","minimum":1,"maximum":200,"default":20}})"},
     {"version", R"({"name":"version","in":"query","description":"absent: the latest","schema":{"type":"integer","minimum":1}})"},
 }};
 
@@ -76,11 +80,33 @@ constexpr std::string_view call_members =
     "tenantId:text serviceCallId:text name:text status:text dueAt:time submittedAt:time startedAt:time? finishedAt:time? requestSpec:any responseMeta:any errorMeta:any "
     "tags:text[] correlationId:text repeatOf:text? ";
 
+constexpr std::string_view bus_settings =
+    "~status:text ~lock_seconds:any ~deliveries_max:int ~time_to_live_seconds:any ~dead_letter_on_expiry:bool ~dead_letter_on_filter_error:bool "
+    "~detects_duplicates:bool ~history_seconds:any ~size_max_mb:int ~delete_when_idle_seconds:any ~user_metadata:text ";
+constexpr std::string_view bus_entity_members =
+    "path:text type:text reserved:bool status:text lock_seconds:any deliveries_max:int time_to_live_seconds:any dead_letter_on_expiry:bool "
+    "dead_letter_on_filter_error:bool detects_duplicates:bool history_seconds:any size_max_mb:int delete_when_idle_seconds:any user_metadata:text "
+    "counts:BusCounts bytes:int last_sequence_number:int created_at:time updated_at:time accessed_at:time ~subscriptions:int ~rules:BusRule[] ";
+
 struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 69> short_schemas{{
+constexpr std::array<Short, 83> short_schemas{{
+    {"BusSettings", bus_settings, ""},
+    {"BusEntityCreation", bus_settings, "type:text path:text ~rules:BusRule[]"},
+    {"BusCounts", "", "active:int dead:int scheduled:int deferred:int"},
+    {"BusEntity", bus_entity_members, ""},
+    {"BusEntityView", bus_entity_members, "oldest_enqueued_at:time?"},
+    {"BusEntityPage", "", "entities:BusEntity[] next_cursor:text?"},
+    {"BusSql", "", "expression:text ~parameters:any"},
+    {"BusCorrelation", "", "~correlation_id:text ~message_id:text ~to:text ~reply_to:text ~label:text ~session_id:text ~reply_to_session_id:text ~content_type:text ~properties:any"},
+    {"BusRule", "", "name:text ~sql:BusSql ~correlation:BusCorrelation ~false:bool ~action:BusSql ~created_ms:int"},
+    {"BusMessage", "", "sequence_number:int state:text message_id:text enqueued_at:time delivery_count:int locked_until:time? ~expires_at:time? ~scheduled_for:time? size:int enqueued_sequence_number:int dead_letter_source:text? dead_letter_reason:text? dead_letter_description:text? ~changes:any ~properties:any ~application_properties:any ~body_type:text ~body:any ~content_base64:text"},
+    {"BusMessagePage", "", "messages:BusMessage[] next_after:int"},
+    {"BusReplay", "", "~sequence_numbers:int[] ~max:int"},
+    {"BusReplayed", "", "replayed:int are_more:bool"},
+    {"Deleted", "", "deleted:bool"},
     {"StreamChange", "", "kind:text id:text what:text ~status:text ~node_id:text ~workflow_id:text ~version:int ~runbook_id:int tenant:text at:time commit:int"},
     {"StreamNotice", "", "why:text"},
     {"ServiceCall", call_members, ""},

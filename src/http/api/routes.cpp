@@ -27,7 +27,7 @@ Task<Response> of_default(Context& context) {
 }
 
 // clang-format off
-constexpr std::array<Route, 88> table{{
+constexpr std::array<Route, 98> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -111,6 +111,16 @@ constexpr std::array<Route, 88> table{{
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/cancel", submit, cancel_call, "cancelServiceCall", "Cancel a call that is Scheduled", "", "Change", "ServiceCallChanged"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/reschedule", submit, reschedule_call, "rescheduleServiceCall", "Give a call that is Scheduled another time", "", "Reschedule", "ServiceCallChanged"},
     {"POST", "/api/v1/tenants/{tenant}/service-calls/{service_call_id}/repeat", submit, repeat_call, "repeatServiceCall", "Make the same request once more, as a call of its own", "", "Repeat", "ServiceCallMade"},
+    {"GET", "/api/v1/bus/entities", read, list_bus_entities, "listBusEntities", "List queues, topics, or the subscriptions of a topic, by their paths", "entity_type bus_topic many_limit cursor", "", "BusEntityPage"},
+    {"POST", "/api/v1/bus/entities", publish, create_bus_entity, "createBusEntity", "Make a queue, a topic or a subscription", "", "BusEntityCreation", "BusEntity"},
+    {"GET", "/api/v1/bus/entities/{path}", read, show_bus_entity, "getBusEntity", "A queue, a topic or a subscription: settings, counts, rules; slashes in the path are %2F", "", "", "BusEntityView"},
+    {"POST", "/api/v1/bus/entities/{path}", publish, change_bus_entity, "changeBusEntity", "Change settings; those that are not named stay", "", "BusSettings", "BusEntity"},
+    {"POST", "/api/v1/bus/entities/{path}/delete", publish, delete_bus_entity, "deleteBusEntity", "Delete it with its messages, a topic with its subscriptions", "", "", "Deleted"},
+    {"POST", "/api/v1/bus/entities/{path}/rules", publish, add_bus_rule, "addBusRule", "Add a rule to a subscription", "", "BusRule", "BusEntity"},
+    {"POST", "/api/v1/bus/entities/{path}/rules/{rule}", publish, replace_bus_rule, "replaceBusRule", "Replace a rule of a subscription", "", "BusRule", "BusEntity"},
+    {"POST", "/api/v1/bus/entities/{path}/rules/{rule}/delete", publish, delete_bus_rule, "deleteBusRule", "Delete a rule of a subscription", "", "", "Deleted"},
+    {"GET", "/api/v1/bus/entities/{path}/messages", read, peek_bus_messages, "peekBusMessages", "Look at messages without receiving them, by sequence number; full=true: with their content", "dead after peek_limit full", "", "BusMessagePage"},
+    {"POST", "/api/v1/bus/entities/{path}/dead-letters:replay", publish, replay_bus_dead_letters, "replayBusDeadLetters", "Send dead letters back to where they came from; without numbers the first ones", "", "BusReplay", "BusReplayed"},
     {"GET", "/api/v1/stream", read, open_stream, "openStream", "What changes, as server-sent events, from now on or after last_event_id", "topic last_event_id last_event_id_header", "", "events"},
     {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
     {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},
@@ -179,22 +189,6 @@ bool is_cross_site(const Request& request) {
          !equal_ignoring_case(std::string_view(request.origin).substr(host + 3), request.host);
 }
 
-Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& bound) {
-  if (request.tenant_header && !is_name(*request.tenant_header, 100)) {
-    return problem(422, "invalid_tenant", "Baton-Tenant must match [A-Za-z0-9_.-]{1,100}");
-  }
-  if (bound && request.tenant_header && *request.tenant_header != bound->value) {
-    return problem(403, "forbidden", "the token belongs to another tenant");
-  }
-  if (bound) {
-    request.scope = bound;
-  } else if (request.tenant_header) {
-    request.scope = workflow::Tenant{*request.tenant_header};
-  }
-  request.tenant = request.scope.value_or(workflow::Tenant{"default"});
-  return std::nullopt;
-}
-
 Task<Response> handle(Context& context, int& route) {
   auto& request = context.request;
   std::string allowed;
@@ -217,6 +211,22 @@ Task<Response> handle(Context& context, int& route) {
 }
 
 }  // namespace
+
+Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& bound) {
+  if (request.tenant_header && !is_name(*request.tenant_header, 100)) {
+    return problem(422, "invalid_tenant", "Baton-Tenant must match [A-Za-z0-9_.-]{1,100}");
+  }
+  if (bound && request.tenant_header && *request.tenant_header != bound->value) {
+    return problem(403, "forbidden", "the token belongs to another tenant");
+  }
+  if (bound) {
+    request.scope = bound;
+  } else if (request.tenant_header) {
+    request.scope = workflow::Tenant{*request.tenant_header};
+  }
+  request.tenant = request.scope.value_or(workflow::Tenant{"default"});
+  return std::nullopt;
+}
 
 Checked refuse_stranger(const Request& request, const Options& options) {
   if (options.access == Access::required) return unauthorized("a bearer token is required");
@@ -276,6 +286,8 @@ int find_route(std::string_view method, std::string_view path, std::vector<std::
   return -1;
 }
 
+namespace {
+
 Task<Response> dispatch(Context& context, int& route) {
   std::string what;
   try {
@@ -286,6 +298,17 @@ Task<Response> dispatch(Context& context, int& route) {
   }
   spdlog::error("request {} failed: {}", context.request.request_id, what);
   co_return problem(500, "internal", "something went wrong; the log has more under this request id");
+}
+
+}  // namespace
+
+const Api& rest_api() {
+  static const Api api = [] {
+    Api made{.labels = "", .patterns = {}, .dispatch = dispatch, .refuse = problem};
+    for (const Route& each : table) made.patterns.push_back(each.pattern);
+    return made;
+  }();
+  return api;
 }
 
 }  // namespace baton::http

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "http/api/auth.hpp"
+#include "http/wire/api.hpp"
 #include "http/wire/context.hpp"
 #include "http/wire/task.hpp"
 
@@ -32,14 +33,15 @@ struct Route {
 [[nodiscard]] int find_route(std::string_view method, std::string_view path,
                              std::vector<std::string>& captures, std::string& allowed);
 
-// Routes, authenticates and handles one request. `route` is set as soon as it is known. Never throws.
-Task<Response> dispatch(Context& context, int& route);
+[[nodiscard]] const Api& rest_api();
 
 using Checked = std::optional<Response>;  // none: go on
 // Who asks, for which tenant, and whether they may. A stream asks again from time to time.
 Task<Checked> authorize(Context& context, Permission permission);
 // Its part for those who send no token. Pure.
 [[nodiscard]] Checked refuse_stranger(const Request& request, const Options& options);
+// Whom it acts for, of one who is bound to a tenant or to none.
+[[nodiscard]] Checked decide_tenant(Request& request, const std::optional<workflow::Tenant>& bound);
 
 [[nodiscard]] const std::string& openapi_document();
 
@@ -137,5 +139,16 @@ Task<Response> cancel_call(Context& context);
 Task<Response> reschedule_call(Context& context);
 Task<Response> repeat_call(Context& context);
 Task<Response> show_openapi(Context& context);
+// bus_handlers.cpp
+Task<Response> list_bus_entities(Context& context);
+Task<Response> show_bus_entity(Context& context);
+Task<Response> create_bus_entity(Context& context);
+Task<Response> change_bus_entity(Context& context);
+Task<Response> delete_bus_entity(Context& context);
+Task<Response> add_bus_rule(Context& context);
+Task<Response> replace_bus_rule(Context& context);
+Task<Response> delete_bus_rule(Context& context);
+Task<Response> peek_bus_messages(Context& context);
+Task<Response> replay_bus_dead_letters(Context& context);
 
 }  // namespace baton::http

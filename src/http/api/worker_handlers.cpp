@@ -25,7 +25,7 @@ Poll read_poll(Context& context, const JsonDocument& document, std::vector<Field
   poll.tenant = context.request.tenant;
   poll.queue = context.request.captures[0];
   if (!is_printable(poll.queue, 200)) fields.wrong("queue", "is not the name of a queue");
-  if (poll.queue == workflow::builtin_queue || poll.queue == workflow::approval_queue)
+  if (workflow::is_reserved_queue(poll.queue))
     fields.wrong("queue", "is reserved: no worker can ask for its tasks");
   poll.worker = fields.text("worker", 200).value_or("");
   poll.max = static_cast<std::uint32_t>(fields.integer("max", {1, batch_max}).value_or(1));

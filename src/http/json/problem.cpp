@@ -134,9 +134,14 @@ int status_of(Refusal refusal) {
     case Refusal::member_not_found:
     case Refusal::step_not_found:
     case Refusal::call_not_found:
+    case Refusal::entity_not_found:
+    case Refusal::message_not_found:
     case Refusal::task_not_found: return 404;
     case Refusal::row_unreadable:
     case Refusal::invalid_input: return 422;
+    case Refusal::entity_exists:
+    case Refusal::lock_lost:
+    case Refusal::quota_exceeded:
     case Refusal::not_possible:
     case Refusal::runbook_replaced:
     case Refusal::idempotency_key_reused:

@@ -26,6 +26,7 @@ struct Request {
   std::optional<std::string> tenant_header;
   std::optional<std::string> idempotency_key;
   std::optional<std::string> traceparent;
+  std::optional<std::string> if_match;
   std::optional<std::string> last_event_id;
   std::string accept;
   std::string content_type;

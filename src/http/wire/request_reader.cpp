@@ -73,6 +73,7 @@ void RequestReader::take_header() {
       case field::content_type: request_.content_type = to_text(each.value()); break;
       case field::origin: request_.origin = to_text(each.value()), request_.from_browser = true; break;
       case field::sec_fetch_site: request_.from_browser = true; break;
+      case field::if_match: request_.if_match = to_text(each.value()); break;
       case field::host: request_.host = to_text(each.value()); break;
       case field::unknown: {
         const auto name = each.name_string();

@@ -9,6 +9,8 @@
 #include <ctime>
 #include <deque>
 
+#include "http/api/routes.hpp"
+#include "http/wire/api.hpp"
 #include "http/wire/session.hpp"
 
 namespace baton::http {
@@ -32,6 +34,11 @@ std::string http_date(Time time) {
                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", days[parts.tm_wday], parts.tm_mday,
                      months[parts.tm_mon], parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+Options with_api(Options options) {
+  if (!options.api) options.api = &rest_api();
+  return options;
 }
 
 // Often enough to keep every limit to about a quarter of itself.
@@ -70,7 +77,7 @@ struct Server::State {
 
 Server::State::State(Options chosen, Inbox& inbox, ReadPool& reads, metrics::Registry& metrics,
                      const Clock& clock, std::function<Readiness()> readiness)
-    : options(chosen),
+    : options(with_api(chosen)),
       services{options, inbox,
                reads,   metrics,
                clock,   std::move(readiness),
@@ -81,7 +88,7 @@ Server::State::State(Options chosen, Inbox& inbox, ReadPool& reads, metrics::Reg
             false,
             http_date(clock.now()),
             [this] { io.stop(); },
-            metrics.gauge("baton_http_connections", "Open connections."),
+            metrics.gauge("baton_http_connections", "Open connections.", std::string(options.api->labels)),
             {}} {
   services.mailbox =
       std::make_shared<Mailbox>([this] { asio::post(io, [this] { services.mailbox->drain(); }); });

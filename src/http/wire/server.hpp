@@ -25,7 +25,10 @@
 
 namespace baton::http {
 
+struct Api;  // api.hpp
+
 struct Options {
+  const Api* api = nullptr;  // none: that of api/routes.hpp
   Access access = Access::required;
   bool loopback = true;  // only this machine reaches it: who calls it by another name was tricked into it
   std::size_t header_bytes_max = 16 * 1024;      // more is 431

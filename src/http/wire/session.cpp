@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "http/api/routes.hpp"
 #include "http/json/problem.hpp"
+#include "http/wire/api.hpp"
 
 namespace baton::http {
 
@@ -81,9 +81,9 @@ std::string_view code_of(int status) {
 }  // namespace
 
 void SessionGroup::count(int route, std::string_view method, int status, std::chrono::nanoseconds took) {
-  const auto table = routes();
+  const auto& table = services.options.api->patterns;
   const auto index = route < 0 ? table.size() : static_cast<std::size_t>(route);
-  const std::string_view pattern = route < 0 ? "none" : table[index].pattern;
+  const std::string_view pattern = route < 0 ? "none" : table[index];
   if (by_route.size() <= table.size()) by_route.resize(table.size() + 1);
   auto& metrics = by_route[index];
   if (metrics.seconds == nullptr) {
@@ -129,7 +129,7 @@ Detached Session::serve([[maybe_unused]] std::shared_ptr<Session> self, bool wel
       while (co_await serve_one()) {
       }
     } else {
-      auto full = problem(503, "too_many_connections", "the server has too many connections");
+      auto full = group_.services.options.api->refuse(503, "too_many_connections", "the server has too many connections");
       co_await respond(std::move(full), false, false, "-");
     }
     if (phase_ == Phase::draining) co_await drain();
@@ -154,7 +154,7 @@ Task<bool> Session::serve_one() {
   if (refused < 0) co_return false;
   if (refused > 0) {
     group_.count(-1, "", refused, {});
-    auto why = problem(refused, code_of(refused), detail_of(refused));
+    auto why = options.api->refuse(refused, code_of(refused), detail_of(refused));
     co_await respond(std::move(why), false, false, "-");
     co_return false;
   }
@@ -168,7 +168,7 @@ Task<bool> Session::serve_one() {
   watched_ = false;
   int route = -1;
   unanswered_ = &context.request;
-  auto response = co_await dispatch(context, route);
+  auto response = co_await options.api->dispatch(context, route);
   unanswered_ = nullptr;
   if (watched_) {
     error_code ignored;
@@ -344,8 +344,7 @@ void Session::terminate() {
 // waited for: a text of this size fits into what the system buffers.
 void Session::tell_no_answer() {
   const Request& request = *std::exchange(unanswered_, nullptr);
-  auto late = problem(503, "stopping",
-                      "the server is stopping and has no answer yet; what was asked may or may not have happened");
+  auto late = group_.services.options.api->refuse(503, "stopping", "the server is stopping and has no answer yet; what was asked may or may not have happened");
   add_instance(late, request.request_id);
   begin_answer(late, false, request.request_id);
   fmt::format_to(std::back_inserter(out_), "Content-Length: {}\r\n\r\n{}", late.body.size(), late.body);

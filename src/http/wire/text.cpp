@@ -35,22 +35,6 @@ bool is_traceparent(std::string_view text) {
          !is_zero(span);
 }
 
-std::string percent_encode(std::string_view text) {
-  constexpr std::string_view hex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~') {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += hex[byte >> 4U];
-      out += hex[byte & 15U];
-    }
-  }
-  return out;
-}
-
 std::optional<std::int64_t> to_integer(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -20,8 +20,6 @@ namespace baton::http {
 // W3C trace context: 00-<32 hex>-<16 hex>-<2 hex>, not all zeros.
 [[nodiscard]] bool is_traceparent(std::string_view text);
 
-[[nodiscard]] std::string percent_encode(std::string_view text);  // all but unreserved characters
-
 [[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view text);
 
 using Query = std::vector<std::pair<std::string, std::string>>;

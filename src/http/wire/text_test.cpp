@@ -7,13 +7,6 @@
 namespace baton::http {
 namespace {
 
-TEST(TextTest, percent_escapes_are_decoded_or_refused) {
-  EXPECT_EQ(percent_decode("a%20b%2Fc"), "a b/c");
-  EXPECT_EQ(percent_decode("a+b", true), "a b");
-  for (const auto* wrong : {"%", "%2", "%zz"}) EXPECT_EQ(percent_decode(wrong), std::nullopt);
-  EXPECT_EQ(percent_decode(percent_encode("ü / ?&=")), "ü / ?&=");
-}
-
 TEST(TextTest, a_query_is_split_at_ampersands) {
   const auto query = parse_query("a=1&b=x%3Dy&&c");
   ASSERT_TRUE(query);

@@ -92,6 +92,7 @@ Result<Checked> check(Dialect dialect, const Connect& connect, const Connect& co
   TRY(check_timers(snapshot, *replayed, tell, checked, put_off));
   TRY(check_jobs(snapshot, *replayed, put_off, tell, checked));
   TRY(check_results(snapshot, *replayed, tell, checked));
+  TRY(check_messages(snapshot, *replayed, tell, checked));
   return checked;
 }
 

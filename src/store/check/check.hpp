@@ -1,5 +1,6 @@
-// Whether a database is consistent: its journal goes on from what the tables show, and the rows of workflows are what they
-// say of each other. It only reads, in one snapshot, in pages: memory is bounded by a page and by the journal.
+// Whether a database is consistent: its journal goes on from what the tables show, the rows of workflows are what they
+// say of each other, and entities count the messages that they have. It only reads, in one snapshot, in pages: memory is bounded
+// by a page, by the journal and by the number of entities.
 //
 // What is looked at is the state after the last commit that can be replayed, as a start would make it: the tables, and
 // upon them the journal. Rules are those that hold after every commit; tests/simulation/invariants.cpp has them all.
@@ -21,6 +22,7 @@ struct Checked {
   std::int64_t last_commit = 0;  // the last one that was found
   bool is_log_in_use = false;    // a server has the log of a SQLite database, and it was not looked at
   std::size_t jobs = 0, nodes = 0, events = 0, task_results = 0, timers = 0;
+  std::size_t entities = 0, messages = 0;
 };
 
 // `connect_log` connects to a SQLite database and its log, and to read both: null where there is no log, Code::busy where a

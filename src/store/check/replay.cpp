@@ -31,6 +31,25 @@ std::string text_of(const call::IdempotencyKey& row) {
   return "idempotency key '" + row.idempotency_key + "' of service calls of tenant " + row.tenant_id.value;
 }
 
+std::string text_of(const message::Message& row) {
+  return fmt::format("message {} of lane {} of entity {}", row.sequence_number, name(row.lane), row.entity_id);
+}
+std::string text_of(const message::Entity& row) { return fmt::format("entity {}", row.entity_id); }
+std::string text_of(const message::Counters& row) { return fmt::format("the counters of entity {}", row.entity_id); }
+
+template <class Row>
+Row row_of_key(std::int64_t entity_id) {
+  Row row;
+  row.entity_id = entity_id;
+  return row;
+}
+template <class Row>
+Row row_of_key(const message::MessageKey& key) {
+  Row row;
+  row.entity_id = key.entity_id, row.lane = key.lane, row.sequence_number = key.sequence_number;
+  return row;
+}
+
 class Replay {
  public:
   Replay(Snapshot& snapshot, const TellFinding& tell) : snapshot_(snapshot), tell_(tell) {}
@@ -48,6 +67,10 @@ class Replay {
     TRY(look_at(writes.calls.events_new));
     TRY(look_at(writes.calls.requests_new));
     TRY(look_at(writes.calls.keys_new));
+    const message::Writes& messages = writes.messages;
+    TRY(look_at(messages.entities_new, messages.entities_changed, messages.entities_gone));
+    TRY(look_at(messages.counters_new, messages.counters_changed, messages.entities_gone));
+    TRY(look_at(messages.messages_new, messages.messages_changed, messages.messages_gone));
     backlog.add(writes, row.data.size());
     return {};
   }
@@ -63,6 +86,28 @@ class Replay {
     for (const auto* rows : {&news, &changes})
       for (const Row& row : *rows) keys.insert(owned_key(row));
     TRY_ASSIGN(auto stored, snapshot_.stored<Row>(keys));
+    std::erase_if(stored, [&](const auto& key) { return std::get<Made<Row>>(made_).gone.contains(key); });
+    look_at(news, changes, stored);
+    return {};
+  }
+  // Of rows that may go, which they do before others come.
+  template <class Row, class Key>
+  Result<> look_at(const std::vector<Row>& news, const std::vector<Row>& changes, const std::vector<Key>& gone) {
+    auto& [made, went] = std::get<Made<Row>>(made_);
+    std::set<KeyOf<Row>> keys;
+    for (const Key& key : gone) keys.insert(owned_key(row_of_key<Row>(key)));
+    TRY_ASSIGN(const auto stored, snapshot_.stored<Row>(keys));
+    for (const Key& key : gone) {
+      const Row row = row_of_key<Row>(key);
+      const bool is_stored = stored.contains(owned_key(row));
+      const bool was_there = made.erase(owned_key(row)) != 0 || (is_stored && !went.contains(owned_key(row)));
+      if (!was_there) tell_(subject_, "it deletes " + text_of(row) + ", which is not there");
+      if (is_stored) went.insert(owned_key(row));
+    }
+    return look_at(news, changes);
+  }
+  template <class Row>
+  void look_at(const std::vector<Row>& news, const std::vector<Row>& changes, const std::set<KeyOf<Row>>& stored) {
     auto& made = std::get<Made<Row>>(made_).keys;
     for (const Row& row : news)
       if (!made.insert(owned_key(row)).second || stored.contains(owned_key(row)) || is_in_page(row))
@@ -70,7 +115,6 @@ class Replay {
     for (const Row& row : changes)
       if (!made.contains(owned_key(row)) && !stored.contains(owned_key(row)))
         tell_(subject_, "it changes " + text_of(row) + ", which is not there");
-    return {};
   }
 
   // Nodes and results that the tables keep in pages. A job that began in the journal has none.
@@ -103,9 +147,11 @@ class Replay {
   template <class Row>
   struct Made {
     std::set<KeyOf<Row>> keys;
+    std::set<KeyOf<Row>> gone;  // that the tables have
   };
   std::tuple<Made<Job>, Made<NodeState>, Made<TaskResult>, Made<IdempotencyKey>, Made<JobTag>, Made<LogLine>, Made<call::Call>,
-             Made<call::EventRow>, Made<call::Request>, Made<call::IdempotencyKey>>
+             Made<call::EventRow>, Made<call::Request>, Made<call::IdempotencyKey>, Made<message::Entity>, Made<message::Counters>,
+             Made<message::Message>>
       made_;  // by the commits so far
   std::set<JobId> begun_;
   std::set<KeyOf<NodeState>> nodes_in_pages_;      // of the jobs of this commit

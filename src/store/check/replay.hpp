@@ -31,6 +31,7 @@ class Replayed {
   [[nodiscard]] const std::map<workflow::JobId, std::vector<const workflow::Event*>>& events() const { return events_; }
   [[nodiscard]] const std::set<Timer>& timers_new() const { return backlog_.timers_new(); }
   [[nodiscard]] const std::set<Timer>& timers_gone() const { return backlog_.timers_gone(); }
+  [[nodiscard]] const MessageBacklog& messages() const { return backlog_.messages(); }
 
  private:
   Backlog backlog_;

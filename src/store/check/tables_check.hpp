@@ -28,5 +28,7 @@ inline constexpr std::size_t lookup_rows = 500;
                                   Checked& checked);
 // That each result that is a row of its own has its node.
 [[nodiscard]] Result<> check_results(Snapshot& snapshot, const Replayed& replayed, const TellFinding& tell, Checked& checked);
+// That each entity counts the messages that it has.
+[[nodiscard]] Result<> check_messages(Snapshot& snapshot, const Replayed& replayed, const TellFinding& tell, Checked& checked);
 
 }  // namespace baton::store

@@ -45,20 +45,21 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
   bytes_ += bytes;
   rows_ += w.rows();
   add(std::move(w.calls));
-  add_rows(jobs_, writes_.jobs_new, writes_.jobs_changed, w.jobs_new, w.jobs_changed,
+  messages_.add(std::move(w.messages));
+  add_rows(jobs_, writes_->jobs_new, writes_->jobs_changed, w.jobs_new, w.jobs_changed,
            [](const Job& row) { return row.job_id; });
-  add_rows(nodes_, writes_.nodes_new, writes_.nodes_changed, w.nodes_new, w.nodes_changed,
+  add_rows(nodes_, writes_->nodes_new, writes_->nodes_changed, w.nodes_new, w.nodes_changed,
            [](const NodeState& row) { return key_of(row); });
   for (TaskResult& row : w.task_results_new) {
-    results_.emplace(row.task_id, writes_.task_results_new.size());
-    writes_.task_results_new.push_back(std::move(row));
+    results_.emplace(row.task_id, writes_->task_results_new.size());
+    writes_->task_results_new.push_back(std::move(row));
   }
-  append(writes_.events_new, w.events_new);
-  append(writes_.tags_new, w.tags_new);
-  append(writes_.logs_new, w.logs_new);
+  append(writes_->events_new, w.events_new);
+  append(writes_->tags_new, w.tags_new);
+  append(writes_->logs_new, w.logs_new);
   for (IdempotencyKey& row : w.idempotency_keys_new) {
-    keys_.emplace(std::pair{row.tenant, row.idempotency_key}, writes_.idempotency_keys_new.size());
-    writes_.idempotency_keys_new.push_back(std::move(row));
+    keys_.emplace(std::pair{row.tenant, row.idempotency_key}, writes_->idempotency_keys_new.size());
+    writes_->idempotency_keys_new.push_back(std::move(row));
   }
   // Whether the tables have a timer is not known here: one may be set again, and one that is not there may go. So the
   // last word counts, and tables take out before they put in.
@@ -71,7 +72,7 @@ void Backlog::add(WriteSet w, std::size_t bytes) {
 
 // Rows that are written anew are never here: who writes them waits for the tables (journal_store.cpp).
 void Backlog::add(call::Writes w) {
-  call::Writes& calls = writes_.calls;
+  call::Writes& calls = writes_->calls;
   add_rows(calls_, calls.calls_new, calls.calls_changed, w.calls_new, w.calls_changed,
            [](const call::Call& row) { return row.key(); });
   append(calls.events_new, w.events_new);
@@ -101,19 +102,20 @@ bool Backlog::has_key_of(const WriteSet& w) const {
 void Backlog::clear() { *this = {}; }
 
 const WriteSet& Backlog::writes() {
-  writes_.timers_new.assign(timers_new_.begin(), timers_new_.end());
-  writes_.timers_gone.assign(timers_gone_.begin(), timers_gone_.end());
-  return writes_;
+  writes_->timers_new.assign(timers_new_.begin(), timers_new_.end());
+  writes_->timers_gone.assign(timers_gone_.begin(), timers_gone_.end());
+  messages_.finish_rows();
+  return *writes_;
 }
 
 const Job* Backlog::job(const JobId& id) const {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return nullptr;
-  return &(found->second.is_new ? writes_.jobs_new : writes_.jobs_changed)[found->second.at];
+  return &(found->second.is_new ? writes_->jobs_new : writes_->jobs_changed)[found->second.at];
 }
 
 const call::Call& Backlog::call_in(const Place& place) const {
-  return (place.is_new ? writes_.calls.calls_new : writes_.calls.calls_changed)[place.at];
+  return (place.is_new ? writes_->calls.calls_new : writes_->calls.calls_changed)[place.at];
 }
 
 std::optional<std::int64_t> Backlog::version_of(const call::CallKey& key) const {
@@ -124,7 +126,7 @@ std::optional<std::int64_t> Backlog::version_of(const call::CallKey& key) const 
 const NodeState* Backlog::node(const NodeKey& key) const {
   const auto found = nodes_.find(key);
   if (found == nodes_.end()) return nullptr;
-  return &(found->second.is_new ? writes_.nodes_new : writes_.nodes_changed)[found->second.at];
+  return &(found->second.is_new ? writes_->nodes_new : writes_->nodes_changed)[found->second.at];
 }
 
 Loaded Backlog::load(LoadRequest& request) const {
@@ -155,14 +157,14 @@ Loaded Backlog::load(LoadRequest& request) const {
   std::erase_if(request.task_results, [&](const std::string& id) {
     const auto found = results_.find(id);
     if (found == results_.end()) return false;
-    if (results.insert(id).second) loaded.task_results.push_back(writes_.task_results_new[found->second]);
+    if (results.insert(id).second) loaded.task_results.push_back(writes_->task_results_new[found->second]);
     return true;
   });
   std::set<std::size_t> keys;
   std::erase_if(request.idempotency_keys, [&](const IdempotencyKey& asked) {
     const auto found = keys_.find({asked.tenant, asked.idempotency_key});
     if (found == keys_.end()) return false;
-    if (keys.insert(found->second).second) loaded.idempotency_keys.push_back(writes_.idempotency_keys_new[found->second]);
+    if (keys.insert(found->second).second) loaded.idempotency_keys.push_back(writes_->idempotency_keys_new[found->second]);
     return true;
   });
   return loaded;
@@ -185,7 +187,7 @@ call::Loaded Backlog::load(call::LoadRequest& request) const {
       return true;
     });
   };
-  const call::Writes& rows = writes_.calls;
+  const call::Writes& rows = writes_->calls;
   const auto call_at = [&](const Place& place) { return call_in(place); };
   take(request.calls, calls_, loaded.calls, call_at);
   take(request.streams, calls_, loaded.calls, call_at);
@@ -198,7 +200,7 @@ std::size_t Backlog::settle(std::vector<WaitingTask>& found, const QueueKey& que
   const std::size_t left_out = std::erase_if(found, [&](const WaitingTask& task) {
     return ref_of(task).type == runbook::RowType::none && nodes_.contains(node_of(task));
   });
-  for (const auto* rows : {&writes_.nodes_new, &writes_.nodes_changed})
+  for (const auto* rows : {&writes_->nodes_new, &writes_->nodes_changed})
     for (const NodeState& node : *rows)
       if (node.status == NodeStatus::dispatched && node.queue == queue.queue && node.tenant == queue.tenant)
         found.push_back(waiting_task(baton::key_of(node), node.priority, node.dispatched_at.value_or(Time{})));

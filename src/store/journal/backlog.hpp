@@ -4,10 +4,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <unordered_map>
 
 #include "ports/store.hpp"
+#include "store/journal/message_backlog.hpp"
 
 namespace baton::store {
 
@@ -48,6 +50,8 @@ class Backlog {
   [[nodiscard]] const std::set<Timer>& timers_new() const { return timers_new_; }
   [[nodiscard]] const std::set<Timer>& timers_gone() const { return timers_gone_; }  // the tables may have them still
 
+  [[nodiscard]] const MessageBacklog& messages() const { return messages_; }
+
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -65,7 +69,8 @@ class Backlog {
   [[nodiscard]] const workflow::Job* job(const workflow::JobId& id) const;
   [[nodiscard]] const call::Call& call_in(const Place& place) const;
 
-  WriteSet writes_;  // without timers, which are below
+  std::unique_ptr<WriteSet> writes_ = std::make_unique<WriteSet>();  // without timers, which are below; stays where it is
+  MessageBacklog messages_{writes_->messages};
   std::unordered_map<workflow::JobId, Place> jobs_;
   std::unordered_map<NodeKey, Place, HashNode> nodes_;
   std::unordered_map<std::string, std::size_t> results_;

@@ -16,6 +16,14 @@ constexpr bool is_remembered(std::string_view text, std::int32_t format) {
   return (text.size() >= 4 && text.size() <= 64) || (text.size() > large_text && format >= 3);
 }
 
+// What is told as a difference may be any number: nothing overflows.
+constexpr std::int64_t difference(std::int64_t value, std::int64_t before) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(before));
+}
+constexpr std::int64_t sum(std::int64_t before, std::int64_t difference) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(before) + static_cast<std::uint64_t>(difference));
+}
+
 // --- writing
 
 class Encoder {
@@ -28,8 +36,7 @@ class Encoder {
     number((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
   }
   void time(Time value) {
-    // As the reader adds them: whatever the times are, nothing overflows.
-    integer(static_cast<std::int64_t>(static_cast<std::uint64_t>(to_millis(value)) - static_cast<std::uint64_t>(last_time_)));
+    integer(difference(to_millis(value), last_time_));
     last_time_ = to_millis(value);
   }
   void text(std::string_view value) {
@@ -44,6 +51,10 @@ class Encoder {
     number(value.size() << 1);
     out_ += value;
   }
+  void bytes(std::string_view value) {
+    number(value.size());
+    out_ += value;
+  }
   template <class T>
   void value(const T& from) {
     if constexpr (is_optional<T>::value)
@@ -52,6 +63,8 @@ class Encoder {
       text(from.value);
     else if constexpr (std::is_same_v<T, Json>)
       text(from.text);
+    else if constexpr (std::is_same_v<T, Bytes>)
+      bytes(from.value);
     else if constexpr (std::is_same_v<T, std::string>)
       text(from);
     else if constexpr (std::is_same_v<T, Time>)
@@ -65,7 +78,7 @@ class Encoder {
   // `keeps`: a column -> whether it is told; but for those that are unchanged, which are in the order of the rows.
   template <class Row, class Keeps>
   void rows(const std::vector<Row>& list, Keeps&& keeps, std::span<const Unchanged> unchanged = {}) {
-    static const Row empty{};
+    [[maybe_unused]] static const Row empty{};  // the compiler does not see that constants are used
     number(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Row& row = list[i];
@@ -109,6 +122,28 @@ class Encoder {
       text(name(timer.subject.type));
       text(timer.subject.id);
       text(timer.what);
+    }
+  }
+
+  void keys(const std::vector<std::int64_t>& list) {
+    number(list.size());
+    for (const std::int64_t id : list) integer(id);
+  }
+  void keys(const std::vector<message::MessageKey>& list) {
+    number(list.size());
+    message::MessageKey last;
+    for (const message::MessageKey& key : list) {
+      integer(difference(key.entity_id, last.entity_id));
+      text(name(key.lane));
+      integer(difference(key.sequence_number, last.sequence_number));
+      last = key;
+    }
+  }
+  void keys(const std::vector<message::HistoryKey>& list) {
+    number(list.size());
+    for (const message::HistoryKey& key : list) {
+      integer(key.entity_id);
+      text(key.message_id);
     }
   }
 
@@ -157,7 +192,7 @@ class Decoder {
     return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
   }
   Time time() {
-    last_time_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(last_time_) + static_cast<std::uint64_t>(integer()));
+    last_time_ = sum(last_time_, integer());
     return from_millis(last_time_);
   }
   std::string_view text() {
@@ -170,6 +205,13 @@ class Decoder {
     if (is_remembered(value, format_)) texts_.push_back(value);
     return value;
   }
+  std::string_view bytes() {
+    const std::uint64_t n = number();
+    if (n > rest_.size()) return ok_ = false, std::string_view{};
+    const std::string_view value = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return value;
+  }
   template <class T>
   void value(T& to) {
     if constexpr (is_optional<T>::value)
@@ -178,6 +220,8 @@ class Decoder {
       to.value = text();
     else if constexpr (std::is_same_v<T, Json>)
       to.text = text();
+    else if constexpr (std::is_same_v<T, Bytes>)
+      to.value = bytes();
     else if constexpr (std::is_same_v<T, std::string>)
       to = text();
     else if constexpr (std::is_same_v<T, Time>)
@@ -209,6 +253,25 @@ class Decoder {
       ok_ = ok_ && type.has_value();
       timer.subject.id = text();
       timer.what = text();
+    }
+  }
+  void keys(std::vector<std::int64_t>& list) {
+    for (std::uint64_t left = number(); left > 0 && ok_; --left) list.push_back(integer());
+  }
+  void keys(std::vector<message::MessageKey>& list) {
+    message::MessageKey last;
+    for (std::uint64_t left = number(); left > 0 && ok_; --left) {
+      last.entity_id = sum(last.entity_id, integer());
+      word(last.lane);
+      last.sequence_number = sum(last.sequence_number, integer());
+      list.push_back(last);
+    }
+  }
+  void keys(std::vector<message::HistoryKey>& list) {
+    for (std::uint64_t left = number(); left > 0 && ok_; --left) {
+      message::HistoryKey& key = list.emplace_back();
+      key.entity_id = integer();
+      key.message_id = text();
     }
   }
   // Of so many rows, in their order.
@@ -258,6 +321,17 @@ Result<Encoded> encode_journal(const WriteSet& writes, const std::vector<Unchang
   to.whole(writes.calls.tags_new);
   to.whole(writes.calls.keys_new);
   to.unchanged(unchanged);
+  const message::Writes& messages = writes.messages;
+  to.whole(messages.entities_new);
+  to.changed(messages.entities_changed);
+  to.keys(messages.entities_gone);
+  to.whole(messages.counters_new);
+  to.changed(messages.counters_changed);
+  to.whole(messages.messages_new);
+  to.changed(messages.messages_changed);
+  to.keys(messages.messages_gone);
+  to.whole(messages.history_new);
+  to.keys(messages.history_gone);
   return to.finish();
 }
 
@@ -270,6 +344,19 @@ void read_calls(Decoder& from, call::Writes& calls) {
   from.rows(calls.requests_new);
   from.rows(calls.tags_new);
   from.rows(calls.keys_new);
+}
+
+void read_messages(Decoder& from, message::Writes& messages) {
+  from.rows(messages.entities_new);
+  from.rows(messages.entities_changed);
+  from.keys(messages.entities_gone);
+  from.rows(messages.counters_new);
+  from.rows(messages.counters_changed);
+  from.rows(messages.messages_new);
+  from.rows(messages.messages_changed);
+  from.keys(messages.messages_gone);
+  from.rows(messages.history_new);
+  from.keys(messages.history_gone);
 }
 
 }  // namespace
@@ -293,6 +380,7 @@ Result<Decoded> decode_journal(const JournalRow& row) {
     from.rows(writes.idempotency_keys_new);
     if (row.format >= 2) read_calls(from, writes.calls);
     if (row.format >= 3) from.unchanged(decoded.unchanged, writes.nodes_changed.size());
+    if (row.format >= 4) read_messages(from, writes.messages);
     if (from.ok()) return decoded;
   }
   return fail(Code::invalid, "commit " + std::to_string(row.commit_number) + " of the journal, of format " +

@@ -6,8 +6,10 @@
 // told and have 4 to 64 bytes, or more than 16 KiB. Each list is its length and its rows; a row is the set of its columns that are not
 // as in a new struct, as a number (bit i is column i of store/tables.hpp), and their values. Of a row that was changed only the
 // key and the live columns are told. Columns may be added behind the others; anything else is a new version.
-// Version 2 has service calls behind the rest. Version 3 has behind them which columns of which changed nodes stay as they were, and
-// it alone refers to texts of more than 16 KiB.
+// Version 2 has service calls behind the rest. Version 3 has behind them which columns of which changed nodes stay as they were, and that version and
+// later ones alone refer to texts of more than 16 KiB. Version 4 has queues, topics and their messages behind them, in the order of
+// message::Writes. Bytes are their length and themselves, whatever they are. Of what goes only the key is told: of a message its entity
+// and its number as differences to those of the one before, with its lane between.
 #pragma once
 
 #include <string>
@@ -18,7 +20,7 @@
 
 namespace baton::store {
 
-inline constexpr std::int32_t journal_format = 3;
+inline constexpr std::int32_t journal_format = 4;
 
 // Live columns of a changed node that are as they were before the commit, and are not told again because they are large.
 struct Unchanged {

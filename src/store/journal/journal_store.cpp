@@ -8,6 +8,7 @@
 
 #include "base/mutant.hpp"
 #include "store/journal/codec.hpp"
+#include "store/journal/message_load.hpp"
 #include "store/tables.hpp"
 
 namespace baton::store {
@@ -17,10 +18,12 @@ using namespace workflow;
 
 // A row beyond this, large because of its documents, would write twice what is better written once.
 constexpr std::size_t row_bytes_max = 512 << 10;
+// Messages mostly go again before the tables follow, and many come in one commit.
+constexpr std::size_t row_bytes_max_of_messages = 4 << 20;
 
 // Rows that change again soon, so that a journal pays.
 bool has_journaled_rows(const WriteSet& w) {
-  return !w.calls.empty() || !(w.jobs_new.empty() && w.jobs_changed.empty() && w.nodes_new.empty() && w.nodes_changed.empty() &&
+  return !w.calls.empty() || !w.messages.empty() || !(w.jobs_new.empty() && w.jobs_changed.empty() && w.nodes_new.empty() && w.nodes_changed.empty() &&
            w.task_results_new.empty() && w.events_new.empty());
 }
 
@@ -30,6 +33,8 @@ bool is_for_tables(const WriteSet& w) { return !w.workflows_new.empty() || !w.ca
 template <class Row, class Key>
 bool is_any_twice(const std::vector<Row>& rows, Key&& key_of) {
   if (rows.size() < 2) return false;
+  const auto is_behind = [&](const Row& a, const Row& b) { return !(key_of(a) < key_of(b)); };
+  if (std::ranges::adjacent_find(rows, is_behind) == rows.end()) return false;  // they are in order, as most are
   std::vector<decltype(key_of(rows[0]))> keys;
   keys.reserve(rows.size());
   for (const Row& row : rows) keys.push_back(key_of(row));
@@ -45,9 +50,11 @@ bool has_key_twice(const WriteSet& w) {
                       [](const IdempotencyKey& row) { return std::pair(Text(row.tenant.value), Text(row.idempotency_key)); }) ||
          is_any_twice(w.calls.calls_new,
                       [](const call::Call& row) { return std::pair(Text(row.tenant_id.value), Text(row.service_call_id.value)); }) ||
-         is_any_twice(w.calls.keys_new, [](const call::IdempotencyKey& row) {
-           return std::pair(Text(row.tenant_id.value), Text(row.idempotency_key));
-         });
+         is_any_twice(w.calls.keys_new,
+                      [](const call::IdempotencyKey& row) { return std::pair(Text(row.tenant_id.value), Text(row.idempotency_key)); }) ||
+         is_any_twice(w.messages.messages_new, [](const message::Message& row) { return row.key(); }) ||
+         is_any_twice(w.messages.entities_new, [](const message::Entity& row) { return row.entity_id; }) ||
+         is_any_twice(w.messages.counters_new, [](const message::Counters& row) { return row.entity_id; });
 }
 
 }  // namespace
@@ -159,6 +166,12 @@ Result<call::Loaded> JournalStore::load(const call::LoadRequest& asked) {
   return loaded;
 }
 
+Result<message::Loaded> JournalStore::load(const message::LoadRequest& asked) {
+  TRY(wait_for_commit_of(asked));
+  const std::scoped_lock lock(backlogs_mutex_);
+  return load_messages(*tables_, following_.messages(), since_.messages(), asked);
+}
+
 Result<std::vector<std::int64_t>> JournalStore::phases_without_timer(std::size_t limit) {
   TRY(follow());
   return tables_->phases_without_timer(limit);
@@ -173,6 +186,7 @@ Result<std::vector<runbook::Ref>> JournalStore::left_by_others(runbook::Ref afte
 // comes after all that is.
 Result<std::vector<WaitingTask>> JournalStore::waiting(const QueueKey& queue, std::size_t limit) {
   TRY(wait_for_commit());
+  if (message::parse_queue_name(queue.queue)) return waiting_messages(*tables_, following_.messages(), since_.messages(), queue, limit);
   for (std::size_t more = 0;;) {
     TRY_ASSIGN(auto found, tables_->waiting(queue, limit + more));
     const bool is_all = found.size() < limit + more;
@@ -240,7 +254,8 @@ Result<> JournalStore::commit_rows(const WriteSet& writes, std::int64_t commit_n
   if ((!is_behind && !has_journaled_rows(writes)) || is_for_tables(writes))
     return commit_directly(writes, commit_number);
   TRY_ASSIGN(Encoded encoded, encode_journal(writes, documents_.unchanged(writes.nodes_changed)));
-  if (encoded.data.size() > row_bytes_max) return commit_directly(writes, commit_number);
+  const std::size_t bytes_max = writes.messages.messages_new.empty() ? row_bytes_max : row_bytes_max_of_messages;
+  if (encoded.data.size() > bytes_max) return commit_directly(writes, commit_number);
   TRY(check_keys(writes));
   TRY(leave_room());
   const JournalRow row{commit_number, journal_format, std::move(encoded.data)};
@@ -267,8 +282,10 @@ Result<> JournalStore::check_keys(const WriteSet& writes) const {
       return fail(Code::conflict, fmt::format("service call {} has an event of version {} already, or lacks the one before it",
                                               event.service_call_id.value, event.version));
   }
+  if (!writes.messages.empty() && is_in_the_way(following_.messages(), since_.messages(), writes.messages))
+    return fail(Code::conflict, "a message, or what it is in, is there already, or was changed by this commit and is gone");
   const bool is_there_twice = has_key_twice(writes) || since_.has_key_of(writes) || following_.has_key_of(writes);
-  return is_there_twice ? fail(Code::conflict, "a job, a result, a service call or an idempotency key of this commit is there already") : Result<>{};
+  return is_there_twice ? fail(Code::conflict, "a job, a result, a service call, a message or an idempotency key of this commit is there already") : Result<>{};
 }
 
 Result<> JournalStore::commit_directly(const WriteSet& writes, std::int64_t commit_number) {

@@ -1,5 +1,5 @@
-// A store whose commit is one append. What a commit changes of workflows, service calls and timers goes to the journal, a
-// table of the same database (sql_journal.hpp), as one row; the tables follow later, many commits in one transaction that need
+// A store whose commit is one append. What a commit changes of workflows, service calls, messages and timers goes to the
+// journal, a table of the same database (sql_journal.hpp), as one row; the tables follow later, many commits in one transaction that need
 // not be durable at once, beside the next commits. Tables that others write (runbooks) are written in the commit itself.
 //
 // A commit that has nothing for those tables may go on beside the writer, on a thread of the tables'. What the writer loads
@@ -42,6 +42,7 @@ class JournalStore final : public Store {
   // Of what others write too nothing is in a commit that goes on beside.
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override { return tables_->load(needs); }
   Result<call::Loaded> load(const call::LoadRequest& request) override;
+  Result<message::Loaded> load(const message::LoadRequest& request) override;
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
     return tables_->reserve_ids(table, count);
   }

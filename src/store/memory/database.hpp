@@ -11,6 +11,7 @@
 
 #include "store/journal/tables.hpp"
 #include "store/memory/call_tables.hpp"
+#include "store/memory/message_tables.hpp"
 #include "store/memory/runbook_tables.hpp"
 #include "store/memory/workflow_tables.hpp"
 
@@ -18,6 +19,7 @@ namespace baton::store::memory {
 
 struct Database : WorkflowTables, CallTables {
   RunbookTables runbooks;
+  MessageTables bus;
   std::set<Timer> timers;
 
   // As writer_state has it.

@@ -97,6 +97,12 @@ Result<call::Loaded> MemoryStore::load(const call::LoadRequest& request) {
   return calls.load(request);
 }
 
+Result<message::Loaded> MemoryStore::load(const message::LoadRequest& request) {
+  if (!open_) return not_open();
+  const Reading lock(database_.mutex);
+  return database_.bus.load(request);
+}
+
 Result<std::vector<std::int64_t>> MemoryStore::reserve_ids(runbook::Table table, std::size_t count) {
   if (!open_) return not_open();
   const Writing lock(database_.mutex);
@@ -127,6 +133,7 @@ Result<std::vector<runbook::Ref>> MemoryStore::left_by_others(runbook::Ref after
 Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {
   if (!open_) return not_open();
   const Reading lock(database_.mutex);
+  if (const auto of_messages = message::parse_queue_name(queue.queue)) return database_.bus.waiting(*of_messages, limit);
   std::vector<WaitingTask> found;
   for (const NodeState* node :
        database_.nodes.with<memory::NodesWaiting>(queue.tenant, queue.queue) | memory::at_most(limit))

@@ -18,6 +18,7 @@ class MemoryStore : public Tables {
   Result<Loaded> load(const LoadRequest& request) override;
   Result<runbook::Loaded> load(const std::vector<runbook::Need>& needs) override;
   Result<call::Loaded> load(const call::LoadRequest& request) override;
+  Result<message::Loaded> load(const message::LoadRequest& request) override;
   Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override;
   Result<> write_data(const runbook::DataRows& rows) override;
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override;

@@ -187,9 +187,11 @@ Result<> write(Database& database, const WriteSet& writes) {
   TRY(check(workflows, writes));
   TRY(check(database.runbooks, writes.runbooks));
   TRY(check(calls, writes.calls));
+  TRY(database.bus.check(writes.messages));
   apply(static_cast<WorkflowTables&>(database), writes);
   apply(database.runbooks, writes.runbooks);
   apply(static_cast<CallTables&>(database), writes.calls);
+  database.bus.apply(writes.messages);
   for (const Timer& timer : writes.timers_gone) database.timers.erase(timer);
   database.timers.insert(writes.timers_new.begin(), writes.timers_new.end());
   return {};

@@ -64,14 +64,11 @@ class Row final : public RowView {
     return {PQgetvalue(result_, row_, column), static_cast<std::size_t>(PQgetlength(result_, row_, column))};
   }
   std::string bytes(int column) const override {  // told as text: \\x and two digits for each
-    std::string decoded;
+    const auto value = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
     const std::string_view digits = text(column).substr(std::min<std::size_t>(2, text(column).size()));
-    decoded.reserve(digits.size() / 2);
-    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-      unsigned char byte = 0;
-      std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
-      decoded += static_cast<char>(byte);
-    }
+    std::string decoded(digits.size() / 2, '\0');
+    for (std::size_t i = 0; i < decoded.size(); ++i)
+      decoded[i] = static_cast<char>(value(digits[2 * i]) << 4 | value(digits[2 * i + 1]));
     return decoded;
   }
 

@@ -230,7 +230,8 @@ class CommitLogOfVersion11 : public CommitLog {
   void SetUp() override {
     write_and_die(database, 1, 3);
     database.execute("ALTER TABLE writer_state DROP COLUMN log_id; ALTER TABLE writer_state DROP COLUMN log_last;"
-                     "ALTER TABLE access_tokens DROP COLUMN bus_key; DELETE FROM schema_migrations WHERE version>11");
+                     "ALTER TABLE access_tokens DROP COLUMN bus_key; DROP TABLE bus_entities; DROP TABLE bus_counters; DROP TABLE bus_messages;"
+                     "DROP TABLE bus_history; DELETE FROM schema_migrations WHERE version>11");
     database.execute_in_log("DROP TABLE baton_log");
   }
 };

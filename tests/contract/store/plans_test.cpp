@@ -1,4 +1,4 @@
-// What the databases make of the statements about runbooks and service calls, and of what the guide tells others to ask: nothing
+// What the databases make of the statements about runbooks, service calls and messages, and of what the guide tells others to ask: nothing
 // reads a table from end to end.
 #include <algorithm>
 
@@ -6,6 +6,7 @@
 #include "store/postgres/connection.hpp"
 #include "store/sql_call_reads.hpp"
 #include "store/sql_calls.hpp"
+#include "store/sql_messages.hpp"
 #include "store/sql_runbook_reads.hpp"
 #include "store/sql_runbooks.hpp"
 #include "store/sql_timers.hpp"
@@ -23,6 +24,7 @@ std::vector<store::Statement> statements(store::Dialect dialect) {
   const store::SqlTimers timers(dialect);
   for (const store::Statement& statement : {timers.due, timers.next, timers.remove}) all.push_back(statement);
   all.push_back(store::update_statement<call::Call>(dialect));
+  std::ranges::move(store::SqlMessages(dialect).statements(), std::back_inserter(all));
   for (const char* view : {"dag_task_results", "dag_node_states"})
     all.push_back({"SELECT * FROM " + std::string(view) + " WHERE job_id=substr(?1,1,36) AND task_id=?1", {store::Type::text}});
   return all;
@@ -49,6 +51,7 @@ TEST(SqlitePlans, NothingIsReadFromEndToEnd) {
   const char* const whole[] = {"USING INDEX phase_executions_untimed",
                                "USING INDEX runbooks_active",
                                "USING INDEX batches_importing",
+                               "USING INDEX bus_messages_locked",
                                "SCAN baton_timers",
                                "SCAN latest",
                                "SCAN page",
@@ -77,7 +80,7 @@ TEST(PostgresPlans, NothingIsReadFromEndToEndEvenBeforeThereAreStatistics) {
     std::string types, values, sql = statement.sql;
     std::ranges::replace(sql, '?', '$');
     for (const store::Type type : statement.parameters) {
-      constexpr const char* words[] = {"text", "json", "bigint", "timestamptz"};
+      constexpr const char* words[] = {"text", "json", "bigint", "timestamptz", "bytea"};
       types.append(types.empty() ? "(" : ",").append(words[static_cast<int>(type)]);
       if (statement.arrays) types += "[]";
       values += values.empty() ? "(NULL" : ",NULL";
@@ -96,6 +99,14 @@ TEST(PostgresPlans, NothingIsReadFromEndToEndEvenBeforeThereAreStatistics) {
     if (sql.starts_with("DELETE FROM baton_timers")) {
       EXPECT_TRUE(plan.contains("Index Cond: ((due = k.due) AND (subject = k.subject) AND (what = k.what))")) << plan;
       EXPECT_TRUE(plan.contains("Tid Scan")) << plan;
+    }
+    if (sql.starts_with("DELETE FROM bus_messages") || sql.contains("UPDATE bus_messages")) {
+      EXPECT_TRUE(plan.contains("Index Scan using bus_messages_pkey")) << plan;
+      EXPECT_TRUE(plan.contains("AND (sequence_number = k.sequence_number))")) << plan;
+    }
+    const bool is_of_a_start = sql.contains("locked_until IS NOT NULL");  // all that are locked
+    if ((sql.contains("bus_messages") || sql.contains("bus_history")) && !is_of_a_start) {  // lists are read in the order of an index
+      EXPECT_FALSE(plan.contains("Sort")) << sql << "\n" << plan;
     }
     if (plan.contains("step_executions_by_phase")) {
       EXPECT_TRUE(plan.contains("Index Cond: ((phase_execution_id = ")) << sql << "\n" << plan;

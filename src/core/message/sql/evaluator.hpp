@@ -12,7 +12,7 @@
 
 namespace baton::message::sql {
 
-inline constexpr std::size_t like_steps_max = 1'000'000;  // of all LIKE of a program
+inline constexpr std::size_t like_steps_max = 100'000;  // of all LIKE of a program
 
 // Everything must outlive it.
 class Evaluator {

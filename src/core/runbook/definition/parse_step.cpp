@@ -96,11 +96,10 @@ class StepReader {
 
   void read_worker_id(const yaml::Node& value) {
     step_.worker_id = read_fixed(value, of("worker_id"), diagnostics_);
-    for (const std::string_view reserved : {workflow::builtin_queue, workflow::approval_queue})
-      if (step_.worker_id == reserved)
-        diagnostics_.error(value.at, "reserved_queue",
-                           "the queue '" + step_.worker_id + "' is the server's own: no worker may poll it",
-                           "name the queue that your workers poll");
+    if (workflow::is_reserved_queue(step_.worker_id))
+      diagnostics_.error(value.at, "reserved_queue",
+                         "the queue '" + step_.worker_id + "' is the server's own: no worker may poll it",
+                         "name the queue that your workers poll");
   }
 
   // ---- Templates ----

@@ -25,6 +25,11 @@ using NodeIndex = std::uint32_t;
 inline constexpr std::string_view default_queue = "functionapp-tasks";
 inline constexpr std::string_view builtin_queue = "builtin";
 inline constexpr std::string_view approval_queue = "approval";  // where approvals wait for a person
+inline constexpr std::string_view message_queues = "$bus/";     // how the queues of messages begin (core/message/rows.hpp)
+// The server's own: no worker may poll it, and no definition names it.
+[[nodiscard]] constexpr bool is_reserved_queue(std::string_view name) {
+  return name == builtin_queue || name == approval_queue || name.starts_with(message_queues);
+}
 
 // A node of a definition, or one child of a fan-out.
 struct NodeRef {

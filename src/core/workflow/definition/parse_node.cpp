@@ -255,6 +255,9 @@ class NodeReader {
       if (node_.queue == approval_queue)
         diagnostics_.error(queue->at, "reserved_queue", "the queue 'approval' is reserved for approvals",
                            "a node of type approval waits there");
+      if (node_.queue.starts_with(message_queues))
+        diagnostics_.error(queue->at, "reserved_queue", "queues whose names begin with '$bus/' are those of messages",
+                           "name the queue that your workers poll");
     }
     if (const auto* params = body.find("params");
         params && diagnostics_.expect(*params, NodeKind::mapping, "'params' of " + where))

@@ -6,6 +6,9 @@ namespace baton::workflow {
 
 namespace {
 
+// How the client of a broker elsewhere calls itself (bus/broker/publisher.cpp).
+constexpr std::string_view broker_prefix = "bus:";
+
 constexpr std::size_t waiting_max = 200;
 constexpr std::size_t names_max = 10;
 
@@ -130,9 +133,10 @@ class Explainer {
     if (is_terminal(state.status)) return;
     if (state.status == NodeStatus::running) {
       const std::string worker = state.worker_id.value_or("a worker");
-      return add(state, "running",
-                 "worker '" + worker + "' is running it, delivery " + std::to_string(state.delivery_count),
-                 state.started_at, state.lease_until, {worker});
+      const bool is_published = worker.starts_with(broker_prefix);
+      const std::string who = is_published ? "it was published to the broker '" + worker.substr(broker_prefix.size()) + "', and no result has come yet"
+                                           : "worker '" + worker + "' is running it";
+      return add(state, "running", who + ", delivery " + std::to_string(state.delivery_count), state.started_at, state.lease_until, {worker});
     }
     if (state.status == NodeStatus::ready && state.timer_due)
       return add(state, "retry_later",

@@ -207,6 +207,7 @@ Verdict report(Run& run, NodeRef ref, const TaskReport& report, const TaskResult
   }
   if (report.retry_count > state.retry_count || is_orphan(run, ref)) return Verdict::stale;
   // A lease that ran out is still the last one given until somebody else is handed the task.
+  if (!report.lease && MUTANT(result_without_lease_refused)) return Verdict::stale;
   if (report.lease && !MUTANT(accept_stale_lease) && lease_token(state) != *report.lease)
     return Verdict::stale;
 
@@ -257,6 +258,7 @@ bool by_holder(Run& run, NodeRef ref, std::string_view lease, const Policy& poli
 
 bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy,
                Time now, Decided& decided) {
+  if (MUTANT(returned_task_forgotten)) return true;
   return by_holder(run, ref, lease, policy, now, decided, [&](Decision& decision, Slot& slot) {
     decision.event(EventType::node_lease_expired, &slot.state, json_object("reason", reason));
     decision.enqueue(slot);
@@ -266,9 +268,10 @@ bool give_back(Run& run, NodeRef ref, std::string_view lease, std::string_view r
 bool keep(Run& run, NodeRef ref, const AttemptLease& attempt, Time now) {
   const NodeState& state = run.at(ref).state;
   const bool is_over = attempt.retry_count < state.retry_count || is_terminal(state.status) || is_orphan(run, ref);
-  if (is_over) return true;
+  if (is_over || MUTANT(keep_not_stored)) return true;
   const auto until_deadline = MUTANT(kept_task_redelivered) ? delivery::LeaseTime{Duration{1}} : std::nullopt;
-  return renew(run, ref, attempt.lease.value_or(""), until_deadline, now);
+  const std::string lease = MUTANT(old_delivery_kept) ? lease_token(state) : attempt.lease.value_or("");
+  return renew(run, ref, lease, until_deadline, now);
 }
 
 bool abandon(Run& run, NodeRef ref, std::string_view lease, std::string_view reason, const Policy& policy, Time now,
@@ -277,6 +280,7 @@ bool abandon(Run& run, NodeRef ref, std::string_view lease, std::string_view rea
   if (deliveries >= policy.deliveries_max && !MUTANT(abandoned_for_ever))
     return give_up(run, ref, lease, "given up after " + as_text(deliveries) + " deliveries: " + std::string(reason),
                    policy, now, decided);
+  if (MUTANT(abandon_keeps_lease)) return true;
   return by_holder(run, ref, lease, policy, now, decided, [&](Decision& decision, Slot& slot) {
     decision.event(EventType::node_lease_expired, &slot.state, json_object("reason", reason, "abandoned", true));
     decision.enqueue(slot);

@@ -1,0 +1,178 @@
+#include "bus/messages/message_outlet.hpp"
+
+#include <algorithm>
+
+#include "base/json.hpp"
+#include "bus/messages/lock_token.hpp"
+#include "bus/messages/message_changes.hpp"
+#include "bus/messages/message_encoding.hpp"
+#include "bus/outlet.hpp"
+
+namespace baton::bus {
+namespace {
+
+constexpr std::size_t unsettled_max = 5'000;  // of one link
+constexpr std::size_t reason_max = 4'096;
+
+std::string bytes_of_data(pn_data_t* data) {
+  const ssize_t size = pn_data_encoded_size(data);
+  std::string bytes(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
+  const ssize_t got = bytes.empty() ? 0 : pn_data_encode(data, bytes.data(), bytes.size());
+  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return bytes;
+}
+
+// None: what is in it is no map.
+message::Changes changes_said(pn_data_t* data) {
+  if (!data || pn_data_size(data) == 0) return {};
+  const std::string bytes = bytes_of_data(data);
+  std::string_view rest = bytes;
+  const auto map = wire::take(rest);
+  return map && wire::is_well_formed(*map) ? changes_in(*map) : message::Changes{};
+}
+
+std::optional<Settlement::How> how_of(std::uint64_t outcome, pn_disposition_t* said) {
+  using enum Settlement::How;
+  switch (outcome) {
+    case PN_ACCEPTED: return complete;
+    case PN_REJECTED: return dead_letter;
+    case PN_RELEASED: return release;
+    case PN_MODIFIED: return pn_disposition_is_undeliverable(said) ? defer : abandon;
+    default: return std::nullopt;
+  }
+}
+
+// The reason is among the properties of the error, under names that are texts or symbols; what else is there is a change of the
+// message's properties.
+void read_rejection(pn_disposition_t* said, Settlement& settlement) {
+  pn_condition_t* condition = pn_disposition_condition(said);
+  settlement.changes = changes_said(pn_condition_info(condition));
+  const auto take = [&](const char* name) {
+    const auto found = settlement.changes.set.find(name);
+    std::string text;
+    if (found == settlement.changes.set.end()) return text;
+    if (const auto* value = std::get_if<std::string>(&found->second)) text = clean_reason(*value);
+    settlement.changes.set.erase(found);
+    return text;
+  };
+  settlement.reason = take("DeadLetterReason");
+  settlement.description = take("DeadLetterErrorDescription");
+  if (settlement.reason.empty() && settlement.description.empty())
+    settlement.description = clean_reason(text_of(pn_condition_get_description(condition)));
+}
+
+class MessageOutlet final : public Outlet {
+ public:
+  MessageOutlet(Client& client, pn_link_t* link, EntityKey entity, std::int64_t entity_id, message::Lane lane)
+      : Outlet(client, link, message::queue_name(entity_id, lane)), entity_(std::move(entity)), entity_id_(entity_id) {}
+
+  // Messages that have not left are nobody's: another receiver gets them.
+  void on_end() override {
+    flush();
+    Outlet::on_end();
+    SettleMessages back;
+    for (pn_delivery_t* one = pn_unsettled_head(link_); one; one = pn_unsettled_next(one)) {
+      const auto lock = is_settling(one) || !pn_delivery_buffered(one) ? std::nullopt : lock_of(token_in(one));
+      if (lock) back.settlements.push_back({*lock, Settlement::How::release, {}, {}, {}});
+    }
+    if (!back.settlements.empty()) client_.services().inbox.submit(std::move(back), std::make_shared<Nobody>());
+  }
+
+  // The client's word on a message that it has. Its first word counts.
+  void on_delivery(pn_delivery_t* delivery) override {
+    const std::uint64_t outcome = pn_delivery_remote_state(delivery);
+    const bool is_settled = pn_delivery_settled(delivery);
+    pn_delivery_clear(delivery);
+    const auto how = how_of(outcome, pn_delivery_remote(delivery));
+    if (is_settling(delivery) || (!how && !is_settled)) return;
+    const auto lock = lock_of(token_in(delivery));
+    if (!how || !lock) return end(delivery);  // settled without a word: the lock goes on until it expires
+    Settlement settlement{.lock = *lock, .how = *how, .reason = {}, .description = {}, .changes = {}};
+    if (outcome == PN_REJECTED) read_rejection(pn_delivery_remote(delivery), settlement);
+    if (outcome == PN_MODIFIED) settlement.changes = changes_said(pn_disposition_annotations(pn_delivery_remote(delivery)));
+    pn_delivery_set_context(delivery, this);
+    if (said_.empty()) client_.flush_later(weak_from_this());
+    said_.push_back({delivery, outcome});
+    settlements_.push_back(std::move(settlement));
+  }
+
+  void flush() override {
+    if (said_.empty()) return;
+    SettleMessages command{.tenant = principal_.own(), .settlements = std::exchange(settlements_, {})};
+    client_.submit(std::move(command), weak_from_this(),
+                   [this, said = std::exchange(said_, {})](const Reply& reply) { on_settled(said, reply); });
+  }
+
+ private:
+  struct Said {
+    pn_delivery_t* delivery;  // ours until we settle it
+    std::uint64_t outcome;
+  };
+
+  static bool is_settling(pn_delivery_t* delivery) { return pn_delivery_get_context(delivery) != nullptr; }
+
+  static LockToken token_in(pn_delivery_t* delivery) {
+    const pn_delivery_tag_t tag = pn_delivery_tag(delivery);
+    LockToken token{};
+    if (tag.size == token.size()) std::copy_n(tag.start, tag.size, token.begin());
+    return token;
+  }
+
+  [[nodiscard]] std::uint32_t room() const override {
+    const auto unsettled = static_cast<std::size_t>(std::max(pn_link_unsettled(link_), 0));
+    return static_cast<std::uint32_t>(unsettled_max - std::min(unsettled, unsettled_max));
+  }
+
+  void send(const Handout& handout) override {
+    if (!handout.message) return give_back({handout});
+    (void)put(token_of(lock_of(*handout.message)), write_message(*handout.message));
+  }
+
+  // The entity may be gone, or disabled: whoever waits should hear of it.
+  void on_nothing() override {
+    if (std::exchange(is_looking_, true)) return;
+    client_.submit(FindEntity{entity_}, weak_from_this(), [this](const Reply& reply) {
+      is_looking_ = false;
+      const auto* refused = std::get_if<Refused>(&reply);
+      const auto* found = std::get_if<EntitiesReply>(&reply);
+      if (refused && refused->refusal != Refusal::entity_not_found) return;
+      const bool is_there = found && !found->entities.empty() && found->entities.front().entity.entity_id == entity_id_;
+      if (!is_there) return client_.end_link(link_, {"amqp:not-found", "The messaging entity '" + entity_.path + "' could not be found."});
+      if (!found->entities.front().settings.gives_messages())
+        client_.end_link(link_, {"com.microsoft:entity-disabled", "'" + entity_.path + "' is disabled for receiving"});
+    });
+  }
+
+  void on_settled(const std::vector<Said>& said, const Reply& reply) {
+    const auto* each = std::get_if<SettledReply>(&reply);
+    const auto* all = std::get_if<Refused>(&reply);
+    for (std::size_t i = 0; i < said.size(); ++i) {
+      const Refused* refused = all ? all : each && i < each->settled.size() && each->settled[i] ? &*each->settled[i] : nullptr;
+      if (refused) reject(said[i].delivery, condition_of(*refused));
+      else pn_delivery_update(said[i].delivery, said[i].outcome);
+      end(said[i].delivery);
+    }
+    ask();  // there may be room again
+  }
+
+  static void end(pn_delivery_t* delivery) {
+    pn_delivery_set_context(delivery, nullptr);
+    pn_delivery_settle(delivery);
+  }
+
+  const EntityKey entity_;
+  const std::int64_t entity_id_;
+  bool is_looking_ = false;
+  std::vector<Said> said_;               // since the last flush
+  std::vector<Settlement> settlements_;  // one for each
+};
+
+}  // namespace
+
+std::string clean_reason(std::string_view text) { return clean_text(text, reason_max); }
+
+std::shared_ptr<Link> make_message_outlet(Client& client, pn_link_t* link, EntityKey entity, std::int64_t entity_id, message::Lane lane) {
+  return std::make_shared<MessageOutlet>(client, link, std::move(entity), entity_id, lane);
+}
+
+}  // namespace baton::bus

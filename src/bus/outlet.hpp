@@ -1,0 +1,49 @@
+// A link over which a client receives what waits in a queue of the engine: one more who polls it, with the link's credit for how
+// many it takes. What that is, jobs or messages, and how they are settled is for those derived from it.
+#pragma once
+
+#include "bus/client.hpp"
+
+namespace baton::bus {
+
+class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
+ public:
+  Outlet(Client& client, pn_link_t* link, std::string queue);
+  ~Outlet() override { end_poll(); }
+
+  void on_flow() override;
+  void on_tick() override;
+  void on_end() override { end_poll(); }
+
+ protected:
+  // How long a lease is taken for; none: the queue says.
+  [[nodiscard]] virtual std::optional<Duration> lease_time() const { return std::nullopt; }
+  [[nodiscard]] virtual bool is_worker() const { return false; }
+  // How many more it may have.
+  [[nodiscard]] virtual std::uint32_t room() const { return UINT32_MAX; }
+  virtual void send(const Handout& handout) = 0;
+  virtual void on_nothing() {}  // came for a while
+  void ask();  // for more, if it wants more
+
+  // Messages that have not left when the link ends are nobody's.
+  void give_back(std::vector<Handout> unsent);
+  // A delivery with these bytes, under that tag.
+  pn_delivery_t* put(const LockToken& tag, std::string_view bytes);
+
+  Client& client_;
+  pn_link_t* const link_;
+  const std::string queue_;
+  const Principal principal_;  // as it was when the link was attached
+  const bool is_deleting_;     // receive and delete: nothing is settled later
+
+ private:
+  // A number without a sign, whatever proton's type says; we never send more than it allows.
+  [[nodiscard]] std::uint32_t credit() const { return static_cast<std::uint32_t>(pn_link_credit(link_)); }
+  void ask(Duration wait);
+  void on_handouts(Reply reply);
+  void end_poll();
+
+  std::shared_ptr<AwaitedReply> poll_;
+};
+
+}  // namespace baton::bus

@@ -1,0 +1,118 @@
+// Messages that are asked for by number: peeked at, received after they were deferred, cancelled, replayed.
+#include <algorithm>
+#include <limits>
+
+#include "base/mutant.hpp"
+#include "engine/kinds/messages/transaction.hpp"
+
+namespace baton::engine {
+
+using message::Message;
+
+namespace {
+
+constexpr std::size_t messages_max = 1'000;
+constexpr std::size_t numbers_max = 250;  // each may be a message of a mebibyte
+
+std::optional<Refused> too_many(const std::vector<std::int64_t>& numbers) {
+  if (numbers.size() <= numbers_max) return std::nullopt;
+  return refused(Refusal::invalid_input, "at most " + std::to_string(numbers_max) + " sequence numbers can be named at once");
+}
+
+Refused no_such_message(std::int64_t number) {
+  return refused(Refusal::message_not_found, "there is no message with the sequence number " + std::to_string(number) + " to be had this way");
+}
+
+}  // namespace
+
+std::vector<MessageTransaction::PageKey> MessageTransaction::peek_pages(std::int64_t entity_id, const PeekMessages& c) {
+  const std::size_t limit = std::clamp<std::size_t>(c.max, 1, messages_max);
+  std::vector<PageKey> pages;
+  for (const Lane lane : c.dead ? std::vector{Lane::dead, Lane::shelved} : std::vector{Lane::active, Lane::scheduled, Lane::deferred})
+    pages.push_back({entity_id, lane, c.first, limit});
+  return pages;
+}
+
+MessageTransaction::PageKey MessageTransaction::replay_page(std::int64_t entity_id, const ReplayDeadLetters& c) {
+  return {entity_id, Lane::dead, 0, std::clamp<std::size_t>(c.max, 1, messages_max)};
+}
+
+Reply MessageTransaction::decide(const PeekMessages& c) {
+  const auto from = find(c.from);
+  if (!from) return from.error();
+  std::vector<MessagePtr> found;
+  // Where a lane was cut because of its bytes, what lies behind that in the others is left for the next look too.
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  for (const PageKey& key : peek_pages((*from)->row.entity_id, c)) {
+    const auto rows = rows_of(key);
+    const auto* all = page(key);
+    if (all && !rows.empty() && rows.back()->sequence_number < all->back().sequence_number) last = std::min(last, rows.back()->sequence_number);
+    found.insert(found.end(), rows.begin(), rows.end());
+  }
+  std::ranges::sort(found, {}, [](const MessagePtr& each) { return each->sequence_number; });
+  MessagesReply reply;
+  for (const MessagePtr& each : found)
+    if (each->sequence_number <= last && reply.messages.size() < c.max) reply.messages.push_back(std::make_shared<const Message>(*each));
+  return reply;
+}
+
+Reply MessageTransaction::decide(const ReceiveDeferred& c) {
+  const auto from = find(c.from);
+  if (!from) return from.error();
+  if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
+  const Lane lane = c.dead ? Lane::shelved : Lane::deferred;
+  std::vector<MessagePtr> found;
+  for (const std::int64_t number : c.sequence_numbers) {
+    const Key key{(*from)->row.entity_id, lane, number};
+    const MessagePtr message = row(key);
+    if (!message || message->locked_until || state_.lock(key)) return no_such_message(number);
+    found.push_back(message);
+  }
+  MessagesReply reply;
+  for (const MessagePtr& message : found) {
+    if (state_.lock(message->key())) continue;  // its number was named twice
+    if (const auto slot = slots_.find(message->key()); slot != slots_.end() && slot->second.is_gone) continue;
+    take(**from, *message, c.deletes);
+    reply.messages.push_back(message);
+  }
+  return reply;
+}
+
+Reply MessageTransaction::decide(const CancelScheduled& c) {
+  const auto from = find(c.from);
+  if (!from) return from.error();
+  if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
+  for (const std::int64_t number : c.sequence_numbers) {
+    const Key key{(*from)->row.entity_id, Lane::scheduled, number};
+    if (const MessagePtr message = MUTANT(cancelled_message_sent) ? nullptr : row(key)) remove(key, message->size());
+  }
+  return MessagesReply{};
+}
+
+Reply MessageTransaction::decide(const ReplayDeadLetters& c) {
+  const auto from = find(c.from);
+  if (!from) return from.error();
+  if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
+  const std::int64_t id = (*from)->row.entity_id;
+  std::vector<Key> keys;
+  if (c.sequence_numbers.empty())
+    for (const MessagePtr& each : rows_of(replay_page(id, c))) keys.push_back(each->key());
+  for (const std::int64_t number : c.sequence_numbers) keys.push_back({id, Lane::dead, number});
+  ReplayedReply reply;
+  for (const Key& key : keys) {
+    const MessagePtr message = row(key);
+    if (is_incomplete_) return reply;
+    if (!message && !c.sequence_numbers.empty()) return no_such_message(key.sequence_number);
+    if (!message || state_.lock(key)) continue;
+    Message again = replayed(*message, next_sequence_number(id), turn_.now, (*from)->settings);
+    const std::int64_t number = again.sequence_number;
+    if (!MUTANT(replay_keeps_dead_letter)) remove(key, message->size());
+    add(std::move(again));
+    make_ready(**from, {id, Lane::active, number});
+    ++reply.replayed;
+  }
+  reply.are_more = c.sequence_numbers.empty() && state_.counters(id).dead > 0 && reply.replayed > 0;
+  return reply;
+}
+
+}  // namespace baton::engine

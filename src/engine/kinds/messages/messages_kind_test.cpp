@@ -1,0 +1,352 @@
+// Queues, topics and their messages through the real writer, on a store in memory and a clock that the test moves.
+#include <gtest/gtest.h>
+
+#include "engine/kinds/kinds.hpp"
+#include "engine/writer.hpp"
+#include "store/memory/store.hpp"
+#include "tests/support/clocks.hpp"
+#include "tests/support/kept_reply.hpp"
+
+namespace baton::engine::messages_kind_test {
+namespace {
+
+using namespace std::chrono_literals;
+using message::EntityType;
+using message::Lane;
+using How = Settlement::How;
+
+class MessageTurn : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(writer_->open()); }
+
+  Reply ask(Command command) {
+    const auto answer = std::make_shared<support::KeptReply>();
+    std::vector<Item> items;
+    items.push_back({std::move(command), answer});
+    writer_->run(std::move(items));
+    EXPECT_TRUE(answer->reply.has_value());
+    return answer->reply.value_or(Refused{});
+  }
+  template <class T>
+  T ask_for(Command command) {
+    Reply reply = ask(std::move(command));
+    if (const auto* refused = std::get_if<Refused>(&reply)) ADD_FAILURE() << refused->message;
+    return std::holds_alternative<T>(reply) ? std::get<T>(std::move(reply)) : T{};
+  }
+  Refusal refusal(Command command) {
+    const Reply reply = ask(std::move(command));
+    EXPECT_TRUE(std::holds_alternative<Refused>(reply));
+    return std::holds_alternative<Refused>(reply) ? std::get<Refused>(reply).refusal : Refusal{};
+  }
+  // What is due, and what follows from it.
+  void pass(Duration time) {
+    clock_.time += time;
+    for (int i = 0; i < 20; ++i) writer_->run({});
+  }
+  void restart() {
+    writer_.reset();
+    store_.emplace(database_);
+    writer_ = std::make_unique<Writer>(*store_, clock_, make_kinds());
+    ASSERT_TRUE(writer_->open());
+  }
+
+  static EntityKey key(std::string path, std::string tenant = "default") { return {{std::move(tenant)}, std::move(path)}; }
+  EntityInfo make(EntityType type, const std::string& path, message::Settings settings = {}, std::vector<message::RuleDescription> rules = {}) {
+    auto made = ask_for<EntitiesReply>(ChangeEntity{ChangeEntity::What::create, key(path), type, std::move(settings), std::move(rules)});
+    return made.entities.empty() ? EntityInfo{} : made.entities.front();
+  }
+  message::Counters counters(const std::string& path) { return ask_for<EntitiesReply>(FindEntity{key(path)}).entities.at(0).counters; }
+  static NewMessage message(const std::string& id, const std::string& content = "body") {
+    return {.message_id = id, .content = {content}};
+  }
+  std::int64_t send(const std::string& path, NewMessage sent) {
+    auto reply = ask_for<SentReply>(SendMessages{key(path), {{std::move(sent)}}});
+    EXPECT_TRUE(reply.transfers.at(0).has_value()) << reply.transfers.at(0).error().message;
+    return reply.transfers.at(0) ? reply.transfers.at(0)->at(0) : -1;
+  }
+  std::vector<Handout> receive(const EntityInfo& from, std::uint32_t max = 10, Lane lane = Lane::active, bool deletes = false) {
+    const Poll poll{.tenant = from.entity.tenant_id, .queue = message::queue_name(from.entity.entity_id, lane), .worker = "r", .max = max,
+                    .heartbeats = !deletes, .wait_until = clock_.time, .is_listed = false};
+    return ask_for<PollReply>(poll).jobs;
+  }
+  static MessageLock lock_of(const Handout& given) { return {given.message->key(), given.message->locks}; }
+  std::optional<Refused> settle(const Handout& given, How how, std::string reason = "") {
+    auto reply = ask_for<SettledReply>(SettleMessages{Tenant{"default"}, {{.lock = lock_of(given), .how = how, .reason = std::move(reason)}}});
+    return reply.settled.empty() ? Refused{} : reply.settled.at(0);
+  }
+
+  support::ManualClock clock_;
+  store::MemoryDatabase database_;
+  std::optional<store::MemoryStore> store_{std::in_place, database_};
+  std::unique_ptr<Writer> writer_ = std::make_unique<Writer>(*store_, clock_, make_kinds());
+};
+
+TEST_F(MessageTurn, a_message_is_received_once_and_completed) {
+  const auto queue = make(EntityType::queue, "orders");
+  EXPECT_EQ(send("Orders", message("a")), 1);
+  EXPECT_EQ(send("orders", message("b")), 2);
+  const auto given = receive(queue);
+  ASSERT_EQ(given.size(), 2U);
+  EXPECT_EQ(given[0].message->message_id, "a");
+  EXPECT_EQ(given[0].message->content.value, "body");
+  EXPECT_EQ(given[0].message->delivery_count, 1);
+  EXPECT_EQ(given[0].lease_until, clock_.time + 1min);
+  EXPECT_TRUE(receive(queue).empty()) << "they are locked";
+  EXPECT_FALSE(settle(given[0], How::complete));
+  EXPECT_EQ(settle(given[0], How::complete).value().refusal, Refusal::lock_lost);
+  EXPECT_EQ(counters("orders").active, 1);
+  EXPECT_FALSE(settle(given[1], How::complete));
+  EXPECT_EQ(counters("orders").active, 0);
+  EXPECT_EQ(counters("orders").bytes, 0);
+}
+
+TEST_F(MessageTurn, a_lock_that_ends_gives_the_message_to_the_next_and_the_first_hears_that_it_is_lost) {
+  const auto queue = make(EntityType::queue, "q");
+  (void)send("q", message("a"));
+  const auto first = receive(queue);
+  pass(30s);
+  EXPECT_TRUE(receive(queue).empty());
+  pass(31s);
+  const auto second = receive(queue);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].message->delivery_count, 2);
+  EXPECT_EQ(settle(first.at(0), How::complete).value().refusal, Refusal::lock_lost);
+  EXPECT_FALSE(settle(second[0], How::complete));
+}
+
+TEST_F(MessageTurn, a_lock_that_is_renewed_lasts) {
+  const auto queue = make(EntityType::queue, "q");
+  (void)send("q", message("a"));
+  const auto given = receive(queue);
+  for (int i = 0; i < 4; ++i) {
+    pass(40s);
+    const auto renewed = ask_for<RenewedReply>(RenewLocks{Tenant{"default"}, {lock_of(given.at(0))}});
+    ASSERT_TRUE(renewed.until.at(0)) << i;
+    EXPECT_EQ(*renewed.until.at(0), clock_.time + 1min);
+  }
+  EXPECT_TRUE(receive(queue).empty());
+  EXPECT_FALSE(settle(given[0], How::complete));
+}
+
+TEST_F(MessageTurn, locks_outlive_a_restart) {
+  const auto queue = make(EntityType::queue, "q");
+  (void)send("q", message("a"));
+  (void)send("q", message("b"));
+  const auto given = receive(queue, 1);
+  restart();
+  const auto rest = receive(queue);
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].message->message_id, "b");
+  EXPECT_FALSE(settle(given.at(0), How::complete));
+  EXPECT_FALSE(settle(rest[0], How::complete));
+  EXPECT_EQ(counters("q").bytes, 0) << "what was locked is counted after a restart too";
+}
+
+TEST_F(MessageTurn, a_message_that_is_abandoned_too_often_is_a_dead_letter) {
+  const auto queue = make(EntityType::queue, "q", {.deliveries_max = 3});
+  (void)send("q", message("a"));
+  for (int i = 1; i <= 3; ++i) {
+    const auto given = receive(queue);
+    ASSERT_EQ(given.size(), 1U) << i;
+    EXPECT_EQ(given[0].message->delivery_count, i);
+    EXPECT_FALSE(settle(given[0], How::abandon));
+  }
+  EXPECT_TRUE(receive(queue).empty());
+  EXPECT_EQ(counters("q").dead, 1);
+  const auto dead = receive(queue, 10, Lane::dead);
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].message->dead_letter_reason, "MaxDeliveryCountExceeded");
+  EXPECT_EQ(dead[0].message->dead_letter_source, "q");
+}
+
+TEST_F(MessageTurn, dead_letters_are_replayed) {
+  const auto queue = make(EntityType::queue, "q");
+  (void)send("q", message("a"));
+  EXPECT_FALSE(settle(receive(queue).at(0), How::dead_letter, "poison"));
+  EXPECT_EQ(ask_for<ReplayedReply>(ReplayDeadLetters{key("q"), {}, 10}).replayed, 1U);
+  const auto again = receive(queue);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].message->delivery_count, 1);
+  EXPECT_FALSE(again[0].message->dead_letter_reason);
+  EXPECT_EQ(counters("q").dead, 0);
+  EXPECT_EQ(refusal(ReplayDeadLetters{key("q"), {99}}), Refusal::message_not_found);
+}
+
+TEST_F(MessageTurn, a_deferred_message_waits_until_it_is_asked_for) {
+  const auto queue = make(EntityType::queue, "q");
+  const std::int64_t number = send("q", message("a"));
+  EXPECT_FALSE(settle(receive(queue).at(0), How::defer));
+  EXPECT_TRUE(receive(queue).empty());
+  const auto taken = ask_for<MessagesReply>(ReceiveDeferred{key("q"), false, {number}}).messages;
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(refusal(ReceiveDeferred{key("q"), false, {number}}), Refusal::message_not_found) << "it is locked";
+  const auto done = ask_for<SettledReply>(SettleMessages{Tenant{"default"}, {{.lock = {taken[0]->key(), taken[0]->locks}, .how = How::complete}}});
+  EXPECT_FALSE(done.settled.at(0));
+  EXPECT_EQ(counters("q").deferred, 0);
+}
+
+TEST_F(MessageTurn, a_scheduled_message_comes_at_its_time_and_a_cancelled_one_never) {
+  const auto queue = make(EntityType::queue, "q");
+  NewMessage later = message("later"), never = message("never");
+  later.scheduled_for = never.scheduled_for = clock_.time + 1min;
+  (void)send("q", later);
+  const std::int64_t number = send("q", never);
+  (void)ask_for<MessagesReply>(CancelScheduled{key("q"), {number}});
+  EXPECT_EQ(counters("q").scheduled, 1);
+  restart();
+  pass(59s);
+  EXPECT_TRUE(receive(queue).empty());
+  pass(1s);
+  const auto given = receive(queue);
+  ASSERT_EQ(given.size(), 1U);
+  EXPECT_EQ(given[0].message->message_id, "later");
+  EXPECT_EQ(given[0].message->sequence_number, 3) << "it is enqueued as if it had just been sent";
+}
+
+TEST_F(MessageTurn, what_expires_is_gone_or_a_dead_letter) {
+  const auto gone = make(EntityType::queue, "gone", {.time_to_live = 10s});
+  const auto kept = make(EntityType::queue, "kept", {.dead_letter_on_expiry = true});
+  (void)send("gone", message("a"));
+  NewMessage brief = message("b");
+  brief.time_to_live = 5s;
+  (void)send("kept", brief);
+  pass(11s);
+  EXPECT_EQ(counters("gone").active, 0);
+  EXPECT_EQ(counters("kept").active, 0);
+  EXPECT_EQ(counters("kept").dead, 1);
+  EXPECT_TRUE(receive(gone).empty());
+  EXPECT_EQ(receive(kept, 1, Lane::dead).at(0).message->dead_letter_reason, "TTLExpiredException");
+}
+
+TEST_F(MessageTurn, duplicates_are_dropped_within_the_window) {
+  const auto queue = make(EntityType::queue, "q", {.detects_duplicates = true, .history_time = 30s});
+  EXPECT_EQ(send("q", message("a")), 1);
+  EXPECT_EQ(send("q", message("a")), 0);
+  restart();
+  EXPECT_EQ(send("q", message("a")), 0);
+  pass(31s);
+  EXPECT_EQ(send("q", message("a")), 2);
+  EXPECT_EQ(receive(queue).size(), 2U);
+  pass(2min);
+  EXPECT_TRUE(database_.bus.history.empty());
+}
+
+TEST_F(MessageTurn, a_topic_gives_each_subscription_what_its_rules_select) {
+  (void)make(EntityType::topic, "events");
+  const auto all = make(EntityType::subscription, "events/Subscriptions/all");
+  const auto red = make(EntityType::subscription, "events/subscriptions/red", {}, {{"red", message::SqlText{"color = 'red'", {}}, std::nullopt, {}}});
+  const auto changed = make(EntityType::subscription, "events/Subscriptions/changed", {},
+                            {{"half", message::SqlText{"amount > 10", {}}, message::SqlText{"SET amount = amount / 2", {}}, {}}});
+  auto envelope = std::make_shared<message::Envelope>();
+  envelope->properties = {{"color", std::string("red")}, {"amount", std::int64_t{40}}};
+  NewMessage sent = message("a");
+  sent.envelope = envelope;
+  (void)send("events", sent);
+  (void)send("events", message("b"));
+  EXPECT_EQ(receive(all).size(), 2U);
+  ASSERT_EQ(receive(red).size(), 1U);
+  const auto halved = receive(changed);
+  ASSERT_EQ(halved.size(), 1U);
+  const auto changes = message::read_changes(halved[0].message->changes.value());
+  EXPECT_EQ(std::get<std::int64_t>(changes->set.at("amount")), 20);
+}
+
+TEST_F(MessageTurn, a_message_scheduled_in_a_topic_is_filtered_when_it_comes) {
+  (void)make(EntityType::topic, "t");
+  const auto red = make(EntityType::subscription, "t/Subscriptions/red", {}, {{"red", message::SqlText{"color = 'red'", {}}, std::nullopt, {}}});
+  auto envelope = std::make_shared<message::Envelope>();
+  envelope->properties = {{"color", std::string("red")}};
+  NewMessage sent = message("a");
+  sent.envelope = envelope;
+  sent.scheduled_for = clock_.time + 1s;
+  (void)send("t", sent);
+  restart();
+  pass(1s);
+  EXPECT_EQ(receive(red).size(), 1U);
+}
+
+TEST_F(MessageTurn, whoever_receives_and_deletes_has_it_for_good) {
+  const auto queue = make(EntityType::queue, "q");
+  (void)send("q", message("a"));
+  EXPECT_EQ(receive(queue, 1, Lane::active, true).size(), 1U);
+  pass(2min);
+  EXPECT_TRUE(receive(queue).empty());
+  EXPECT_EQ(counters("q").active, 0);
+}
+
+TEST_F(MessageTurn, a_message_that_nobody_saw_is_given_back_without_a_delivery) {
+  const auto queue = make(EntityType::queue, "q");
+  (void)send("q", message("a"));
+  const auto given = receive(queue);
+  (void)ask(ReturnTasks{{{given.at(0).task_id, given.at(0).lease}}});
+  const auto again = receive(queue);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].message->delivery_count, 1);
+}
+
+TEST_F(MessageTurn, what_is_deleted_leaves_nothing_behind) {
+  (void)make(EntityType::topic, "t");
+  const auto subscription = make(EntityType::subscription, "t/Subscriptions/s");
+  for (int i = 0; i < 1'200; ++i) (void)send("t", message(std::to_string(i)));
+  const auto given = receive(subscription, 5);
+  (void)ask_for<EntitiesReply>(ChangeEntity{ChangeEntity::What::remove, key("t"), EntityType::topic});
+  EXPECT_EQ(refusal(FindEntity{key("t/Subscriptions/s")}), Refusal::entity_not_found);
+  EXPECT_EQ(settle(given.at(0), How::complete).value().refusal, Refusal::lock_lost);
+  pass(1s);
+  EXPECT_TRUE(database_.bus.messages.empty());
+  const auto again = make(EntityType::topic, "t");
+  EXPECT_GT(again.entity.entity_id, subscription.entity.entity_id) << "ids are not used again";
+}
+
+TEST_F(MessageTurn, another_tenant_gets_and_settles_nothing) {
+  const auto queue = make(EntityType::queue, "q");
+  (void)send("q", message("a"));
+  const Poll foreign{.tenant = {"other"}, .queue = message::queue_name(queue.entity.entity_id, Lane::active), .worker = "x", .max = 1,
+                     .heartbeats = true, .wait_until = clock_.time, .is_listed = false};
+  EXPECT_TRUE(ask_for<PollReply>(foreign).jobs.empty());
+  const auto given = receive(queue);
+  ASSERT_EQ(given.size(), 1U);
+  const auto stolen = ask_for<SettledReply>(SettleMessages{Tenant{"other"}, {{.lock = lock_of(given[0]), .how = How::complete}}});
+  EXPECT_EQ(stolen.settled.at(0).value().refusal, Refusal::lock_lost);
+  EXPECT_EQ(refusal(PeekMessages{key("q", "other"), false, 0, 10}), Refusal::entity_not_found);
+}
+
+TEST_F(MessageTurn, the_topics_of_baton_are_there_and_stay) {
+  const auto topics = ask_for<EntitiesReply>(ListEntities{{"default"}, EntityType::topic}).entities;
+  ASSERT_EQ(topics.size(), 3U);
+  EXPECT_TRUE(topics[0].is_reserved);
+  EXPECT_EQ(refusal(ChangeEntity{ChangeEntity::What::remove, key("worker-jobs"), EntityType::topic}), Refusal::not_possible);
+}
+
+TEST_F(MessageTurn, names_settings_and_rules_are_checked) {
+  using What = ChangeEntity::What;
+  EXPECT_EQ(refusal(ChangeEntity{What::create, key("a b"), EntityType::queue}), Refusal::invalid_input);
+  EXPECT_EQ(refusal(ChangeEntity{What::create, key("q"), EntityType::queue, {.lock_time = 1s}}), Refusal::invalid_input);
+  (void)make(EntityType::queue, "q");
+  EXPECT_EQ(refusal(ChangeEntity{What::create, key("Q"), EntityType::queue}), Refusal::entity_exists);
+  EXPECT_EQ(refusal(ChangeEntity{What::create, key("t/Subscriptions/s"), EntityType::subscription}), Refusal::entity_not_found);
+  (void)make(EntityType::topic, "t");
+  EXPECT_EQ(refusal(ChangeEntity{What::create, key("t/Subscriptions/s"), EntityType::subscription, {}, {{"r", message::SqlText{"a = ", {}}, std::nullopt, {}}}}),
+            Refusal::invalid_input);
+}
+
+TEST_F(MessageTurn, a_full_queue_takes_no_more) {
+  (void)make(EntityType::queue, "q", {.size_max_mb = 1});
+  (void)send("q", message("a", std::string(900 << 10, 'x')));
+  const auto reply = ask_for<SentReply>(SendMessages{key("q"), {{message("b", std::string(200 << 10, 'x'))}}});
+  EXPECT_EQ(reply.transfers.at(0).error().refusal, Refusal::quota_exceeded);
+}
+
+TEST_F(MessageTurn, peeking_shows_what_is_there_in_order) {
+  const auto queue = make(EntityType::queue, "q");
+  for (int i = 0; i < 4; ++i) (void)send("q", message(std::to_string(i)));
+  EXPECT_FALSE(settle(receive(queue, 1).at(0), How::defer));
+  const auto seen = ask_for<MessagesReply>(PeekMessages{key("q"), false, 1, 3}).messages;
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_EQ(seen[0]->lane, Lane::deferred);
+  EXPECT_EQ(seen[1]->message_id, "1");
+  EXPECT_EQ(ask_for<MessagesReply>(PeekMessages{key("q"), false, 4, 10}).messages.size(), 1U);
+}
+
+}  // namespace
+}  // namespace baton::engine::messages_kind_test
