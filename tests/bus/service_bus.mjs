@@ -31,6 +31,19 @@ const listening = async (server) => {
   return server.address().port;
 };
 
+// Ends a server with all its connections, those too that are a websocket by now, which it does not know any more: a test ends when nothing is open.
+const closable = (server) => {
+  const open = new Set();
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  return () => {
+    server.close();
+    for (const socket of open) socket.destroy();
+  };
+};
+
 export class ServiceBus {
   tokens = new Map();    // when they expire, in seconds, by address
   put = [];              // the texts of all tokens that were taken
@@ -39,6 +52,7 @@ export class ServiceBus {
   receivers = new Map(); // our sending ends, by address
   attached = [];         // all addresses, as often as they were
   connections = 0;
+  all = [];
   mute = new Set();      // addresses that are refused without a word
 
   // certificate: none without TLS. tokenEndpoint: whose tokens are taken, beside signatures.
@@ -47,7 +61,7 @@ export class ServiceBus {
     this.tokenEndpoint = tokenEndpoint;
     this.container = rhea.create_container();
     const { container } = this;
-    container.on("connection_open", ({ connection }) => { this.connections++; this.connection = connection; });
+    container.on("connection_open", ({ connection }) => { this.connections++; this.connection = connection; this.all.push(connection); });
     container.on("receiver_open", ({ receiver }) => this.attach(receiver, receiver.target.address));
     container.on("sender_open", ({ sender }) => {
       const address = sender.source.address;
@@ -105,6 +119,7 @@ export class ServiceBus {
   async listen() {
     this.server = this.container.listen({ port: 0, host: "127.0.0.1", ...(this.certificate ? { transport: "tls", ...this.certificate.options() } : {}) });
     this.server.on("tlsClientError", () => { this.refusedUs = true; });
+    this.end = closable(this.server);
     this.port = await listening(this.server);
     return this;
   }
@@ -116,8 +131,8 @@ export class ServiceBus {
   say(address, body) { this.receivers.get(address).send({ body: rhea.message.data_section(Buffer.from(JSON.stringify(body))), content_type: "application/json" }); }
   close() {
     clearInterval(this.watch);
-    this.connection?.close();
-    this.server.close();
+    this.end();
+    for (const { heartbeat_out } of this.all) clearTimeout(heartbeat_out);  // rhea's, which goes on though the socket is gone
   }
 }
 
@@ -134,6 +149,7 @@ export class TokenEndpoint {
       request.on("data", (data) => { body += data; });
       request.on("end", () => this.answer(new URL(request.url, "http://localhost"), request, new URLSearchParams(body), response));
     }).listen(port, "127.0.0.1");
+    this.close = closable(this.server);
     this.port = await listening(this.server);
     return this;
   }
@@ -152,10 +168,6 @@ export class TokenEndpoint {
   }
 
   url() { return `http://127.0.0.1:${this.port}`; }
-  close() {
-    this.server.closeAllConnections();
-    this.server.close();
-  }
 }
 
 // Speaks websockets, and passes the bytes on to a port of this machine.
@@ -165,6 +177,7 @@ export class WebsocketFront {
   constructor({ certificate, protocol = "AMQPWSB10" } = {}) {
     this.server = certificate ? https.createServer(certificate.options()) : http.createServer();
     this.protocol = protocol;
+    this.close = closable(this.server);
   }
 
   async listen(target) {
@@ -194,11 +207,6 @@ export class WebsocketFront {
       one.on("error", () => {});
       one.on("close", () => other.destroy());
     }
-  }
-
-  close() {
-    this.server.closeAllConnections();
-    this.server.close();
   }
 }
 
