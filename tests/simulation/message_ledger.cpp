@@ -159,6 +159,14 @@ void MessageLedger::answered(const Command& command, const Reply& reply) {
   if (const auto* messages = std::get_if<MessagesReply>(&reply)) return check_messages(command, *messages);
 }
 
+// A copy that came in the commit in which one of the same content went is not told from one that moved (check_copies).
+bool MessageLedger::has_copy(const Place& published, const NewMessage& sent) const {
+  return std::ranges::any_of(database_.bus.messages, [&](const auto& entry) {
+    const Message& row = entry.second;
+    return row.enqueued_sequence_number == published.second && row.message_id == sent.message_id && row.content.value == sent.content.value;
+  });
+}
+
 // Whatever is acknowledged is there, or was; and what is called a duplicate was there before.
 void MessageLedger::check_sent(const SendMessages& command, const SentReply& reply) const {
   for (std::size_t t = 0; t < reply.transfers.size(); ++t) {
@@ -177,7 +185,8 @@ void MessageLedger::check_sent(const SendMessages& command, const SentReply& rep
       }
       if (deleted_from_.contains({to->entity_id, Lane::active})) continue;  // it may be gone at once
       const auto content = contents_.find(place);
-      expect(content != contents_.end() || (is_topic && published_.contains(place)), "what is acknowledged is stored", sent.message_id);
+      expect(content != contents_.end() || (is_topic && (published_.contains(place) || has_copy(place, sent))), "what is acknowledged is stored",
+             sent.message_id);
       expect(content == contents_.end() || content->second == sent.content.value, "a number is that of its message", sent.message_id);
     }
   }

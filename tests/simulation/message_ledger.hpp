@@ -69,6 +69,7 @@ class MessageLedger {
 
   // ---- answers
   void check_sent(const SendMessages& command, const SentReply& reply) const;
+  [[nodiscard]] bool has_copy(const Place& published, const NewMessage& sent) const;
   void check_polled(const Poll& command, const PollReply& reply);
   void check_settled(const SettleMessages& command, const SettledReply& reply);
   void check_renewed(const RenewLocks& command, const RenewedReply& reply) const;

@@ -202,6 +202,24 @@ void RunbookWatch::before_commit(const Writes& writes) {
     if (book.ignore_overdue_applied) overdue_applied_before_.insert(id);
   phases_new_.clear();
   for (const PhaseExecution& phase : writes.phases_new) phases_new_.insert(phase.id);
+  late_removals_.clear();
+  for (const CleanupExecution& cleanup : writes.cleanups_new)
+    if (is_late_removal(cleanup, writes)) late_removals_.insert(cleanup.id);
+}
+
+// One commit may end a batch and then be told that a member is gone, which is cleaned up all the same. Of one whom another program
+// has removed before there is no event that would tell which came first.
+bool RunbookWatch::is_late_removal(const CleanupExecution& cleanup, const Writes& writes) const {
+  if (cleanup.kind != CleanupKind::removal || !cleanup.batch_member_id) return false;
+  const auto member = rows_.members.find(*cleanup.batch_member_id);
+  if (member != rows_.members.end() && member->second.status == MemberStatus::removed) return true;
+  const auto is_end = [&](const BatchEvent& event) {
+    return event.batch_id == cleanup.batch_id && (event.event_type == "batch_failed" || event.event_type == "batch_completed");
+  };
+  const auto end = std::ranges::find_if(writes.events_new, is_end);
+  return std::any_of(end, writes.events_new.end(), [&](const BatchEvent& event) {
+    return event.event_type == "member_removed" && event.batch_member_id == cleanup.batch_member_id;
+  });
 }
 
 void RunbookWatch::committed(const Writes& writes) {
@@ -474,7 +492,7 @@ void RunbookWatch::check_batch_end(const Batch& batch) const {
     init_failed = init_failed || is_failure(init.status);
   }
   for (const auto& [id, cleanup] : rows_.cleanups)
-    if (cleanup.batch_id == batch.id)
+    if (cleanup.batch_id == batch.id && !late_removals_.contains(id))
       expect(is_terminal(cleanup.status), "a batch ends after its rollbacks and removals", what);
   for (const auto& [id, phase] : rows_.phases) {
     if (phase.batch_id != batch.id) continue;

@@ -60,6 +60,7 @@ class RunbookWatch {
                      const std::string& about) const;
   void check_phase_end(const runbook::PhaseExecution& phase) const;
   void check_batch_end(const runbook::Batch& batch) const;
+  [[nodiscard]] bool is_late_removal(const runbook::CleanupExecution& cleanup, const runbook::Writes& writes) const;
   void check_kept(const runbook::Writes& writes) const;
   template <class Row>
   void check_params(const std::vector<runbook::Update<Row>>& changed, const Rows<Row>& before, runbook::RowType type) const;
@@ -108,6 +109,7 @@ class RunbookWatch {
   std::set<std::int64_t> touched_;
   std::set<std::int64_t> overdue_applied_before_;  // versions whose ignore_overdue_applied was set
   std::set<std::int64_t> phases_new_;
+  std::set<std::int64_t> late_removals_;  // cleanups that this commit began, for those who were told of when their batch had ended
   Rows<runbook::Batch> batches_before_;
   Rows<runbook::Member> members_before_;
   Rows<runbook::PhaseExecution> phases_before_;
