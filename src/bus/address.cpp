@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "base/url.hpp"
+#include "ports/shared_access.hpp"
 
 namespace baton::bus {
 namespace {
@@ -24,16 +25,6 @@ std::optional<std::vector<std::string>> segments_of(std::string_view path) {
 }
 
 }  // namespace
-
-std::string_view path_of(std::string_view text) {
-  if (const auto colon = text.find("://"); colon != text.npos) {
-    text.remove_prefix(colon + 3);
-    text.remove_prefix(std::min(text.find('/'), text.size()));
-  }
-  while (text.starts_with('/')) text.remove_prefix(1);
-  while (text.ends_with('/')) text.remove_suffix(1);
-  return text;
-}
 
 std::optional<Address> parse_address(std::string_view text) {
   auto segments = segments_of(path_of(text));

@@ -15,8 +15,6 @@ struct Address {
   bool is_dead_letters = false;
 };
 
-// Without scheme and host, and without slashes around it.
-[[nodiscard]] std::string_view path_of(std::string_view address);
 // None: it names nothing.
 [[nodiscard]] std::optional<Address> parse_address(std::string_view text);
 

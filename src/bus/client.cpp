@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include "base/json.hpp"
-#include "base/url.hpp"
-#include "base/text.hpp"
 #include "bus/attachment.hpp"
 #include "bus/request_link.hpp"
+#include "ports/shared_access.hpp"
 
 namespace baton::bus {
 namespace {
@@ -124,7 +123,7 @@ void Client::look_up_password() {
 bool Client::let_in(const Token& token, std::string_view resource, Time until) {
   if (principal_ && principal_->token_id != token.token_id) return false;
   principal_ = Principal{token.token_id, token.role, token.tenant};
-  grants_[lower(path_of(percent_decode(resource).value_or("$nothing")))] = until;
+  grants_[scope_of(resource)] = until;
   return true;
 }
 
@@ -175,10 +174,7 @@ void Client::on_attach(pn_link_t* link) {
 bool Client::may_use(std::string_view address) const {
   if (!principal_) return false;
   if (principal_->token_id.empty()) return true;
-  const std::string path = lower(path_of(address));
-  return std::ranges::any_of(grants_, [&](const auto& grant) {
-    return grant.first.empty() || path == grant.first || path.starts_with(grant.first + "/");
-  });
+  return std::ranges::any_of(grants_, [&](const auto& grant) { return covers(grant.first, address); });
 }
 
 void Client::attach(pn_link_t* link) {

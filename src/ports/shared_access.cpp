@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "base/base64.hpp"
+#include "base/text.hpp"
 #include "base/url.hpp"
 
 namespace baton {
@@ -23,6 +24,8 @@ std::string signature_of(std::string_view text, std::string_view key) {
        digest.data(), &size);
   return base64({reinterpret_cast<const char*>(digest.data()), size});
 }
+
+std::string plain_path(std::string_view address) { return lower(percent_decode(path_of(address)).value_or("$nothing")); }
 
 }  // namespace
 
@@ -64,6 +67,27 @@ std::string sign_shared_access(std::string_view resource, std::string_view key_n
   const std::string signed_resource = percent_encode(resource), until = std::to_string(to_millis(expires) / 1000);
   const std::string signature = signature_of(signed_resource + "\n" + until, key);
   return std::string(signed_with) + "sr=" + signed_resource + "&sig=" + percent_encode(signature) + "&se=" + until + "&skn=" + percent_encode(key_name);
+}
+
+std::string_view path_of(std::string_view address) {
+  if (const auto colon = address.find("://"); colon != address.npos) {
+    address.remove_prefix(colon + 3);
+    address.remove_prefix(std::min(address.find('/'), address.size()));
+  }
+  while (address.starts_with('/')) address.remove_prefix(1);
+  while (address.ends_with('/')) address.remove_suffix(1);
+  return address;
+}
+
+// The address is escaped as a whole, and its path may have escapes of its own.
+std::string scope_of(std::string_view resource) {
+  const std::string address = percent_decode(resource).value_or("$nothing");
+  return plain_path(std::string_view(address).substr(0, address.find('?')));
+}
+
+bool covers(std::string_view scope, std::string_view address) {
+  const std::string path = plain_path(address);
+  return scope.empty() || path == scope || path.starts_with(std::string(scope) + "/");
 }
 
 }  // namespace baton

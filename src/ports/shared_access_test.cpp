@@ -37,5 +37,24 @@ TEST(SharedAccessSignatures, that_lack_something_are_none) {
     EXPECT_FALSE(parse_shared_access(text)) << text;
 }
 
+TEST(SharedAccessSignatures, open_what_they_are_for_and_what_lies_below) {
+  const std::string scope = scope_of("sb%3a%2f%2fh%2fTeam%2fQ%2f");
+  EXPECT_EQ(scope, "team/q");
+  for (const char* address : {"team/q", "/Team/Q", "amqps://h/team/q/$management", "team%2Fq", "team/q/subscriptions/s"}) EXPECT_TRUE(covers(scope, address)) << address;
+  for (const char* address : {"", "team", "team/q2", "team/qs/q", "q", "team/q?x"}) EXPECT_FALSE(covers(scope, address)) << address;
+}
+
+TEST(SharedAccessSignatures, of_a_whole_namespace_open_everything) {
+  for (const char* resource : {"", "sb%3a%2f%2fh", "sb%3A%2F%2Fh%2F", "https%3A%2F%2Fh%2F%3Fapi-version%3D2021-05"}) {
+    EXPECT_EQ(scope_of(resource), "") << resource;
+    EXPECT_TRUE(covers(scope_of(resource), "any/thing")) << resource;
+  }
+}
+
+TEST(SharedAccessSignatures, of_a_request_are_for_its_path_without_the_query) {
+  EXPECT_EQ(scope_of("https%3A%2F%2Fh%2Ft%2Fsubscriptions%2Fs%2Frules%2F%2524Default%3Fapi-version%3D2021-05"), "t/subscriptions/s/rules/$default");
+  EXPECT_EQ(scope_of("https%3A%2F%2Fh%2F%25zz"), "$nothing") << "rather than everything";
+}
+
 }  // namespace
 }  // namespace baton

@@ -1,5 +1,6 @@
 // ServiceBusAdministrationClient against the management API: every operation, and what is refused.
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { Baton, refusal } from "./baton.mjs";
 
@@ -278,6 +279,32 @@ describe("with tokens", () => {
     assert.equal((await viewer.getQueue("roles")).name, "roles");
     assert.equal((await refusal(viewer.deleteQueue("roles"))).code, "UnauthorizedRequestError");
     assert.equal((await refusal(worker.getQueue("roles"))).code, "UnauthorizedRequestError");
+  });
+
+  it("a signature for one queue opens that one", async () => {
+    const { token_id: id, shared_access_key: secret } = key("--role", "admin");
+    await Promise.all(["scoped", "scoped2"].map((name) => as({ token_id: id, shared_access_key: secret }).createQueue(name)));
+    const resource = encodeURIComponent(`sb://${baton.admin}/scoped`), until = Math.floor(Date.now() / 1000) + 600;
+    const signature = createHmac("sha256", secret).update(`${resource}\n${until}`).digest("base64");
+    const headers = { Authorization: `SharedAccessSignature sr=${resource}&sig=${encodeURIComponent(signature)}&se=${until}&skn=${id}` };
+    const status = async (method, path) => (await fetch(`http://${baton.admin}${path}?api-version=2021-05`, { method, headers })).status;
+    assert.equal(await status("GET", "/Scoped"), 200);
+    assert.equal(await status("GET", "/scoped2"), 401);
+    assert.equal(await status("DELETE", "/scoped2"), 401);
+    assert.equal(await status("GET", "/$Resources/Queues"), 401);
+    assert.equal(await status("DELETE", "/scoped"), 200);
+  });
+
+  it("every operation signs what it asks for", async () => {
+    const admin = as(key("--role", "admin"));
+    await admin.createTopic("team/signed-topic");
+    await admin.createSubscription("team/signed-topic", "s");
+    await admin.createRule("team/signed-topic", "s", "r", { sqlExpression: "a = 1" });
+    assert.deepEqual(await names(admin.listRules("team/signed-topic", "s")), ["$Default", "r"]);
+    assert.equal((await admin.getRule("team/signed-topic", "s", "$Default")).name, "$Default");
+    assert.deepEqual(await names(admin.listSubscriptions("team/signed-topic"), "subscriptionName"), ["s"]);
+    assert.ok((await names(admin.listTopics())).includes("team/signed-topic"));
+    assert.equal((await admin.getNamespaceProperties()).name, "baton");
   });
 
   it("tenants have queues of their own", async () => {

@@ -53,6 +53,8 @@ Task<Checked> check_signature(Context& context, Permission permission) {
   const std::optional<Token>& token = *found;
   if (!token || token->revoked_at || !token->bus_key || !is_signed_with(*access, *token->bus_key))
     co_return refuse_access("InvalidSignature: The token has an invalid signature.");
+  if (!covers(scope_of(access->resource), request.path))
+    co_return refuse_access("the shared access signature is for another path than " + request.path);
   request.role = token->role;
   if (!allows(token->role, permission)) co_return refuse_access("the role '" + std::string(name(token->role)) + "' may not do this");
   if (const auto refused = decide_tenant(request, token->tenant)) co_return as_error(*refused);

@@ -43,6 +43,9 @@ class AdminApi : public ServerTest {
   Client::Headers signed_by(const std::string& id, const std::string& key, Duration until = std::chrono::minutes{5}) {
     return {{"Authorization", sign_shared_access(url() + "/orders", id, key, clock_.now() + until)}};
   }
+  Client::Headers signed_for(const std::string& resource) {
+    return {{"Authorization", sign_shared_access(resource, "k1", "secret", clock_.now() + std::chrono::minutes{5})}};
+  }
   void add_key(Role role, std::optional<workflow::Tenant> tenant = {}) {
     Token token{.token_id = "k1", .token_hash = "h", .label = "", .role = role, .tenant = std::move(tenant), .created_at = clock_.now(), .revoked_at = {}, .bus_key = "secret"};
     EXPECT_TRUE(tokens_.add(token));
@@ -170,6 +173,17 @@ TEST_F(AdminApi, who_does_not_know_a_key_is_refused) {
     EXPECT_TRUE(response.body.starts_with("<Error><Code>401</Code>")) << response.body;
   }
   EXPECT_EQ(inbox_.count(), 0U);
+}
+
+TEST_F(AdminApi, a_signature_opens_its_path_and_what_lies_below) {
+  add_key(Role::admin);
+  know(entity("orders"));
+  start();
+  const auto status = [&](const std::string& resource, const std::string& path) { return ask("GET", path, "", signed_for(resource)).status; };
+  for (const char* path : {"/events", "/Events?api-version=2021-05", "/%65vents", "/events/Subscriptions/audit"}) EXPECT_EQ(status(url() + "/events", path), 200) << path;
+  for (const char* path : {"/orders", "/events2", "/event", "/$Resources/Topics", "/$namespaceinfo"}) EXPECT_EQ(status(url() + "/events", path), 401) << path;
+  for (const std::string& resource : {url(), url() + "/", url() + "/$Resources/Queues?api-version=2021-05&$skip=0", url() + "/%24Resources/Queues"})
+    EXPECT_EQ(status(resource, "/$Resources/Queues?$top=9"), 200) << resource;
 }
 
 TEST_F(AdminApi, without_tokens_a_signature_is_not_looked_at) {
