@@ -62,7 +62,7 @@ Attachment::Attachment(Client& client, pn_link_t* link, Address address, std::fu
 void Attachment::start() {
   if (auto why = refusal_before()) return done(std::unexpected(*std::move(why)));
   if (auto inlet = direct_inlet()) return done(std::move(inlet));
-  client_.submit(FindEntity{key()}, weak_from_this(), [this](const Reply& reply) { on_found(reply); });
+  client_.submit(FindEntity{.key = key(), .is_attach = true}, weak_from_this(), [this](const Reply& reply) { on_found(reply); });
 }
 
 void Attachment::on_found(const Reply& reply) {

@@ -52,7 +52,7 @@ class OwnTopic : public std::enable_shared_from_this<OwnTopic> {
 
   void look() {
     is_looking_ = true;
-    submit(FindEntity{topic_}, [this](const Reply& reply) {
+    submit(FindEntity{.key = topic_, .is_attach = true}, [this](const Reply& reply) {
       is_looking_ = false;
       const auto* found = std::get_if<EntitiesReply>(&reply);
       if (!found && std::holds_alternative<Refused>(reply) && may_pass(std::get<Refused>(reply))) return;
@@ -63,7 +63,7 @@ class OwnTopic : public std::enable_shared_from_this<OwnTopic> {
 
   void find_queue() {
     is_finding_ = true;
-    submit(FindEntity{subscription_}, [this](const Reply& reply) {
+    submit(FindEntity{.key = subscription_, .is_attach = true}, [this](const Reply& reply) {
       is_finding_ = false;
       const auto* found = std::get_if<EntitiesReply>(&reply);
       if (!found || found->entities.empty()) return;

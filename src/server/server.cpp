@@ -376,6 +376,8 @@ Result<> Server::start() {
     s.sources = open_data_sources(s.config);
     TRY(s.end_imports());
     TRY(s.start_calls());
+    // Baton's own topics are made before anybody can look for them; nobody waits for that.
+    (void)ask(*s.engine, FindEntity{.key = {Tenant{"default"}, s.config.bus_events_topic}, .is_attach = true});
     TRY(s.start_http(access));
     TRY(s.start_bus(access));
     TRY(s.start_bus_admin(access));

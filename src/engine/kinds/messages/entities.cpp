@@ -111,14 +111,13 @@ DefinitionPtr MessageTransaction::make_entity(const Tenant& tenant, EntityType t
 // ---- commands
 
 Reply MessageTransaction::decide(const FindEntity& c) {
-  make_reserved(c.key.tenant);
+  if (c.is_attach) make_reserved(c.key.tenant);
   const auto found = find(c.key);
   if (!found) return found.error();
   return EntitiesReply{{info_of(**found)}};
 }
 
 Reply MessageTransaction::decide(const ListEntities& c) {
-  make_reserved(c.tenant);
   EntitiesReply reply;
   std::size_t skip = c.skip;
   const bool are_subscriptions = c.type == EntityType::subscription;

@@ -311,7 +311,22 @@ TEST_F(MessageTurn, another_tenant_gets_and_settles_nothing) {
   EXPECT_EQ(refusal(PeekMessages{key("q", "other"), false, 0, 10}), Refusal::entity_not_found);
 }
 
+TEST_F(MessageTurn, a_look_makes_nothing) {
+  EXPECT_EQ(refusal(FindEntity{key("worker-jobs", "stranger")}), Refusal::entity_not_found);
+  EXPECT_TRUE(ask_for<EntitiesReply>(ListEntities{{"stranger"}, EntityType::topic}).entities.empty());
+  EXPECT_EQ(refusal(ListEntities{{"stranger"}, EntityType::subscription, "worker-jobs"}), Refusal::entity_not_found);
+  EXPECT_TRUE(database_.bus.entities.empty());
+}
+
+TEST_F(MessageTurn, the_topics_of_baton_are_made_for_a_link_and_with_the_first_change) {
+  (void)ask_for<EntitiesReply>(FindEntity{.key = key("worker-results", "a"), .is_attach = true});
+  EXPECT_EQ(ask_for<EntitiesReply>(ListEntities{{"a"}, EntityType::topic}).entities.size(), 3U);
+  (void)ask_for<EntitiesReply>(ChangeEntity{ChangeEntity::What::create, key("q", "b"), EntityType::queue, {}, {}});
+  EXPECT_EQ(ask_for<EntitiesReply>(ListEntities{{"b"}, EntityType::topic}).entities.size(), 3U);
+}
+
 TEST_F(MessageTurn, the_topics_of_baton_are_there_and_stay) {
+  (void)ask_for<EntitiesReply>(FindEntity{.key = key("worker-jobs"), .is_attach = true});
   const auto topics = ask_for<EntitiesReply>(ListEntities{{"default"}, EntityType::topic}).entities;
   ASSERT_EQ(topics.size(), 3U);
   EXPECT_TRUE(topics[0].is_reserved);
