@@ -26,6 +26,9 @@ struct EntityKey {
 
 // ---- commands ----
 
+inline constexpr std::size_t numbers_max = 250;    // of messages in one command: each may be a message of a mebibyte
+inline constexpr std::size_t replays_max = 1'000;  // of one command that names none
+
 struct NewMessage {
   std::string message_id;  // never empty
   std::optional<Duration> time_to_live;
@@ -93,11 +96,11 @@ struct CancelScheduled {
 };
 
 // Dead letters go back to where they came from, as if they had just been sent there, without what their dead-lettering
-// added. Locked ones stay.
+// added. Locked ones stay. Of those that are named all are there, or none is touched.
 struct ReplayDeadLetters {
   EntityKey from;
   std::vector<std::int64_t> sequence_numbers;  // empty: the first `max`
-  std::uint32_t max = 100;                     // at most 1,000
+  std::uint32_t max = 100;                     // at most replays_max
 };
 
 // Makes, changes or deletes a queue, a topic or a subscription. Deleting takes its messages and subscriptions with it.

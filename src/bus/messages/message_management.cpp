@@ -13,7 +13,6 @@ namespace baton::bus {
 namespace {
 
 constexpr int requests_at_once = 20;
-constexpr std::size_t numbers_max = 250;  // of messages, in one request
 constexpr std::int64_t peek_max = 1'000;
 
 const Outcome ok{200, "OK"};

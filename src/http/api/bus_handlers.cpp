@@ -10,8 +10,6 @@
 namespace baton::http {
 namespace {
 
-constexpr std::int64_t replays_most = 1'000;
-
 EntityKey entity_key(const Context& context, std::string path) { return {context.request.tenant, std::move(path)}; }
 EntityKey entity_key(const Context& context) { return entity_key(context, context.request.captures[0]); }
 
@@ -194,8 +192,8 @@ Task<Response> replay_bus_dead_letters(Context& context) {
   Fields fields(document->root(), "", errors);
   refuse_others(document->root(), {"sequence_numbers", "max"}, fields);
   ReplayDeadLetters command{.from = entity_key(context),
-                            .sequence_numbers = fields.ids("sequence_numbers", replays_most),
-                            .max = static_cast<std::uint32_t>(fields.integer("max", {1, replays_most}).value_or(100))};
+                            .sequence_numbers = fields.ids("sequence_numbers", numbers_max),
+                            .max = static_cast<std::uint32_t>(fields.integer("max", {1, replays_max}).value_or(100))};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   const auto reply = co_await tell<ReplayedReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());

@@ -124,6 +124,9 @@ TEST_F(BusRoutes, dead_letters_are_replayed_by_number_or_the_first_of_them) {
   EXPECT_EQ(inbox_.wait_for<ReplayDeadLetters>()->sequence_numbers, (std::vector<std::int64_t>{3, 4}));
   EXPECT_EQ(ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", R"({"sequence_number":3})").status, 422);
   EXPECT_EQ(ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", R"({"max":1001})").status, 422);
+  std::vector<std::int64_t> too_many(numbers_max + 1, 7);
+  EXPECT_EQ(ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", json_object("sequence_numbers", too_many).text).status, 422);
+  EXPECT_EQ(inbox_.all<ReplayDeadLetters>().size(), 1U);
 }
 
 TEST_F(BusRoutes, a_list_of_subscriptions_needs_their_topic) {

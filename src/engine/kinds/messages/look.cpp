@@ -12,7 +12,6 @@ using message::Message;
 namespace {
 
 constexpr std::size_t messages_max = 1'000;
-constexpr std::size_t numbers_max = 250;  // each may be a message of a mebibyte
 
 std::optional<Refused> too_many(const std::vector<std::int64_t>& numbers) {
   if (numbers.size() <= numbers_max) return std::nullopt;
@@ -34,7 +33,7 @@ std::vector<MessageTransaction::PageKey> MessageTransaction::peek_pages(std::int
 }
 
 MessageTransaction::PageKey MessageTransaction::replay_page(std::int64_t entity_id, const ReplayDeadLetters& c) {
-  return {entity_id, Lane::dead, 0, std::clamp<std::size_t>(c.max, 1, messages_max)};
+  return {entity_id, Lane::dead, 0, std::clamp<std::size_t>(c.max, 1, replays_max)};
 }
 
 Reply MessageTransaction::decide(const PeekMessages& c) {
@@ -89,26 +88,30 @@ Reply MessageTransaction::decide(const CancelScheduled& c) {
   return MessagesReply{};
 }
 
+void MessageTransaction::replay(const Definition& entity, const Message& dead) {
+  const std::int64_t id = entity.row.entity_id;
+  Message again = replayed(dead, next_sequence_number(id), turn_.now, entity.settings);
+  const std::int64_t number = again.sequence_number;
+  if (!MUTANT(replay_keeps_dead_letter)) remove(dead.key(), dead.size());
+  add(std::move(again));
+  make_ready(entity, {id, Lane::active, number});
+}
+
 Reply MessageTransaction::decide(const ReplayDeadLetters& c) {
   const auto from = find(c.from);
   if (!from) return from.error();
   if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
   const std::int64_t id = (*from)->row.entity_id;
-  std::vector<Key> keys;
-  if (c.sequence_numbers.empty())
-    for (const MessagePtr& each : rows_of(replay_page(id, c))) keys.push_back(each->key());
-  for (const std::int64_t number : c.sequence_numbers) keys.push_back({id, Lane::dead, number});
+  std::vector<MessagePtr> found;
+  if (c.sequence_numbers.empty()) found = rows_of(replay_page(id, c));
+  for (const std::int64_t number : std::set(c.sequence_numbers.begin(), c.sequence_numbers.end())) {
+    found.push_back(row({id, Lane::dead, number}));
+    if (!found.back()) return no_such_message(number);
+  }
   ReplayedReply reply;
-  for (const Key& key : keys) {
-    const MessagePtr message = row(key);
-    if (is_incomplete_) return reply;
-    if (!message && !c.sequence_numbers.empty()) return no_such_message(key.sequence_number);
-    if (!message || state_.lock(key)) continue;
-    Message again = replayed(*message, next_sequence_number(id), turn_.now, (*from)->settings);
-    const std::int64_t number = again.sequence_number;
-    if (!MUTANT(replay_keeps_dead_letter)) remove(key, message->size());
-    add(std::move(again));
-    make_ready(**from, {id, Lane::active, number});
+  for (const MessagePtr& message : found) {
+    if (state_.lock(message->key())) continue;
+    replay(**from, *message);
     ++reply.replayed;
   }
   reply.are_more = c.sequence_numbers.empty() && state_.counters(id).dead > 0 && reply.replayed > 0;

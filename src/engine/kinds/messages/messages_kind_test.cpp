@@ -172,6 +172,17 @@ TEST_F(MessageTurn, dead_letters_are_replayed) {
   EXPECT_EQ(refusal(ReplayDeadLetters{key("q"), {99}}), Refusal::message_not_found);
 }
 
+TEST_F(MessageTurn, of_dead_letters_that_are_named_all_are_replayed_or_none) {
+  const auto queue = make(EntityType::queue, "q");
+  const std::int64_t a = send("q", message("a")), b = send("q", message("b"));
+  for (const Handout& each : receive(queue)) EXPECT_FALSE(settle(each, How::dead_letter, "poison"));
+  EXPECT_EQ(refusal(ReplayDeadLetters{key("q"), {a, 99, b}}), Refusal::message_not_found);
+  EXPECT_EQ(counters("q").dead, 2) << "what is refused is not half done";
+  EXPECT_EQ(ask_for<ReplayedReply>(ReplayDeadLetters{key("q"), {b, a, b}}).replayed, 2U) << "a number that is named twice is one";
+  EXPECT_EQ(counters("q").active, 2);
+  EXPECT_EQ(refusal(ReplayDeadLetters{key("q"), std::vector<std::int64_t>(numbers_max + 1, 1)}), Refusal::invalid_input);
+}
+
 TEST_F(MessageTurn, a_deferred_message_waits_until_it_is_asked_for) {
   const auto queue = make(EntityType::queue, "q");
   const std::int64_t number = send("q", message("a"));

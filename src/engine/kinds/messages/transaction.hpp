@@ -127,6 +127,7 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const ReceiveDeferred& command);
   [[nodiscard]] Reply decide(const CancelScheduled& command);
   [[nodiscard]] Reply decide(const ReplayDeadLetters& command);
+  void replay(const Definition& entity, const message::Message& dead);
   [[nodiscard]] static std::vector<PageKey> peek_pages(std::int64_t entity_id, const PeekMessages& command);
   [[nodiscard]] static PageKey replay_page(std::int64_t entity_id, const ReplayDeadLetters& command);
 
