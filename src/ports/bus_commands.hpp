@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +102,9 @@ struct ReplayDeadLetters {
   EntityKey from;
   std::vector<std::int64_t> sequence_numbers;  // empty: the first `max`
   std::uint32_t max = 100;                     // at most replays_max
+  // Of the first ones: those from `first` to `up_to`. A message that is replayed has a new number, so that whoever goes on
+  // behind the last one, up to the number that was the last at the beginning, comes to an end.
+  std::int64_t first = 0, up_to = std::numeric_limits<std::int64_t>::max();
 };
 
 // Makes, changes or deletes a queue, a topic or a subscription. Deleting takes its messages and subscriptions with it.
@@ -153,7 +157,8 @@ struct MessagesReply {
 
 struct ReplayedReply {
   std::size_t replayed = 0;
-  bool are_more = false;
+  bool are_more = false;  // behind `last`
+  std::int64_t last = 0;  // number that was looked at; 0: none
 };
 
 struct EntityInfo {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, before, describe, it } from "node:test";
-import { Baton, refusal } from "./baton.mjs";
+import { Baton, refusal, until } from "./baton.mjs";
 
 const all = async (pages) => { const found = []; for await (const each of pages) found.push(each); return found; };
 const names = async (pages, key = "name") => (await all(pages)).map((each) => each[key]);
@@ -226,6 +226,19 @@ describe("messages", () => {
     assert.equal(again.applicationProperties.DeadLetterReason, undefined);
     assert.equal(JSON.parse(baton.bus("replay", "replayed", "--all", "--json")).replayed, 1);
     assert.equal((await admin.getQueueRuntimeProperties("replayed")).deadLetterMessageCount, 0);
+  });
+
+  it("that die again are not replayed for ever", { timeout: 60_000 }, async () => {
+    await admin.createQueue("poison", { maxDeliveryCount: 1 });
+    const sender = client.createSender("poison"), receiver = client.createReceiver("poison");
+    // So large that a replay takes several requests, and finds those that died meanwhile.
+    for (let i = 0; i < 8; ++i) await sender.sendMessages({ body: "x".repeat(900_000), messageId: `${i}` });
+    const dead = async (count) => (await admin.getQueueRuntimeProperties("poison")).deadLetterMessageCount === count;
+    receiver.subscribe({ processMessage: (message) => receiver.deadLetterMessage(message), processError: async () => {} }, { autoCompleteMessages: false });
+    await until("they are dead", () => dead(8));
+    assert.equal(JSON.parse(await baton.busBeside("replay", "poison", "--all", "--json")).replayed, 8);
+    await until("they are dead again", () => dead(8));
+    await receiver.close();
   });
 
   it("go where the rules that were made say", async () => {

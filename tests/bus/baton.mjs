@@ -1,9 +1,10 @@
 // A real server for a test: started on free ports with a directory of its own, and gone with the test.
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service-bus";
 
 const binary = process.env.BATON_BINARY ?? join(import.meta.dirname ?? ".", "../../build/release/baton");
@@ -94,6 +95,12 @@ export class Baton {
     const done = spawnSync(binary, ["bus", ...options, "--server", this.url], { encoding: "utf8", env: { ...process.env, ...(this.token && { BATON_TOKEN: this.token }) } });
     if (done.status !== 0) throw new Error(`baton bus ${options.join(" ")}: ${done.stderr}`);
     return done.stdout.trim();
+  }
+
+  // The same while the test goes on.
+  async busBeside(...options) {
+    const { stdout } = await promisify(execFile)(binary, ["bus", ...options, "--server", this.url]);
+    return stdout.trim();
   }
 
   // As another program does, beside the server. Answers the rows.

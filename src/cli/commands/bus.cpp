@@ -223,16 +223,23 @@ int dead_letters(const Options& options) {
 
 // --- replay
 
+// Those that are there at the beginning: one that dies again has a new number, and would be replayed for ever.
 int replay_all(const Options& options) {
   Remote remote(options.remote);
-  std::int64_t replayed = 0;
-  while (true) {
-    const auto answer = remote.post(entity_target(options, "/dead-letters:replay"), R"({"max":1000})", "application/json");
+  const auto entity = remote.get(entity_target(options));
+  if (!entity) return refuse(options.remote, entity.error());
+  if (!entity->ok()) return refuse(options.remote, *entity);
+  const std::int64_t up_to = Fields(entity->body).number("last_sequence_number");
+  std::int64_t replayed = 0, after = 0;
+  for (bool are_more = true; are_more;) {
+    const std::string body = json_object("max", 1'000, "after", after, "up_to", up_to).text;
+    const auto answer = remote.post(entity_target(options, "/dead-letters:replay"), body, "application/json");
     if (!answer) return refuse(options.remote, answer.error());
     if (!answer->ok()) return refuse(options.remote, *answer);
     const Fields done(answer->body);
     replayed += done.number("replayed");
-    if (!done.flag("are_more") || done.number("replayed") == 0) break;  // those that are locked stay
+    after = done.number("next_after");
+    are_more = done.flag("are_more");
   }
   if (options.remote.as_json) print_json(json_object("replayed", replayed).text);
   else fmt::print("{} replayed.\n", replayed);

@@ -190,14 +190,17 @@ Task<Response> replay_bus_dead_letters(Context& context) {
   if (!document) co_return std::move(document.error());
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
-  refuse_others(document->root(), {"sequence_numbers", "max"}, fields);
+  refuse_others(document->root(), {"sequence_numbers", "max", "after", "up_to"}, fields);
+  const std::int64_t after = fields.integer("after", {0, INT64_MAX - 1}).value_or(0);
   ReplayDeadLetters command{.from = entity_key(context),
                             .sequence_numbers = fields.ids("sequence_numbers", numbers_max),
-                            .max = static_cast<std::uint32_t>(fields.integer("max", {1, replays_max}).value_or(100))};
+                            .max = static_cast<std::uint32_t>(fields.integer("max", {1, replays_max}).value_or(100)),
+                            .first = after + 1,
+                            .up_to = fields.integer("up_to", {0, INT64_MAX}).value_or(INT64_MAX)};
   if (!errors.empty()) co_return problem("the request has invalid fields", errors);
   const auto reply = co_await tell<ReplayedReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());
-  co_return json_response(200, json_object("replayed", reply->replayed, "are_more", reply->are_more).text);
+  co_return json_response(200, json_object("replayed", reply->replayed, "are_more", reply->are_more, "next_after", std::max(reply->last, after)).text);
 }
 
 }  // namespace baton::http

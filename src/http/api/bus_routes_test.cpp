@@ -118,15 +118,18 @@ TEST_F(BusRoutes, messages_are_shown_without_what_they_say_unless_asked) {
 }
 
 TEST_F(BusRoutes, dead_letters_are_replayed_by_number_or_the_first_of_them) {
-  answer_with(ReplayedReply{2, true});
+  answer_with(ReplayedReply{2, true, 4});
   const auto response = ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", R"({"sequence_numbers":[3,4]})");
-  EXPECT_EQ(response.body, R"({"replayed":2,"are_more":true})");
+  EXPECT_EQ(response.body, R"({"replayed":2,"are_more":true,"next_after":4})");
   EXPECT_EQ(inbox_.wait_for<ReplayDeadLetters>()->sequence_numbers, (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", R"({"after":9,"up_to":20})").status, 200);
+  EXPECT_EQ(inbox_.all<ReplayDeadLetters>().back().first, 10);
+  EXPECT_EQ(inbox_.all<ReplayDeadLetters>().back().up_to, 20);
   EXPECT_EQ(ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", R"({"sequence_number":3})").status, 422);
   EXPECT_EQ(ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", R"({"max":1001})").status, 422);
   std::vector<std::int64_t> too_many(numbers_max + 1, 7);
   EXPECT_EQ(ask("POST", "/api/v1/bus/entities/orders/dead-letters:replay", json_object("sequence_numbers", too_many).text).status, 422);
-  EXPECT_EQ(inbox_.all<ReplayDeadLetters>().size(), 1U);
+  EXPECT_EQ(inbox_.all<ReplayDeadLetters>().size(), 2U);
 }
 
 TEST_F(BusRoutes, a_list_of_subscriptions_needs_their_topic) {

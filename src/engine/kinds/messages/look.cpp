@@ -33,7 +33,7 @@ std::vector<MessageTransaction::PageKey> MessageTransaction::peek_pages(std::int
 }
 
 MessageTransaction::PageKey MessageTransaction::replay_page(std::int64_t entity_id, const ReplayDeadLetters& c) {
-  return {entity_id, Lane::dead, 0, std::clamp<std::size_t>(c.max, 1, replays_max)};
+  return {entity_id, Lane::dead, c.first, std::clamp<std::size_t>(c.max, 1, replays_max)};
 }
 
 Reply MessageTransaction::decide(const PeekMessages& c) {
@@ -88,6 +88,21 @@ Reply MessageTransaction::decide(const CancelScheduled& c) {
   return MessagesReply{};
 }
 
+// As many of the page as were brought; the rest would be too much at once.
+std::vector<MessageTransaction::MessagePtr> MessageTransaction::rows_to_replay(const PageKey& key, std::int64_t up_to, ReplayedReply& reply) {
+  std::vector<MessagePtr> rows;
+  const auto* all = page(key);
+  if (!all) return rows;
+  for (const Message& each : *all) {
+    reply.are_more = each.sequence_number <= up_to;
+    if (!reply.are_more || (!loaded_.contains(each.key()) && !slots_.contains(each.key()))) return rows;
+    reply.last = each.sequence_number;
+    if (auto found = row(each.key())) rows.push_back(std::move(found));
+  }
+  reply.are_more = all->size() == key.limit;
+  return rows;
+}
+
 void MessageTransaction::replay(const Definition& entity, const Message& dead) {
   const std::int64_t id = entity.row.entity_id;
   Message again = replayed(dead, next_sequence_number(id), turn_.now, entity.settings);
@@ -103,18 +118,17 @@ Reply MessageTransaction::decide(const ReplayDeadLetters& c) {
   if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
   const std::int64_t id = (*from)->row.entity_id;
   std::vector<MessagePtr> found;
-  if (c.sequence_numbers.empty()) found = rows_of(replay_page(id, c));
+  ReplayedReply reply;
+  if (c.sequence_numbers.empty()) found = rows_to_replay(replay_page(id, c), c.up_to, reply);
   for (const std::int64_t number : std::set(c.sequence_numbers.begin(), c.sequence_numbers.end())) {
     found.push_back(row({id, Lane::dead, number}));
     if (!found.back()) return no_such_message(number);
   }
-  ReplayedReply reply;
   for (const MessagePtr& message : found) {
     if (state_.lock(message->key())) continue;
     replay(**from, *message);
     ++reply.replayed;
   }
-  reply.are_more = c.sequence_numbers.empty() && state_.counters(id).dead > 0 && reply.replayed > 0;
   return reply;
 }
 

@@ -183,6 +183,24 @@ TEST_F(MessageTurn, of_dead_letters_that_are_named_all_are_replayed_or_none) {
   EXPECT_EQ(refusal(ReplayDeadLetters{key("q"), std::vector<std::int64_t>(numbers_max + 1, 1)}), Refusal::invalid_input);
 }
 
+TEST_F(MessageTurn, a_replay_goes_on_behind_what_is_locked_and_ends_where_it_was_told) {
+  const auto queue = make(EntityType::queue, "q");
+  for (int i = 0; i < 5; ++i) (void)send("q", message(std::to_string(i)));
+  for (const Handout& each : receive(queue)) EXPECT_FALSE(settle(each, How::dead_letter, "poison"));
+  (void)receive(queue, 2, Lane::dead);  // somebody has the first two
+  const std::int64_t up_to = counters("q").last_sequence_number;
+  std::int64_t first = 0, replayed = 0;
+  for (int round = 0; round < 3; ++round) {
+    const auto reply = ask_for<ReplayedReply>(ReplayDeadLetters{.from = key("q"), .sequence_numbers = {}, .max = 2, .first = first, .up_to = up_to});
+    EXPECT_EQ(reply.are_more, round < 2) << round;
+    first = reply.last + 1;
+    replayed += static_cast<std::int64_t>(reply.replayed);
+    for (const Handout& each : receive(queue)) EXPECT_FALSE(settle(each, How::dead_letter, "poison again"));
+  }
+  EXPECT_EQ(replayed, 3);
+  EXPECT_EQ(counters("q").dead, 5) << "they died again, with other numbers";
+}
+
 TEST_F(MessageTurn, a_deferred_message_waits_until_it_is_asked_for) {
   const auto queue = make(EntityType::queue, "q");
   const std::int64_t number = send("q", message("a"));

@@ -127,6 +127,7 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const ReceiveDeferred& command);
   [[nodiscard]] Reply decide(const CancelScheduled& command);
   [[nodiscard]] Reply decide(const ReplayDeadLetters& command);
+  [[nodiscard]] std::vector<MessagePtr> rows_to_replay(const PageKey& key, std::int64_t up_to, ReplayedReply& reply);
   void replay(const Definition& entity, const message::Message& dead);
   [[nodiscard]] static std::vector<PageKey> peek_pages(std::int64_t entity_id, const PeekMessages& command);
   [[nodiscard]] static PageKey replay_page(std::int64_t entity_id, const ReplayDeadLetters& command);
