@@ -128,7 +128,7 @@ struct FindEntity {
   EntityKey key;
   bool is_attach = false;  // for a link: what baton has of its own is made for the tenant first. A look makes nothing.
 };
-// In the order of their paths: queues or topics, or the subscriptions of one topic.
+// In the order of their paths: queues or topics, or the subscriptions of one topic, which must be there.
 struct ListEntities {
   Tenant tenant;
   message::EntityType type{};

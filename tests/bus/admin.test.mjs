@@ -129,7 +129,9 @@ describe("without tokens", () => {
     assert.equal((await refusal(admin.deleteQueue("missing"))).code, "MessageEntityNotFoundError");
     assert.equal((await refusal(admin.createSubscription("missing", "s"))).code, "MessageEntityNotFoundError");
     assert.equal((await refusal(all(admin.listSubscriptions("missing")))).code, "MessageEntityNotFoundError");
+    assert.equal((await refusal(all(admin.listSubscriptions("twice")))).code, "MessageEntityNotFoundError", "it is a queue");
     await admin.createTopic("t");
+    assert.deepEqual(await all(admin.listSubscriptions("t")), []);
     await admin.createSubscription("t", "s");
     assert.equal((await refusal(admin.createSubscription("t", "s"))).code, "MessageEntityAlreadyExistsError");
     assert.equal((await refusal(admin.createRule("t", "s", "$Default", { sqlExpression: "a = 1" }))).code, "MessageEntityAlreadyExistsError");

@@ -123,11 +123,6 @@ Task<Response> list_entities(Context& context, const Target& target) {
   ListEntities command{.tenant = context.request.tenant, .type = type, .topic = target.path, .skip = page->skip, .max = page->top + 1};
   auto reply = co_await tell<EntitiesReply>(context, std::move(command));
   if (!reply) co_return error(reply.error());
-  // A topic without subscriptions is another thing than none.
-  if (reply->entities.empty() && type == EntityType::subscription) {
-    const auto topic = co_await find_entity(context, target);
-    if (!topic) co_return error(topic.error());
-  }
   page->are_more = reply->entities.size() > page->top;
   if (page->are_more) reply->entities.resize(page->top);
   co_return entity_feed(context.request, *page, reply->entities);

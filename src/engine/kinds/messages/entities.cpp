@@ -121,7 +121,8 @@ Reply MessageTransaction::decide(const ListEntities& c) {
   EntitiesReply reply;
   std::size_t skip = c.skip;
   const bool are_subscriptions = c.type == EntityType::subscription;
-  if (are_subscriptions && !state_.find(c.tenant, c.topic)) return not_found(c.topic);
+  const auto topic = are_subscriptions ? state_.find(c.tenant, c.topic) : nullptr;
+  if (are_subscriptions && (!topic || topic->row.entity_type != EntityType::topic)) return not_found(c.topic);
   const std::string prefix = are_subscriptions ? lower(message::subscription_path(c.topic, "")) : "";
   state_.for_each(c.tenant, prefix, [&](const DefinitionPtr& each) {
     if (each->row.entity_type != c.type) return true;

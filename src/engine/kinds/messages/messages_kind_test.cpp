@@ -362,6 +362,14 @@ TEST_F(MessageTurn, the_topics_of_baton_are_there_and_stay) {
   EXPECT_EQ(refusal(ChangeEntity{ChangeEntity::What::remove, key("worker-jobs"), EntityType::topic}), Refusal::not_possible);
 }
 
+TEST_F(MessageTurn, subscriptions_are_those_of_a_topic) {
+  (void)make(EntityType::topic, "t");
+  (void)make(EntityType::queue, "q");
+  EXPECT_TRUE(ask_for<EntitiesReply>(ListEntities{{"default"}, EntityType::subscription, "t"}).entities.empty());
+  EXPECT_EQ(refusal(ListEntities{{"default"}, EntityType::subscription, "q"}), Refusal::entity_not_found);
+  EXPECT_EQ(refusal(ListEntities{{"default"}, EntityType::subscription, "missing"}), Refusal::entity_not_found);
+}
+
 TEST_F(MessageTurn, names_settings_and_rules_are_checked) {
   using What = ChangeEntity::What;
   EXPECT_EQ(refusal(ChangeEntity{What::create, key("a b"), EntityType::queue}), Refusal::invalid_input);
