@@ -80,6 +80,7 @@ struct PeekMessages {
   bool dead = false;
   std::int64_t first = 0;
   std::uint32_t max = 1;  // fewer when they are large
+  std::optional<message::Lane> lane;  // only those of this one
 };
 
 // By number. They are locked as if they had been handed out, or gone at once. All of them or none.

@@ -39,14 +39,11 @@ Task<Response> answer_deleted(Context& context, Command command) {
 
 // The first one that waits for a receiver; how old it is tells whether somebody keeps up.
 Task<std::optional<Time>> oldest_of(Context& context, const EntityInfo& info) {
-  constexpr std::uint32_t looked_at = 32;  // deferred and scheduled ones may stand before it
   if (info.counters.active == 0) co_return std::nullopt;
-  PeekMessages command{.from = entity_key(context), .dead = false, .first = 0, .max = looked_at};
+  PeekMessages command{.from = entity_key(context), .dead = false, .first = 0, .max = 1, .lane = message::Lane::active};
   const auto reply = co_await tell<MessagesReply>(context, std::move(command));
-  if (!reply) co_return std::nullopt;
-  const auto oldest = std::ranges::find_if(reply->messages, [](const auto& each) { return each->lane == message::Lane::active; });
-  if (oldest == reply->messages.end()) co_return std::nullopt;
-  co_return (*oldest)->enqueued_at;
+  if (!reply || reply->messages.empty()) co_return std::nullopt;
+  co_return reply->messages.front()->enqueued_at;
 }
 
 }  // namespace

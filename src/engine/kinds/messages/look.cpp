@@ -28,7 +28,7 @@ std::vector<MessageTransaction::PageKey> MessageTransaction::peek_pages(std::int
   const std::size_t limit = std::clamp<std::size_t>(c.max, 1, messages_max);
   std::vector<PageKey> pages;
   for (const Lane lane : c.dead ? std::vector{Lane::dead, Lane::shelved} : std::vector{Lane::active, Lane::scheduled, Lane::deferred})
-    pages.push_back({entity_id, lane, c.first, limit});
+    if (c.lane.value_or(lane) == lane) pages.push_back({entity_id, lane, c.first, limit});
   return pages;
 }
 

@@ -398,6 +398,9 @@ TEST_F(MessageTurn, peeking_shows_what_is_there_in_order) {
   EXPECT_EQ(seen[0]->lane, Lane::deferred);
   EXPECT_EQ(seen[1]->message_id, "1");
   EXPECT_EQ(ask_for<MessagesReply>(PeekMessages{key("q"), false, 4, 10}).messages.size(), 1U);
+  const auto active = ask_for<MessagesReply>(PeekMessages{key("q"), false, 0, 1, Lane::active}).messages;
+  ASSERT_EQ(active.size(), 1U);
+  EXPECT_EQ(active[0]->message_id, "1") << "the first one is deferred";
 }
 
 }  // namespace
