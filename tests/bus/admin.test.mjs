@@ -144,6 +144,19 @@ describe("without tokens", () => {
     assert.equal((await refusal(admin.deleteTopic("worker-jobs"))).code, "InvalidOperationError");
   });
 
+  it("texts that XML cannot carry are refused, or replaced in what is shown", async () => {
+    await assert.rejects(baton.make("queue", "control", { user_metadata: "a\u0001" }), /without control characters/);
+    const missing = await fetch(`http://${baton.admin}/no%01such`);
+    assert.equal(missing.status, 404);
+    assert.match(await missing.text(), /no\ufffdsuch/);
+    await baton.make("queue", "control", { user_metadata: "a\tb" });
+    await baton.kill("SIGTERM");
+    baton.sql("UPDATE bus_entities SET settings = replace(settings, '\\t', '\\u0001') WHERE path = 'control'");
+    await baton.start();
+    assert.equal((await admin.getQueue("control")).userMetadata, "a\ufffdb");
+    assert.ok((await names(admin.listQueues())).includes("control"));
+  });
+
   it("what would be silently wrong is refused", async () => {
     for (const options of [{ requiresSession: true }, { enablePartitioning: true }, { forwardTo: "twice" }, { forwardDeadLetteredMessagesTo: "twice" }]) {
       const error = await refusal(admin.createQueue("refused", options));

@@ -5,6 +5,7 @@
 
 #include "base/json_write.hpp"
 #include "base/result.hpp"
+#include "base/xml_text.hpp"
 #include "core/message/typed_json.hpp"
 
 namespace baton::message {
@@ -42,6 +43,22 @@ void append_correlation(std::string& out, const CorrelationFilter& filter) {
   }
   out += '}';
 }
+
+bool are_text(const Properties& properties) {
+  return std::ranges::all_of(properties, [](const auto& each) {
+    const auto* text = std::get_if<std::string>(&each.second);
+    return is_xml_text(each.first) && (!text || is_xml_text(*text));
+  });
+}
+
+bool is_text(const SqlText& sql) { return is_xml_text(sql.expression) && are_text(sql.parameters); }
+
+bool is_text(const CorrelationFilter& filter) {
+  const auto is_field_text = [&](const Texts& each) { return is_xml_text((filter.*each.second).value_or("")); };
+  return std::ranges::all_of(correlation_texts, is_field_text) && are_text(filter.properties);
+}
+
+bool is_text(const one_of<TrueFilter, FalseFilter> auto&) { return true; }
 
 std::optional<SqlText> read_sql(const boost::json::value& json) {
   const auto* object = json.if_object();
@@ -123,6 +140,11 @@ std::expected<Rule, std::string> compile(const RuleDescription& description) {
     rule.action = *std::move(action);
   }
   return rule;
+}
+
+bool is_text(const RuleDescription& description) {
+  const bool is_filter_text = std::visit([](const auto& filter) { return is_text(filter); }, description.filter);
+  return is_xml_text(description.name) && is_filter_text && (!description.action || is_text(*description.action));
 }
 
 Json to_json(const std::vector<RuleDescription>& rules) {

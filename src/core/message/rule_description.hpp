@@ -30,6 +30,9 @@ inline constexpr std::size_t rules_max = 100;  // of a subscription
 
 [[nodiscard]] std::expected<Rule, std::string> compile(const RuleDescription& description);
 
+// Whether all its texts are such as XML can carry, in which the management API of Service Bus shows them.
+[[nodiscard]] bool is_text(const RuleDescription& description);
+
 [[nodiscard]] Json to_json(const std::vector<RuleDescription>& rules);
 [[nodiscard]] std::expected<std::vector<RuleDescription>, std::string> read_rules(const Json& json);
 

@@ -8,6 +8,7 @@
 
 #include "base/json_write.hpp"
 #include "base/text.hpp"
+#include "base/xml_text.hpp"
 
 namespace baton::message {
 namespace {
@@ -47,6 +48,7 @@ std::optional<std::string> problem_of(const Settings& s, EntityType type) {
                               outside<Duration>("the time after which it is deleted when idle", s.delete_when_idle.value_or(for_ever), 5min, for_ever)})
     if (problem) return problem;
   if (s.user_metadata.size() > 1'024) return "the user metadata has at most 1,024 characters";
+  if (!is_xml_text(s.user_metadata)) return "the user metadata must be UTF-8 without control characters";
   if (type == EntityType::subscription && s.detects_duplicates) return "a subscription detects no duplicates: its topic does";
   return std::nullopt;
 }

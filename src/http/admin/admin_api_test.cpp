@@ -207,6 +207,12 @@ TEST_F(AdminApi, what_is_not_there_says_so) {
   EXPECT_EQ(ask("DELETE", "/$Resources/Queues").status, 405);
 }
 
+TEST_F(AdminApi, an_error_is_xml_whatever_the_path) {
+  start();
+  inbox_.answer([](const Command& command) -> std::optional<Reply> { return Refused{Refusal::entity_not_found, std::get<FindEntity>(command).key.path, {}}; });
+  EXPECT_EQ(ask("GET", "/q%01").body, "<Error><Code>404</Code><Detail>q\xEF\xBF\xBD</Detail></Error>");
+}
+
 TEST_F(AdminApi, a_body_that_is_too_large_is_refused_in_xml) {
   options_.body_bytes_max = 1'000;
   start();

@@ -2,6 +2,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/xml_text.hpp"
 
 namespace baton::http::admin {
 namespace {
@@ -65,9 +66,10 @@ pugi::xml_node add(pugi::xml_node parent, const char* name) { return parent.appe
 
 void add(pugi::xml_node parent, const char* name, const char* text) { parent.append_child(name).append_child(pugi::node_pcdata).set_value(text); }
 
-void add(pugi::xml_node parent, const char* name, const std::string& text) { add(parent, name, text.c_str()); }
+// What is written may have been stored before it was checked, or be what a client sent.
+void add(pugi::xml_node parent, const char* name, const std::string& text) { add(parent, name, xml_text(text).c_str()); }
 
-void set(pugi::xml_node node, const char* attribute, const std::string& value) { node.append_attribute(attribute).set_value(value.c_str()); }
+void set(pugi::xml_node node, const char* attribute, const std::string& value) { node.append_attribute(attribute).set_value(xml_text(value).c_str()); }
 
 std::string write(const pugi::xml_document& document) {
   ToString out;

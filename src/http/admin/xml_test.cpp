@@ -36,6 +36,14 @@ std::string written(const message::RuleDescription& rule) {
   return write(document);
 }
 
+TEST(AdminXml, what_xml_cannot_carry_is_replaced) {
+  pugi::xml_document document;
+  set(add(document, "a"), "b", "\x1b");
+  add(document.first_child(), "c", std::string("x\0\x01\xEF\xBF\xBFy", 7));
+  const std::string text = write(document);
+  EXPECT_EQ(text, "<a b=\"\xEF\xBF\xBD\"><c>x\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDy</c></a>");
+}
+
 TEST(AdminXml, a_plain_queue_has_the_defaults) {
   const auto queue = described(R"(<QueueDescription xmlns="x"/>)");
   ASSERT_TRUE(queue) << queue.error();

@@ -25,17 +25,12 @@ Refused wrong(std::string why) { return refused(Refusal::invalid_input, std::mov
 
 RuleDescription default_description(Time now) { return {std::string(message::default_rule_name), message::TrueFilter{}, std::nullopt, now}; }
 
-bool is_text(const RuleDescription& rule) {
-  const auto* sql = std::get_if<message::SqlText>(&rule.filter);
-  return (!sql || is_utf8(sql->expression)) && (!rule.action || is_utf8(rule.action->expression));
-}
-
 std::optional<std::string> problem_of_rules(const std::vector<RuleDescription>& rules) {
   if (rules.size() > message::rules_max) return "a subscription has at most " + std::to_string(message::rules_max) + " rules";
   std::set<std::string> names;
   for (const RuleDescription& each : rules) {
     if (!names.insert(lower(each.name)).second) return "two rules are called '" + each.name + "'";
-    if (!is_utf8(to_json(std::vector{each}).text) || !is_text(each)) return "rule '" + each.name + "': its texts must be UTF-8";
+    if (!is_text(each)) return "rule '" + each.name + "': its texts must be UTF-8 without control characters";
     if (auto problem = message::problem_of_rule_name(each.name)) return "rule '" + each.name + "': " + *problem;
     if (const auto rule = message::compile(each); !rule) return "rule '" + each.name + "': " + rule.error();
   }
@@ -154,7 +149,6 @@ Reply MessageTransaction::create(const ChangeEntity& c) {
     return wrong(*problem);
   if (auto problem = message::problem_of(c.settings, c.type)) return wrong(*problem);
   if (auto problem = problem_of_rules(c.rules)) return wrong(*problem);
-  if (!is_utf8(c.settings.user_metadata)) return wrong("the user metadata must be UTF-8");
   if (names && rules_of_topic(c.key.path, c.key.tenant) + c.rules.size() > topic_rules_max) return too_many_rules();
   std::string path = c.key.path;
   if (names) {
@@ -175,7 +169,6 @@ Reply MessageTransaction::create(const ChangeEntity& c) {
 
 Reply MessageTransaction::update(const Definition& entity, const ChangeEntity& c) {
   if (auto problem = message::problem_of(c.settings, c.type)) return wrong(*problem);
-  if (!is_utf8(c.settings.user_metadata)) return wrong("the user metadata must be UTF-8");
   if (c.settings.detects_duplicates != entity.settings.detects_duplicates) return wrong("whether duplicates are detected cannot be changed");
   message::Entity row = entity.row;
   row.updated_at = turn_.now;

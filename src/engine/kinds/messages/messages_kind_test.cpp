@@ -382,6 +382,25 @@ TEST_F(MessageTurn, names_settings_and_rules_are_checked) {
             Refusal::invalid_input);
 }
 
+TEST_F(MessageTurn, control_characters_are_refused_in_every_text_of_an_entity) {
+  using What = ChangeEntity::What;
+  using Rule = message::RuleDescription;
+  EXPECT_EQ(refusal(ChangeEntity{What::create, key("q"), EntityType::queue, {.user_metadata = "\x01"}}), Refusal::invalid_input);
+  (void)make(EntityType::queue, "q");
+  EXPECT_EQ(refusal(ChangeEntity{What::update, key("q"), EntityType::queue, {.user_metadata = "\xEF\xBF\xBF"}}), Refusal::invalid_input);
+  (void)make(EntityType::topic, "t");
+  (void)make(EntityType::subscription, "t/Subscriptions/s");
+  message::CorrelationFilter label, name, value;
+  label.label = "a\x02";
+  name.properties.insert_or_assign("a\x02", message::Value{true});
+  value.properties.insert_or_assign("a", message::Value{std::string("\x02")});
+  for (const Rule& each : {Rule{"r", message::SqlText{"a = '\x1b'", {}}, {}, {}}, Rule{"r", message::SqlText{"a = @p", {{"@p", message::Value{std::string("\x1b")}}}}, {}, {}},
+                           Rule{"r", label, {}, {}}, Rule{"r", name, {}, {}}, Rule{"r", value, {}, {}}, Rule{"r", message::TrueFilter{}, message::SqlText{"SET a = '\x1b'", {}}, {}}})
+    EXPECT_EQ(refusal(ChangeRule{ChangeRule::What::add, key("t/Subscriptions/s"), each}), Refusal::invalid_input) << to_json({each}).text;
+  label.label = "a\tb";
+  (void)ask_for<EntitiesReply>(ChangeRule{ChangeRule::What::add, key("t/Subscriptions/s"), Rule{"r", label, {}, {}}});
+}
+
 TEST_F(MessageTurn, a_full_queue_takes_no_more) {
   (void)make(EntityType::queue, "q", {.size_max_mb = 1});
   (void)send("q", message("a", std::string(900 << 10, 'x')));
