@@ -230,6 +230,14 @@ describe("messages", () => {
     assert.match(baton.bus("dead-letters", "peeked"), /two +reason two +why/);
   });
 
+  it("beyond a page are told of", async () => {
+    await fill("paged");
+    assert.match(baton.busSaid("dead-letters", "paged", "--max", "1"), /^More: add --from 2$/m);
+    assert.equal(baton.busSaid("dead-letters", "paged", "--max", "1", "--from", "2"), "");
+    assert.match(baton.busSaid("peek", "paged", "--max", "2"), /^More: add --from \d+$/m);
+    assert.equal(baton.busSaid("peek", "paged"), "");
+  });
+
   it("that are dead letters are replayed one by one, or all of them", async () => {
     await fill("replayed");
     const [first] = JSON.parse(baton.bus("dead-letters", "replayed", "--json")).messages;

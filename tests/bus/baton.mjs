@@ -97,6 +97,9 @@ export class Baton {
     return done.stdout.trim();
   }
 
+  // What it says beside its answer.
+  busSaid(...options) { return spawnSync(binary, ["bus", ...options, "--server", this.url], { encoding: "utf8" }).stderr; }
+
   // The same while the test goes on.
   async busBeside(...options) {
     const { stdout } = await promisify(execFile)(binary, ["bus", ...options, "--server", this.url]);

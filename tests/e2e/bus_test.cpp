@@ -53,11 +53,32 @@ TEST_F(Bus, MakesASubscriptionWithRules) {
   EXPECT_EQ(subscription.at("rules").at(1).at("name").as_string(), "rule-2");
   const Ran text = bus({"show", "events/Subscriptions/audit"});
   EXPECT_NE(text.out.find("region = 'eu'"), std::string::npos) << text.out;
+  for (const char* command : {"show", "peek", "dead-letters"}) EXPECT_EQ(bus({command, "events/audit"}).code, 0) << command;
   const Ran listed = bus({"list", "--topic", "events", "--json"});
   EXPECT_EQ(json::parse(listed.out).at("entities").as_array().size(), 1U) << listed.out;
   const Ran wrong = bus({"create", "subscription", "events/broken", "--rule", "a = = 1"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_NE(wrong.err.find("at character"), std::string::npos) << wrong.err;
+}
+
+TEST_F(Bus, TakesTheShortNameOfASubscriptionUnlessAQueueHasIt) {
+  EXPECT_EQ(bus({"create", "topic", "events"}).code, 0);
+  EXPECT_EQ(bus({"create", "subscription", "events/audit"}).code, 0);
+  EXPECT_EQ(shown("events/audit").at("type").as_string(), "subscription");
+  EXPECT_EQ(bus({"create", "queue", "events/audit"}).code, 0);
+  EXPECT_EQ(shown("events/audit").at("type").as_string(), "queue");
+  EXPECT_EQ(bus({"delete", "events/audit"}).code, 0);
+  EXPECT_EQ(bus({"replay", "events/audit", "--all"}).out, "0 replayed.\n");
+  EXPECT_EQ(bus({"delete", "events/audit"}).out, "events/Subscriptions/audit is deleted.\n");
+  const Ran missing = bus({"show", "events/audit"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_NE(missing.err.find("'events/audit'"), std::string::npos) << missing.err;
+}
+
+TEST_F(Bus, RefusesOptionsThatSayNothing) {
+  for (const char* option : {"--lock", "--ttl", "--detect-duplicates", "--delete-when-idle"}) EXPECT_EQ(bus({"create", "queue", "q", option, "0"}).code, 2) << option;
+  EXPECT_EQ(bus({"show", "q"}).code, 1) << "nothing was made";
+  EXPECT_EQ(bus({"list", "--type", "queue", "--topic", "t"}).code, 2);
 }
 
 TEST_F(Bus, DeletesATopicWithItsSubscriptions) {

@@ -28,8 +28,33 @@ using Shared = std::shared_ptr<Options>;
 
 constexpr const char* entities_target = "/api/v1/bus/entities";
 
-std::string entity_target(const Options& options, const std::string& rest = {}) {
-  return fmt::format("{}/{}{}", entities_target, escaped(options.path), rest);
+std::string entity_target(const std::string& path, const std::string& rest = {}) { return fmt::format("{}/{}{}", entities_target, escaped(path), rest); }
+std::string entity_target(const Options& options, const std::string& rest = {}) { return entity_target(options.path, rest); }
+
+// Of TOPIC/NAME the path of that subscription; others as they are.
+std::string subscription_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos || message::split_subscription_path(path)) return path;
+  return message::subscription_path(path.substr(0, slash), path.substr(slash + 1));
+}
+
+// For a subscription TOPIC/NAME is enough, unless a queue or a topic is called so.
+std::string found_path(const Options& options) {
+  const std::string subscription = subscription_of(options.path);
+  if (subscription == options.path) return options.path;
+  Remote remote(options.remote);
+  const auto is_missing = [&](const std::string& path) {
+    const auto answer = remote.get(entity_target(path));
+    return answer && answer->status == 404;
+  };
+  return is_missing(options.path) && !is_missing(subscription) ? subscription : options.path;
+}
+
+template <int (*act)(const Options&)>
+int named(const Options& options) {
+  Options found = options;
+  found.path = found_path(options);
+  return act(found);
 }
 
 std::string amount(const Fields& fields, std::string_view key) { return std::to_string(fields.number(key)); }
@@ -147,21 +172,20 @@ int show(const Options& options) { return get(options.remote, entity_target(opti
 
 // --- create and delete
 
+// What is said explicitly must mean something: 0 would be taken for nothing said.
+std::string check_some_span(const std::string& text) {
+  if (auto wrong = check_span(text); !wrong.empty()) return wrong;
+  return workflow::read_span(text)->count() > 0 ? "" : fmt::format("'{}' is no time at all", text);
+}
+
 double seconds_of(const std::string& span) {
   const auto duration = workflow::read_span(span);
   return duration ? static_cast<double>(duration->count()) / 1'000 : 0;
 }
 
-// For a subscription TOPIC/NAME is enough.
-std::string full_path(const Options& options) {
-  if (options.type != "subscription" || message::split_subscription_path(options.path)) return options.path;
-  const auto slash = options.path.rfind('/');
-  return slash == std::string::npos ? options.path : message::subscription_path(options.path.substr(0, slash), options.path.substr(slash + 1));
-}
-
 std::string creation(const Options& options) {
   std::string body = "{";
-  append_members(body, "type", options.type, "path", full_path(options));
+  append_members(body, "type", options.type, "path", options.type == "subscription" ? subscription_of(options.path) : options.path);
   append_given(body, "lock_seconds", seconds_of(options.lock), "time_to_live_seconds", seconds_of(options.ttl), "delete_when_idle_seconds",
                seconds_of(options.delete_when_idle), "deliveries_max", options.deliveries, "size_max_mb", options.size_mb, "user_metadata", options.metadata,
                "dead_letter_on_expiry", options.dead_on_expiry);
@@ -186,10 +210,18 @@ int erase(const Options& options) {
 
 // --- messages
 
-std::string messages_target(const Options& options, bool dead) {
+std::string messages_target(const Options& options, bool dead, std::int64_t after) {
   Target target(entity_target(options, "/messages"));
   target.with("dead", dead ? "true" : "").with("full", options.body ? "true" : "").with("limit", options.max);
-  return target.with("after", options.from > 1 ? std::to_string(options.from - 1) : "").text();
+  return target.with("after", after > 0 ? std::to_string(after) : "").text();
+}
+
+// A page may be short because its messages are large, so that only a look behind it tells.
+void say_how_to_go_on(Options options, bool dead, std::int64_t last) {
+  options.max = 1;
+  options.body = false;
+  const auto next = Remote(options.remote).get(messages_target(options, dead, last));
+  if (next && next->ok() && !Fields(next->body).items("messages").empty()) fmt::print(stderr, "More: add --from {}\n", last + 1);
 }
 
 std::string body_of(const Fields& message) {
@@ -199,11 +231,15 @@ std::string body_of(const Fields& message) {
 
 int list_messages(const Options& options, bool dead, Row heading, const Fill& fill) {
   if (options.body) heading.emplace_back("BODY");
-  const Listing listing{.target = messages_target(options, dead), .key = "messages", .heading = std::move(heading)};
-  return list_page(options.remote, listing, [&](const Fields& message) {
+  const Listing listing{.target = messages_target(options, dead, options.from - 1), .key = "messages", .heading = std::move(heading)};
+  const auto with_body = [&](const Fields& message) {
     Row row = fill(message);
     if (options.body) row.push_back(cut(one_line(body_of(message)), 100));
     return row;
+  };
+  return get(options.remote, listing.target, [&](const Fields& page) {
+    print_page(page, listing, with_body);
+    if (!page.items("messages").empty()) say_how_to_go_on(options, dead, page.number("next_after"));
   });
 }
 
@@ -260,12 +296,12 @@ int replay(const Options& options) {
 
 Parser add_named(Parser bus, Action& chosen, const Shared& options, const std::string& name, const std::string& help, int (*act)(const Options&)) {
   Parser command = add_command(bus, chosen, options, name, help, act);
-  command.add_option("NAME", options->path, "a queue, a topic, or a subscription as TOPIC/Subscriptions/NAME").required();
+  command.add_option("NAME", options->path, "a queue, a topic, or a subscription as TOPIC/NAME").required();
   return command;
 }
 
 void add_span(Parser command, const std::string& name, std::string& into, const std::string& help) {
-  command.add_option(name, into, help + "; seconds, or as 1h30m").type_name("SPAN").check(check_span);
+  command.add_option(name, into, help + "; seconds, or as 1h30m").type_name("SPAN").check(check_some_span);
 }
 
 void add_create(Parser bus, Action& chosen, const Shared& options) {
@@ -302,16 +338,16 @@ void add_bus(Parser app, Action& chosen) {
   Parser bus = app.add_subcommand("bus", "Queues, topics and subscriptions of the AMQP endpoint, and their messages");
   bus.require_subcommand(1);
   Parser all = add_command(bus, chosen, options, "list", "List queues, topics and subscriptions", list);
-  all.add_option("--type", options->type, "only these: queue, topic or subscription").one_of({"queue", "topic", "subscription"});
-  all.add_option("--topic", options->topic, "only the subscriptions of this topic");
-  (void)add_named(bus, chosen, options, "show", "Print settings, counts, rules and the age of the oldest message", show);
+  const Option type = all.add_option("--type", options->type, "only these: queue, topic or subscription").one_of({"queue", "topic", "subscription"});
+  all.add_option("--topic", options->topic, "only the subscriptions of this topic").excludes(type);
+  (void)add_named(bus, chosen, options, "show", "Print settings, counts, rules and the age of the oldest message", named<show>);
   add_create(bus, chosen, options);
-  (void)add_named(bus, chosen, options, "delete", "Delete one with its messages, a topic with its subscriptions", erase);
-  Parser looks = add_named(bus, chosen, options, "peek", "Look at messages without receiving them", peek);
+  (void)add_named(bus, chosen, options, "delete", "Delete one with its messages, a topic with its subscriptions", named<erase>);
+  Parser looks = add_named(bus, chosen, options, "peek", "Look at messages without receiving them", named<peek>);
   looks.add_flag("--dead", options->dead, "those of the dead-letter queue");
   add_page_options(looks, options);
-  add_page_options(add_named(bus, chosen, options, "dead-letters", "List dead letters and why they are some", dead_letters), options);
-  Parser again = add_named(bus, chosen, options, "replay", "Send dead letters back to where they came from", replay);
+  add_page_options(add_named(bus, chosen, options, "dead-letters", "List dead letters and why they are some", named<dead_letters>), options);
+  Parser again = add_named(bus, chosen, options, "replay", "Send dead letters back to where they came from", named<replay>);
   const Option each = again.add_option("--sequence", options->sequence_numbers, "the sequence number of one; more than one is fine").type_name("N");
   again.add_flag("--all", options->all, "all that no receiver has").excludes(each);
 }
