@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+
+#include "core/message/settings.hpp"
 
 namespace baton::server {
 
-// As Service Bus has them.
-Result<> set_entity(std::string& name, std::string_view value) {
-  const bool is_name = !value.empty() && value.size() <= 260 && std::ranges::all_of(value, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  });
-  if (!is_name) return fail(Code::invalid, fmt::format("'{}' is not a name on the bus: letters, digits, - _ and .", value));
+// As the engine takes them, but without slashes, which names of pools and of brokers elsewhere have not.
+Result<> set_entity(std::string& name, std::string_view value, std::size_t length_max) {
+  auto problem = message::problem_of_name(value, length_max);
+  if (!problem && value.contains('/')) problem = "it has a '/'";
+  if (problem) return fail(Code::invalid, fmt::format("'{}' is not a name on the bus: {}", value, *problem));
   name = value;
   return {};
 }

@@ -5,7 +5,8 @@
 
 namespace baton::server {
 
-[[nodiscard]] Result<> set_entity(std::string& name, std::string_view value);
+inline constexpr std::size_t entity_name_max = 260, subscription_name_max = 50;
+[[nodiscard]] Result<> set_entity(std::string& name, std::string_view value, std::size_t length_max = entity_name_max);
 [[nodiscard]] Result<> set_entities(std::vector<std::string>& names, std::string_view value);
 [[nodiscard]] Result<> set_bus(Config& config, std::string_view value);
 [[nodiscard]] Result<> set_bus_namespace(Config& config, std::string_view value);

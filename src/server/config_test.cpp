@@ -249,6 +249,17 @@ TEST_F(Configuration, TopicsHaveTheNamesThatTheyHadElsewhere) {
   EXPECT_FALSE(load());
 }
 
+TEST_F(Configuration, TopicsHaveNamesThatAddressesReach) {
+  const auto takes = [&](const char* setting, const std::string& name) {
+    environment = {{setting, name}};
+    return load().has_value();
+  };
+  for (const char* name : {"Rules", "subscriptions", "health", "a/b", "", "a b"}) EXPECT_FALSE(takes("BATON_BUS_EVENTS_TOPIC", name)) << name;
+  EXPECT_TRUE(takes("BATON_BUS_EVENTS_TOPIC", "events-of.the_site"));
+  EXPECT_TRUE(takes("BATON_BUS_EVENTS_SUBSCRIPTION", std::string(50, 's')));
+  EXPECT_FALSE(takes("BATON_BUS_EVENTS_SUBSCRIPTION", std::string(51, 's')));
+}
+
 TEST_F(Configuration, AnExternalBrokerHasAnAddressPoolsAndSubscriptions) {
   environment["BATON_BUS"] = "amqp://me:secret@rabbit:5673";
   environment["BATON_BUS_POOLS"] = "a,b";
