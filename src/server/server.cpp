@@ -121,6 +121,11 @@ struct Server::State {
   std::unique_ptr<DataSources> sources;
   std::unique_ptr<caller::HttpCaller> caller;
   std::unique_ptr<caller::ReservingInbox> reserving;  // in front of the engine, if calls are made
+  TaskQueues task_queues{[this](Tenant tenant, TaskQueues::Names names, std::function<void(Result<TaskQueues::Names>)> found) {
+                           reads->run([tenant = std::move(tenant), names = std::move(names)](Reads& from) { return task_queues_among(from, tenant, names); },
+                                      std::move(found), http::ReadPool::Of::others);
+                         },
+                         clock};
   std::unique_ptr<http::ReadPool> reads;
   std::unique_ptr<http::Server> http;
   std::unique_ptr<bus::Endpoint> bus;
@@ -320,10 +325,7 @@ Result<> Server::State::start_bus(Access access) {
   options.tokens.by_id = [look_up](std::string id, bus::FoundToken found) {
     look_up([id](Reads& from) { return from.token_by_id(id); }, std::move(found));
   };
-  options.is_task_queue = [this](Tenant tenant, std::string queue, std::function<void(Result<bool>)> found) {
-    reads->run([tenant = std::move(tenant), queue = std::move(queue)](Reads& from) { return has_task_queue(from, tenant, queue); }, std::move(found),
-               http::ReadPool::Of::others);
-  };
+  options.is_task_queue = [this](const Tenant& tenant, const std::string& queue, TaskQueues::Found found) { task_queues.ask(tenant, queue, std::move(found)); };
   bus = std::make_unique<bus::Endpoint>(std::move(options), inbox(), metrics, clock);
   TRY_ASSIGN(amqp_port, bus->listen(config.amqp->host, config.amqp->port));
   bus_io = std::thread([this] { bus->run(); });
