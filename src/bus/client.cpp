@@ -11,9 +11,12 @@ namespace baton::bus {
 namespace {
 
 constexpr std::uint32_t frame_bytes_max = 64 << 10;
-constexpr std::uint16_t channels_max = 63;
+constexpr std::uint16_t channels_max = 999;  // said before anybody shows a token
+constexpr std::size_t sessions_before = 64;   // without one
 constexpr pn_millis_t idle_time = 240'000;  // said to the client: half of it may pass without a frame
 constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 << 20;
+// Of all sessions together: what comes beyond is shed, and beyond the other nothing more is asked for.
+constexpr std::size_t incoming_max = 64 << 20, outgoing_max = 32 << 20;
 constexpr std::size_t links_max = 1'000;
 constexpr int answers_max = 20;  // that wait for the credit of a link
 constexpr std::chrono::seconds patience{2};
@@ -79,9 +82,7 @@ void Client::handle(pn_event_t* event) {
       end_links();
       if (!goodbye_at_) goodbye_at_ = steady::now();
       return pn_connection_close(amqp());
-    case PN_SESSION_REMOTE_OPEN:
-      pn_session_set_incoming_capacity(pn_event_session(event), session_bytes_before);
-      return pn_session_open(pn_event_session(event));
+    case PN_SESSION_REMOTE_OPEN: return on_begin(pn_event_session(event));
     case PN_SESSION_REMOTE_CLOSE: return on_end(pn_event_session(event));
     case PN_LINK_REMOTE_OPEN: return on_attach(link);
     case PN_LINK_REMOTE_DETACH:
@@ -89,9 +90,7 @@ void Client::handle(pn_event_t* event) {
     case PN_LINK_FLOW:
       if (Link* found = link_of(link)) found->on_flow();
       return;
-    case PN_DELIVERY:
-      if (Link* found = link_of(link)) found->on_delivery(pn_event_delivery(event));
-      return;
+    case PN_DELIVERY: return on_delivery(link, pn_event_delivery(event));
     default: return;
   }
 }
@@ -224,8 +223,10 @@ void Client::on_detach(pn_link_t* link) {
 }
 
 void Client::free(pn_link_t* link) {
+  pn_session_t* session = pn_link_session(link);
   links_open_ -= std::min<std::size_t>(links_open_, 1);
   pn_link_free(link);
+  count(session);
 }
 
 void Client::free_lingering() {
@@ -234,6 +235,15 @@ void Client::free_lingering() {
     if (one.until <= now) free(one.link);
     return one.until <= now;
   });
+}
+
+// ---- sessions
+
+void Client::on_begin(pn_session_t* session) {
+  sessions_[session] = {};
+  if (sessions_.size() > sessions_before && !principal_) return say_goodbye("amqp:resource-limit-exceeded", "too many sessions without a token");
+  pn_session_set_incoming_capacity(session, session_bytes_before);
+  pn_session_open(session);
 }
 
 void Client::on_end(pn_session_t* session) {
@@ -245,8 +255,43 @@ void Client::on_end(pn_session_t* session) {
   });
   std::erase_if(attaching_, [&](const auto& entry) { return pn_link_session(entry.first) == session; });
   std::erase_if(lingering_, [&](const Lingering& one) { return pn_link_session(one.link) == session; });
+  count(session, {});
+  sessions_.erase(session);
   pn_session_close(session);
   pn_session_free(session);
+}
+
+void Client::count(pn_session_t* session) { count(session, {pn_session_incoming_bytes(session), pn_session_outgoing_bytes(session)}); }
+
+void Client::count(pn_session_t* session, Waiting now) {
+  const Waiting before = std::exchange(sessions_[session], now);
+  waiting_bytes_.incoming += now.incoming - before.incoming;
+  waiting_bytes_.outgoing += now.outgoing - before.outgoing;
+}
+
+// What sessions have sent meanwhile is found out only when it matters.
+bool Client::may_send_more() {
+  if (waiting_bytes_.outgoing <= outgoing_max) return true;
+  for (const auto& [session, waiting] : sessions_) count(session);
+  return waiting_bytes_.outgoing <= outgoing_max;
+}
+
+// The windows of all sessions together are more than a connection may hold: what makes it too much is not taken.
+void Client::on_delivery(pn_link_t* link, pn_delivery_t* delivery) {
+  if (Link* found = link_of(link)) found->on_delivery(delivery);
+  if (!pn_link_is_receiver(link)) return;
+  pn_session_t* session = pn_link_session(link);
+  count(session);
+  for (bool is_whole = true; is_whole && (waiting_bytes_.incoming > incoming_max || is_stuck(session)); count(session)) is_whole = shed(link);
+}
+
+// It has no room for another frame, and holds nothing whole that could be taken.
+bool Client::is_stuck(pn_session_t* session) const {
+  if (sessions_.at(session).incoming + frame_bytes_max <= pn_session_get_incoming_capacity(session)) return false;
+  return std::ranges::none_of(links_, [&](const auto& entry) {
+    pn_delivery_t* next = pn_link_is_receiver(entry.first) && pn_link_session(entry.first) == session ? pn_link_current(entry.first) : nullptr;
+    return next && !pn_delivery_partial(next);
+  });
 }
 
 Link* Client::link_of(pn_link_t* link) {
@@ -278,6 +323,7 @@ void Client::answer(pn_link_t* request, const std::string& reply_to, pn_message_
   pn_link_send(way, bytes.data(), bytes.size());
   pn_link_advance(way);
   pn_delivery_settle(delivery);
+  count(pn_link_session(way));
 }
 
 }  // namespace baton::bus

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "bus/address.hpp"
 #include "bus/link.hpp"
@@ -51,10 +52,19 @@ class Client final : public Connection {
   void flush_later(std::weak_ptr<Link> link) { to_flush_.push_back(std::move(link)); }
   // Detaches it for a reason: what it was attached to is not there any more.
   void end_link(pn_link_t* link, const Condition& why);
+  // What waits in a session has become more or less.
+  void count(pn_session_t* session);
+  // Whether little enough waits for the client in all of them together.
+  [[nodiscard]] bool may_send_more();
   // Sends the answer to a request that came over `link` back to who asked.
   void answer(pn_link_t* link, const std::string& reply_to, pn_message_t* message);
 
  private:
+  struct Waiting {  // bytes
+    std::size_t incoming = 0;  // that came and were not taken
+    std::size_t outgoing = 0;  // that the client has not read
+  };
+
   void handle(pn_event_t* event) override;
   void handled() override;
   void ended() override;
@@ -66,7 +76,11 @@ class Client final : public Connection {
   [[nodiscard]] bool may_use(std::string_view address) const;
   void refuse(pn_link_t* link, const Condition& why);
   void on_detach(pn_link_t* link);
+  void on_begin(pn_session_t* session);
   void on_end(pn_session_t* session);
+  void count(pn_session_t* session, Waiting now);
+  void on_delivery(pn_link_t* link, pn_delivery_t* delivery);
+  [[nodiscard]] bool is_stuck(pn_session_t* session) const;
   void end_links();
   void free(pn_link_t* link);
   void free_lingering();
@@ -86,6 +100,8 @@ class Client final : public Connection {
     std::chrono::steady_clock::time_point until;
   };
   std::vector<Lingering> lingering_;
+  std::unordered_map<pn_session_t*, Waiting> sessions_;  // as it was counted last
+  Waiting waiting_bytes_;                                // in all of them
   std::size_t links_open_ = 0;  // refused ones too, until the client has detached them
   std::uint64_t answers_ = 0;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();

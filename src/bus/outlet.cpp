@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration poll_time = std::chrono::seconds{10};
 constexpr std::uint32_t poll_max = 1'000;
-constexpr std::size_t outgoing_max = 4 << 20;  // bytes that wait for the client
+constexpr std::size_t outgoing_max = 4 << 20;  // bytes that wait for the client in one session
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void Outlet::ask() {
 // One poll at a time, for as many as the client takes. A client that takes more than it reads waits for the next tick.
 void Outlet::ask(Duration wait) {
   const std::uint32_t wanted = std::min({credit(), room(), poll_max});
-  if (poll_ || wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > outgoing_max) return;
+  if (poll_ || wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > outgoing_max || !client_.may_send_more()) return;
   // Who receives and deletes has it in hand at once.
   Poll poll{.tenant = principal_.own(),
             .queue = queue_,
@@ -77,6 +77,7 @@ pn_delivery_t* Outlet::put(const LockToken& tag, std::string_view bytes) {
   pn_delivery_t* delivery = pn_delivery(link_, pn_dtag(tag.data(), tag.size()));
   pn_link_send(link_, bytes.data(), bytes.size());
   pn_link_advance(link_);
+  client_.count(pn_link_session(link_));
   client_.services().sent.add();
   if (is_deleting_) pn_delivery_settle(delivery);
   return is_deleting_ ? nullptr : delivery;

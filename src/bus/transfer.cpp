@@ -13,13 +13,19 @@ void let_go(pn_link_t* link, pn_delivery_t* delivery) {
   pn_link_flow(link, 1);
 }
 
-// What is over the limit is let go of as it comes, so that it takes no memory, and its sender hears why at its end. The
-// delivery remembers it by its context.
-void drop_too_large(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max, const std::function<void(const Condition&)>& on_too_large) {
-  pn_delivery_set_context(delivery, delivery);
+const Condition no_room{"com.microsoft:server-busy", "what was sent before over this connection waits still: try again later"};
+
+// What is not taken is let go of as it comes, so that it takes no memory, and its sender hears why at its end. The delivery
+// remembers it by its context: that there was no room, or itself if it is too large.
+bool drop(pn_link_t* link, pn_delivery_t* delivery, const void* context) {
+  pn_delivery_set_context(delivery, const_cast<void*>(context));
   std::string dropped(std::max<std::size_t>(pn_delivery_pending(delivery), 1), '\0');
   (void)pn_link_recv(link, dropped.data(), dropped.size());
-  if (pn_delivery_partial(delivery)) return;
+  return !pn_delivery_partial(delivery);
+}
+
+void drop_too_large(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max, const std::function<void(const Condition&)>& on_too_large) {
+  if (!drop(link, delivery, delivery)) return;
   const Condition why{"amqp:link:message-size-exceeded", fmt::format("a message has at most {} bytes here", bytes_max)};
   reject(delivery, why);
   if (on_too_large) on_too_large(why);
@@ -59,11 +65,20 @@ void reject(pn_delivery_t* delivery, const Condition& why) {
   pn_delivery_update(delivery, PN_REJECTED);
 }
 
+bool shed(pn_link_t* link) {
+  pn_delivery_t* delivery = pn_link_current(link);
+  if (!delivery || !drop(link, delivery, &no_room)) return false;
+  reject(delivery, no_room);
+  let_go(link, delivery);
+  return true;
+}
+
 std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max,
                                          const std::function<void(const Condition&)>& on_too_large) {
   if (delivery != pn_link_current(link)) return std::nullopt;  // it was taken before
   if (pn_delivery_aborted(delivery)) return let_go(link, delivery), std::nullopt;
   if (!pn_delivery_readable(delivery)) return std::nullopt;
+  if (pn_delivery_get_context(delivery) == &no_room) return shed(link), std::nullopt;
   const std::size_t size = pn_delivery_pending(delivery);
   if (size > bytes_max || pn_delivery_get_context(delivery)) return drop_too_large(link, delivery, bytes_max, on_too_large), std::nullopt;
   if (pn_delivery_partial(delivery)) return std::nullopt;

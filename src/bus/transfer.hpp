@@ -29,4 +29,8 @@ void reject(pn_delivery_t* delivery, const Condition& why);
 [[nodiscard]] std::optional<std::string> take_transfer(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_max,
                                                        const std::function<void(const Condition&)>& on_too_large = {});
 
+// Lets go of what a link holds next, for want of room; its sender hears so at its end, and tries again. False: more of it is to
+// come, which is let go of as it comes, or there is nothing.
+bool shed(pn_link_t* link);
+
 }  // namespace baton::bus

@@ -96,8 +96,9 @@ class MessageInlet final : public Link, public std::enable_shared_from_this<Mess
   void take_what_waits() {
     for (pn_delivery_t* next = pn_link_current(link_); next; next = pn_link_current(link_)) {
       on_delivery(next);
-      if (pn_link_current(link_) == next) return;  // it is not whole, or there is no room
+      if (pn_link_current(link_) == next) break;  // it is not whole, or there is no room
     }
+    client_.count(pn_link_session(link_));
   }
 
   Client& client_;

@@ -1,0 +1,114 @@
+// Sessions, links and their credit: what one connection may use of the endpoint, and what becomes of clients that do not keep to the protocol.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import rhea from "rhea";
+import frames from "rhea/lib/frames.js";
+import { Baton, refusal, until } from "./baton.mjs";
+
+const next = (on, event) => new Promise((resolve) => on.once(event, resolve));
+const seconds = (count) => new Promise((resolve) => setTimeout(resolve, 1000 * count));
+
+// A client that is no SDK of Azure.
+function connect({ amqp }, options = { username: "any" }) {
+  const [host, port] = amqp.split(":");
+  return rhea.create_container().connect({ host, port, reconnect: false, ...options });
+}
+const closed = (on) => new Promise((resolve) => {
+  on.on("connection_error", ({ connection: { error } }) => resolve(error?.condition));
+  on.on("connection_close", ({ connection: { error } }) => resolve(error?.condition));
+  on.on("disconnected", () => resolve("disconnected"));
+});
+const encoded = (body) => rhea.message.encode({ body });
+// A part of a message, whatever the credit is, and over whichever link.
+const transfer = (link, id, payload, more = {}) => link.session.output(
+  frames.transfer({ handle: link.local.handle, delivery_id: id, delivery_tag: Buffer.from(`${id}`), message_format: 0, settled: false, ...more }), payload);
+
+let baton;
+before(async () => { baton = await Baton.start(); });
+after(() => baton.stop());
+
+describe("one connection", () => {
+  it("has as many senders and receivers as one client of the SDK wants", { timeout: 120_000 }, async () => {
+    const client = baton.client();
+    const names = Array.from({ length: 200 }, (_, i) => `many-${i}`);
+    for (const name of names) await baton.make("queue", name);
+    await Promise.all(names.map((name, i) => client.createSender(name).sendMessages({ body: i })));
+    const bodies = await Promise.all(names.map(async (name) => {
+      const receiver = client.createReceiver(name);
+      const [message] = await receiver.receiveMessages(1, { maxWaitTimeInMs: 20_000 });
+      await receiver.completeMessage(message);
+      return message.body;
+    }));
+    assert.deepEqual(bodies, names.map((_, i) => i));
+  });
+
+  it("is told to send less when it has sent more than is kept for it", { timeout: 60_000 }, async () => {
+    // A megabyte short of its end over each of many links: nothing of it can be taken.
+    await baton.make("queue", "parts");
+    const connection = connect(baton);
+    const sessions = Array.from({ length: 25 }, () => connection.create_session());
+    for (const session of sessions) session.begin();
+    const senders = sessions.flatMap((session) => Array.from({ length: 3 }, () => session.open_sender("parts")));
+    await until("credit", () => senders.every((sender) => sender.credit > 0));
+    const whole = encoded("x".repeat(1_000_000)), outcomes = [];
+    const part = 60_000, parts = Math.ceil(whole.length / part);
+    connection.on("rejected", ({ delivery: { remote_state } }) => outcomes.push(remote_state.error.condition));
+    connection.on("accepted", () => outcomes.push("accepted"));
+    const send = (sender, i, from, to) => {
+      for (let at = from; at < to; at++) transfer(sender, i % 3, whole.subarray(at * part, (at + 1) * part), { more: at + 1 < parts });
+    };
+    // So that rhea knows of them when they are answered.
+    senders.forEach((sender, i) => { sender.session.outgoing.deliveries.push({ id: i % 3, link: sender }); });
+    senders.forEach((sender, i) => send(sender, i, 0, parts - 1));
+    connection._register();
+    await seconds(1);
+    senders.forEach((sender, i) => send(sender, i, parts - 1, parts));
+    connection._register();
+    await until("all answers", () => outcomes.length === senders.length, 30);
+    const accepted = outcomes.filter((outcome) => outcome === "accepted").length;
+    assert.ok(accepted >= 60 && accepted < 70, `${accepted}`);
+    assert.ok(outcomes.every((outcome) => outcome === "accepted" || outcome === "com.microsoft:server-busy"));
+    connection.close();
+  });
+
+  it("goes on though one session is full of messages that have no end yet", { timeout: 30_000 }, async () => {
+    await baton.make("queue", "full");
+    const connection = connect(baton);
+    const senders = Array.from({ length: 5 }, () => connection.open_sender("full"));
+    await until("credit", () => senders.every((sender) => sender.credit > 0));
+    const whole = encoded("x".repeat(1_000_000)), part = 60_000, parts = Math.ceil(whole.length / part), outcomes = [];
+    connection.on("rejected", ({ delivery: { remote_state } }) => outcomes.push(remote_state.error.condition));
+    connection.on("accepted", () => outcomes.push("accepted"));
+    const { outgoing } = senders[0].session;
+    senders.forEach((sender, id) => { outgoing.deliveries.push({ id, link: sender }); });
+    // A part of each in turn, as the window allows.
+    for (let at = 0; at < parts; at++)
+      for (const [id, sender] of senders.entries()) {
+        await until("a window", () => outgoing.transfer_window() > 0, 5);
+        outgoing.next_transfer_id++;
+        transfer(sender, id, whole.subarray(at * part, (at + 1) * part), { more: at + 1 < parts });
+        connection._register();
+      }
+    await until("all answers", () => outcomes.length === senders.length);
+    assert.ok(outcomes.filter((outcome) => outcome === "accepted").length >= 3, `${outcomes}`);
+    connection.close();
+  });
+});
+
+describe("a client without a token", () => {
+  let guarded;
+  before(async () => {
+    guarded = new Baton();
+    guarded.command("token", "create", "--role", "admin");
+    await guarded.start();
+  });
+  after(() => guarded.stop());
+
+  it("has few sessions", async () => {
+    const connection = connect(guarded, { username: "anonymous" });
+    await next(connection, "connection_open");
+    const end = closed(connection);
+    for (let i = 0; i < 64; i++) connection.create_session().begin();  // beside the one that was there
+    assert.equal(await end, "amqp:resource-limit-exceeded");
+  });
+});
