@@ -74,7 +74,7 @@ class JobOutlet final : public Outlet {
   };
   inline static const Condition lock_lost{"com.microsoft:message-lock-lost", "the lock has expired, or the job is another's by now"};
 
-  // Who receives and deletes has it in hand at once: the lease lasts as long as the job's time.
+  // Who receives and deletes has it in hand at once: it has no lock, and the lease lasts as long as the job's time.
   [[nodiscard]] std::optional<Duration> lease_time() const override { return client_.services().options.lock_time; }
   [[nodiscard]] bool is_worker() const override { return true; }
   [[nodiscard]] std::map<LockToken, Lock>& locks() { return client_.services().locks; }

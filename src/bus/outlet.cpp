@@ -39,12 +39,11 @@ void Outlet::ask() {
 void Outlet::ask(Duration wait) {
   const std::uint32_t wanted = std::min({credit(), room(), poll_max});
   if (poll_ || wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > outgoing_max || !client_.may_send_more()) return;
-  // Who receives and deletes has it in hand at once.
   Poll poll{.tenant = principal_.own(),
             .queue = queue_,
             .worker = client_.name(),
             .max = wanted,
-            .heartbeats = !is_deleting_,
+            .heartbeats = is_locking(),
             .lease_time = lease_time(),
             .wait_until = client_.services().clock.now() + wait,
             .is_listed = is_worker()};

@@ -19,6 +19,8 @@ class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
   // How long a lease is taken for; none: the queue says.
   [[nodiscard]] virtual std::optional<Duration> lease_time() const { return std::nullopt; }
   [[nodiscard]] virtual bool is_worker() const { return false; }
+  // Whether it has what it is given for a short time only, until it is settled.
+  [[nodiscard]] virtual bool is_locking() const { return !is_deleting_; }
   // How many more it may have.
   [[nodiscard]] virtual std::uint32_t room() const { return UINT32_MAX; }
   virtual void send(const Handout& handout) = 0;

@@ -95,6 +95,37 @@ describe("one connection", () => {
   });
 });
 
+describe("a receiver that deletes", () => {
+  it("gets every message, however often it changes its mind about its credit", { timeout: 60_000 }, async () => {
+    await baton.make("queue", "deleting");
+    const sender = baton.client().createSender("deleting");
+    const connection = connect(baton);
+    const receiver = connection.open_receiver({ source: "deleting", credit_window: 0, snd_settle_mode: 1, rcv_settle_mode: 0 });
+    await next(connection, "receiver_open");
+    const bodies = [];
+    receiver.on("message", ({ message }) => bodies.push(message.body));
+    const count = 400, sending = [];
+    for (let i = 0; i < count; i++) {
+      receiver.drain = false;
+      receiver.add_credit(5);
+      sending.push(sender.sendMessages({ body: i }));
+      if (i % 4 === 0) await sending.at(-1);
+      else await new Promise((resolve) => setTimeout(resolve, i % 3));
+      receiver.drain = true;
+      receiver.add_credit(1);
+      await until("the end of the credit", () => receiver.credit === 0);
+    }
+    await Promise.all(sending);
+    receiver.drain = false;
+    receiver.add_credit(count);
+    await until("all messages", () => bodies.length >= count).catch(() => {});
+    assert.equal(new Set(bodies).size, count);
+    assert.equal(bodies.length, count);
+    await until("the end of all locks", async () => (await baton.http("GET", "/bus/entities/deleting")).counts.active === 0);
+    connection.close();
+  });
+});
+
 describe("a client without a token", () => {
   let guarded;
   before(async () => {

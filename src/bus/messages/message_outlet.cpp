@@ -91,14 +91,19 @@ class MessageOutlet final : public Outlet {
     if (outcome == PN_REJECTED) read_rejection(pn_delivery_remote(delivery), settlement);
     if (outcome == PN_MODIFIED) settlement.changes = changes_said(pn_disposition_annotations(pn_delivery_remote(delivery)));
     pn_delivery_set_context(delivery, this);
-    if (said_.empty()) client_.flush_later(weak_from_this());
     said_.push_back({delivery, outcome});
-    settlements_.push_back(std::move(settlement));
+    settle_later(std::move(settlement));
+  }
+
+  void on_tick() override {
+    Outlet::on_tick();
+    flush();
   }
 
   void flush() override {
-    if (said_.empty()) return;
+    if (settlements_.empty()) return;
     SettleMessages command{.tenant = principal_.own(), .settlements = std::exchange(settlements_, {})};
+    if (is_deleting_) return complete(command);
     client_.submit(std::move(command), weak_from_this(),
                    [this, said = std::exchange(said_, {})](const Reply& reply) { on_settled(said, reply); });
   }
@@ -123,9 +128,27 @@ class MessageOutlet final : public Outlet {
     return static_cast<std::uint32_t>(unsettled_max - std::min(unsettled, unsettled_max));
   }
 
+  // Also for who receives and deletes: what cannot be sent to it any more is another's then.
+  [[nodiscard]] bool is_locking() const override { return true; }
+
   void send(const Handout& handout) override {
     if (!handout.message) return give_back({handout});
-    (void)put(token_of(lock_of(*handout.message)), write_message(*handout.message));
+    const MessageLock lock = lock_of(*handout.message);
+    (void)put(token_of(lock), write_message(*handout.message));
+    if (is_deleting_) settle_later({.lock = lock, .how = Settlement::How::complete, .reason = {}, .description = {}, .changes = {}});
+  }
+
+  void settle_later(Settlement settlement) {
+    if (settlements_.empty()) client_.flush_later(weak_from_this());
+    settlements_.push_back(std::move(settlement));
+  }
+
+  // What was received and deleted. What the engine has no time for is said again at the next tick.
+  void complete(const SettleMessages& command) {
+    client_.submit(command, weak_from_this(), [this, settlements = command.settlements](const Reply& reply) {
+      const auto* refused = std::get_if<Refused>(&reply);
+      if (refused && may_pass(*refused)) settlements_.insert(settlements_.end(), settlements.begin(), settlements.end());
+    });
   }
 
   // The entity may be gone, or disabled: whoever waits should hear of it.
@@ -164,7 +187,7 @@ class MessageOutlet final : public Outlet {
   const std::int64_t entity_id_;
   bool is_looking_ = false;
   std::vector<Said> said_;               // since the last flush
-  std::vector<Settlement> settlements_;  // one for each
+  std::vector<Settlement> settlements_;  // one for each, or of what has been sent to who receives and deletes
 };
 
 }  // namespace
