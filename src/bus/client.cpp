@@ -278,6 +278,8 @@ bool Client::may_send_more() {
 
 // The windows of all sessions together are more than a connection may hold: what makes it too much is not taken.
 void Client::on_delivery(pn_link_t* link, pn_delivery_t* delivery) {
+  // Ours are advanced at once, so it is the client's: proton takes transfers over links in whichever direction.
+  if (pn_link_is_sender(link) && pn_link_current(link)) return terminate();
   if (Link* found = link_of(link)) found->on_delivery(delivery);
   if (!pn_link_is_receiver(link)) return;
   pn_session_t* session = pn_link_session(link);

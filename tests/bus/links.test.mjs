@@ -126,6 +126,27 @@ describe("a receiver that deletes", () => {
   });
 });
 
+describe("a client that does not keep to the protocol", () => {
+  it("settles nothing by sending over a link that receives", async () => {
+    for (const name of ["theirs", "ours"]) await baton.make("queue", name);
+    const client = baton.client();
+    await client.createSender("theirs").sendMessages({ body: 1 });
+    const holder = client.createReceiver("theirs");
+    const [message] = await holder.receiveMessages(1, { maxWaitTimeInMs: 5000 });
+    const connection = connect(baton);
+    const receiver = connection.open_receiver({ source: "ours", credit_window: 0 });
+    await next(connection, "receiver_open");
+    const end = closed(connection);
+    const token = Buffer.from(message.lockToken.replaceAll("-", ""), "hex");
+    const tag = Buffer.from([3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15].map((from) => token[from]));
+    for (const delivery_tag of [tag, message.delivery.tag])
+      transfer(receiver, 0, encoded("x"), { delivery_tag, settled: true, state: rhea.message.accepted().described() });
+    connection._register();
+    assert.equal(await end, "disconnected");
+    await holder.completeMessage(message);
+  });
+});
+
 describe("a client without a token", () => {
   let guarded;
   before(async () => {

@@ -72,7 +72,7 @@ class MessageOutlet final : public Outlet {
     Outlet::on_end();
     SettleMessages back;
     for (pn_delivery_t* one = pn_unsettled_head(link_); one; one = pn_unsettled_next(one)) {
-      const auto lock = is_settling(one) || !pn_delivery_buffered(one) ? std::nullopt : lock_of(token_in(one));
+      const auto lock = is_settling(one) || !pn_delivery_buffered(one) ? std::nullopt : lock_in(one);
       if (lock) back.settlements.push_back({*lock, Settlement::How::release, {}, {}, {}});
     }
     if (!back.settlements.empty()) client_.services().inbox.submit(std::move(back), std::make_shared<Nobody>());
@@ -85,7 +85,7 @@ class MessageOutlet final : public Outlet {
     pn_delivery_clear(delivery);
     const auto how = how_of(outcome, pn_delivery_remote(delivery));
     if (is_settling(delivery) || (!how && !is_settled)) return;
-    const auto lock = lock_of(token_in(delivery));
+    const auto lock = lock_in(delivery);
     if (!how || !lock) return end(delivery);  // settled without a word: the lock goes on until it expires
     Settlement settlement{.lock = *lock, .how = *how, .reason = {}, .description = {}, .changes = {}};
     if (outcome == PN_REJECTED) read_rejection(pn_delivery_remote(delivery), settlement);
@@ -116,11 +116,13 @@ class MessageOutlet final : public Outlet {
 
   static bool is_settling(pn_delivery_t* delivery) { return pn_delivery_get_context(delivery) != nullptr; }
 
-  static LockToken token_in(pn_delivery_t* delivery) {
+  // None: its tag is no token of this queue.
+  [[nodiscard]] std::optional<MessageLock> lock_in(pn_delivery_t* delivery) const {
     const pn_delivery_tag_t tag = pn_delivery_tag(delivery);
     LockToken token{};
     if (tag.size == token.size()) std::copy_n(tag.start, tag.size, token.begin());
-    return token;
+    const auto lock = lock_of(token);
+    return lock && lock->message.entity_id == entity_id_ ? lock : std::nullopt;
   }
 
   [[nodiscard]] std::uint32_t room() const override {
