@@ -280,6 +280,8 @@ bool Client::may_send_more() {
 void Client::on_delivery(pn_link_t* link, pn_delivery_t* delivery) {
   // Ours are advanced at once, so it is the client's: proton takes transfers over links in whichever direction.
   if (pn_link_is_sender(link) && pn_link_current(link)) return terminate();
+  if (pn_link_is_receiver(link) && pn_link_remote_credit(link) < 0 && !goodbye_at_)
+    return say_goodbye("amqp:link:transfer-limit-exceeded", "more was sent over a link than it was given credit for");
   if (Link* found = link_of(link)) found->on_delivery(delivery);
   if (!pn_link_is_receiver(link)) return;
   pn_session_t* session = pn_link_session(link);

@@ -145,6 +145,17 @@ describe("a client that does not keep to the protocol", () => {
     assert.equal(await end, "disconnected");
     await holder.completeMessage(message);
   });
+
+  it("is sent away if it sends more than it was given credit for", async () => {
+    await baton.make("queue", "credit");
+    const connection = connect(baton);
+    const sender = connection.open_sender("credit");
+    await next(connection, "sendable");
+    const end = closed(connection);
+    for (let i = 0; i < 3000; i++) transfer(sender, i, encoded("x"));
+    connection._register();
+    assert.equal(await end, "amqp:link:transfer-limit-exceeded");
+  });
 });
 
 describe("a client without a token", () => {
@@ -155,6 +166,18 @@ describe("a client without a token", () => {
     await guarded.start();
   });
   after(() => guarded.stop());
+
+  it("shows one token at a time", async () => {
+    const connection = connect(guarded, { username: "anonymous" });
+    connection.open_receiver({ source: "$cbs", target: "me" });
+    const sender = connection.open_sender("$cbs");
+    await next(connection, "sendable");
+    const end = closed(connection);
+    const request = rhea.message.encode({ message_id: "1", reply_to: "me", body: "SharedAccessSignature sr=x&sig=x&se=9999999999&skn=x", application_properties: { operation: "put-token" } });
+    for (let i = 0; i < 50; i++) transfer(sender, i, request);
+    connection._register();
+    assert.equal(await end, "amqp:link:transfer-limit-exceeded");
+  });
 
   it("has few sessions", async () => {
     const connection = connect(guarded, { username: "anonymous" });
