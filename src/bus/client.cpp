@@ -18,6 +18,7 @@ constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 <<
 // Of all sessions together: what comes beyond is shed, and beyond the other nothing more is asked for.
 constexpr std::size_t incoming_max = 64 << 20, outgoing_max = 32 << 20;
 constexpr std::size_t links_max = 1'000;
+constexpr std::size_t links_before = 8, links_waiting_max = 100;  // without a token; while a password is looked up
 constexpr int answers_max = 20;  // that wait for the credit of a link
 constexpr std::chrono::seconds patience{2};
 
@@ -33,11 +34,15 @@ std::string_view address_of(pn_link_t* link) {
   return text_of(pn_terminus_get_address(pn_link_is_sender(link) ? pn_link_remote_source(link) : pn_link_remote_target(link)));
 }
 
+void echo_modes(pn_link_t* link) {
+  pn_link_set_snd_settle_mode(link, pn_link_remote_snd_settle_mode(link));
+  pn_link_set_rcv_settle_mode(link, pn_link_remote_rcv_settle_mode(link));
+}
+
+// They may be large: not those of who may not use the link.
 void echo_terms(pn_link_t* link) {
   pn_terminus_copy(pn_link_source(link), pn_link_remote_source(link));
   pn_terminus_copy(pn_link_target(link), pn_link_remote_target(link));
-  pn_link_set_snd_settle_mode(link, pn_link_remote_snd_settle_mode(link));
-  pn_link_set_rcv_settle_mode(link, pn_link_remote_rcv_settle_mode(link));
 }
 
 // The client answers with a detach of its own, and the link goes then.
@@ -163,9 +168,10 @@ void Client::on_tick() {
 void Client::on_attach(pn_link_t* link) {
   if (goodbye_at_) return;
   ++links_open_;
-  if (links_open_ > links_max) return say_goodbye("amqp:resource-limit-exceeded", "this connection has too many links");
+  const std::size_t allowed = principal_ ? links_max : is_looking_up_ ? links_waiting_max : links_before;
+  if (links_open_ > allowed) return say_goodbye("amqp:resource-limit-exceeded", "this connection has too many links");
   if (is_looking_up_) return waiting_.push_back(link);
-  echo_terms(link);
+  echo_modes(link);
   attach(link);
 }
 
@@ -182,8 +188,10 @@ void Client::attach(pn_link_t* link) {
   const std::string_view text = address_of(link);
   const auto address = parse_address(text);
   if (!address) return refuse(link, not_found(text));
-  if (address->entity == "$cbs") return on_attached(link, pn_link_is_sender(link) ? std::make_shared<Link>() : make_cbs(*this, link));
-  if (!may_use(text)) return refuse(link, unauthorized("Unauthorized access. 'Listen' or 'Send' claims are required: put a token first."));
+  const bool is_cbs = address->entity == "$cbs";
+  if (!is_cbs && !may_use(text)) return refuse(link, unauthorized("Unauthorized access. 'Listen' or 'Send' claims are required: put a token first."));
+  echo_terms(link);
+  if (is_cbs) return on_attached(link, pn_link_is_sender(link) ? std::make_shared<Link>() : make_cbs(*this, link));
   pn_session_set_incoming_capacity(pn_link_session(link), session_bytes_max);
   const auto attachment = std::make_shared<Attachment>(*this, link, *address, [this, link](Attached attached) { on_attached(link, std::move(attached)); });
   attaching_[link] = attachment;
