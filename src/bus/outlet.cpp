@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration poll_time = std::chrono::seconds{10};
 constexpr std::uint32_t poll_max = 1'000;
-constexpr std::size_t outgoing_max = 4 << 20;  // bytes that wait for the client in one session
+constexpr std::size_t session_outgoing_max = 4 << 20;  // bytes that wait for the client
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void Outlet::ask() {
 // One poll at a time, for as many as the client takes. A client that takes more than it reads waits for the next tick.
 void Outlet::ask(Duration wait) {
   const std::uint32_t wanted = std::min({credit(), room(), poll_max});
-  if (poll_ || wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > outgoing_max || !client_.may_send_more()) return;
+  if (poll_ || wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > session_outgoing_max || !client_.may_send_more()) return;
   Poll poll{.tenant = principal_.own(),
             .queue = queue_,
             .worker = client_.name(),
