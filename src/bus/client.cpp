@@ -34,6 +34,9 @@ std::string_view address_of(pn_link_t* link) {
   return text_of(pn_terminus_get_address(pn_link_is_sender(link) ? pn_link_remote_source(link) : pn_link_remote_target(link)));
 }
 
+// Where tokens are shown, by who has none yet.
+bool is_cbs(pn_link_t* link) { return path_of(address_of(link)) == "$cbs"; }
+
 void echo_modes(pn_link_t* link) {
   pn_link_set_snd_settle_mode(link, pn_link_remote_snd_settle_mode(link));
   pn_link_set_rcv_settle_mode(link, pn_link_remote_rcv_settle_mode(link));
@@ -157,7 +160,7 @@ void Client::on_tick() {
   const Time now = services_.clock.now();
   if (std::erase_if(grants_, [&](const auto& grant) { return grant.second <= now; }) > 0)
     for (const auto& [link, ours] : std::map(links_))
-      if (!may_use(address_of(link))) return say_goodbye("amqp:unauthorized-access", "the token has expired");
+      if (!is_cbs(link) && !may_use(address_of(link))) end_link(link, unauthorized("the token has expired"));
   for (const auto& [link, ours] : std::map(links_)) ours->on_tick();
   free_lingering();
   tick();
@@ -188,10 +191,9 @@ void Client::attach(pn_link_t* link) {
   const std::string_view text = address_of(link);
   const auto address = parse_address(text);
   if (!address) return refuse(link, not_found(text));
-  const bool is_cbs = address->entity == "$cbs";
-  if (!is_cbs && !may_use(text)) return refuse(link, unauthorized("Unauthorized access. 'Listen' or 'Send' claims are required: put a token first."));
+  if (!is_cbs(link) && !may_use(text)) return refuse(link, unauthorized("Unauthorized access. 'Listen' or 'Send' claims are required: put a token first."));
   echo_terms(link);
-  if (is_cbs) return on_attached(link, pn_link_is_sender(link) ? std::make_shared<Link>() : make_cbs(*this, link));
+  if (is_cbs(link)) return on_attached(link, pn_link_is_sender(link) ? std::make_shared<Link>() : make_cbs(*this, link));
   pn_session_set_incoming_capacity(pn_link_session(link), session_bytes_max);
   const auto attachment = std::make_shared<Attachment>(*this, link, *address, [this, link](Attached attached) { on_attached(link, std::move(attached)); });
   attaching_[link] = attachment;

@@ -132,11 +132,20 @@ describe("a client of plain AMQP", () => {
     client.close();
   });
 
-  it("is sent away when its signature expires", async () => {
+  it("loses what its signature was for when that expires, and no more", async () => {
     const client = connection({ username: "anonymous" });
-    await put(client, key("--role", "worker", "--bus"), "q", Math.floor(Date.now() / 1000) + 2);
+    const worker = key("--role", "worker", "--bus"), soon = Math.floor(Date.now() / 1000) + 2;
+    await put(client, worker, "functionapp-tasks");
+    await put(client, worker, "q", soon);
+    const kept = client.open_receiver({ source: "functionapp-tasks", credit_window: 0 });
     assert.equal(await attach(client, "q"), "open");
-    assert.equal(await closed(client), "amqp:unauthorized-access");
+    const ended = new Promise((resolve) => client.once("receiver_error", ({ receiver }) => resolve(receiver.error.condition)));
+    assert.equal(await ended, "amqp:unauthorized-access");
+    assert.equal(await attach(client, "q"), "amqp:unauthorized-access");
+    assert.equal((await put(client, worker, "q"))["status-code"], 202);
+    assert.equal(await attach(client, "q"), "open");
+    assert.ok(kept.is_open());
+    client.close();
   });
 
   it("with a signature that has expired is told so", async () => {
