@@ -170,9 +170,9 @@ void Client::on_tick() {
 
 void Client::on_attach(pn_link_t* link) {
   if (goodbye_at_) return;
-  ++links_open_;
+  open_.insert(link);
   const std::size_t allowed = principal_ ? links_max : is_looking_up_ ? links_waiting_max : links_before;
-  if (links_open_ > allowed) return say_goodbye("amqp:resource-limit-exceeded", "this connection has too many links");
+  if (open_.size() > allowed) return say_goodbye("amqp:resource-limit-exceeded", "this connection has too many links");
   if (is_looking_up_) return waiting_.push_back(link);
   echo_modes(link);
   attach(link);
@@ -234,7 +234,7 @@ void Client::on_detach(pn_link_t* link) {
 
 void Client::free(pn_link_t* link) {
   pn_session_t* session = pn_link_session(link);
-  links_open_ -= std::min<std::size_t>(links_open_, 1);
+  open_.erase(link);
   pn_link_free(link);
   count(session);
 }
@@ -257,6 +257,7 @@ void Client::on_begin(pn_session_t* session) {
 }
 
 void Client::on_end(pn_session_t* session) {
+  std::erase_if(open_, [&](pn_link_t* link) { return pn_link_session(link) == session; });
   std::erase_if(waiting_, [&](pn_link_t* link) { return pn_link_session(link) == session; });
   std::erase_if(links_, [&](const auto& entry) {
     const bool is_its = pn_link_session(entry.first) == session;

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -102,7 +103,7 @@ class Client final : public Connection {
   std::vector<Lingering> lingering_;
   std::unordered_map<pn_session_t*, Waiting> sessions_;  // as it was counted last
   Waiting waiting_bytes_;                                // in all of them
-  std::size_t links_open_ = 0;  // refused ones too, until the client has detached them
+  std::set<pn_link_t*> open_;  // refused ones too, until the client has detached them
   std::uint64_t answers_ = 0;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::optional<std::chrono::steady_clock::time_point> goodbye_at_;

@@ -42,6 +42,23 @@ describe("one connection", () => {
     assert.deepEqual(bodies, names.map((_, i) => i));
   });
 
+  it("has as many links in the course of time as it likes", { timeout: 60_000 }, async () => {
+    await baton.make("queue", "again");
+    const connection = connect(baton);
+    await next(connection, "connection_open");
+    for (let round = 0; round < 11; round++) {
+      const sessions = Array.from({ length: 100 }, () => connection.create_session());
+      for (const session of sessions) session.begin();
+      const senders = sessions.map((session) => session.open_sender("again"));
+      await until("the links", () => senders.every((sender) => sender.is_remote_open()));
+      const ends = sessions.map((session) => next(session, "session_close"));
+      for (const session of sessions) session.close();
+      await Promise.all(ends);
+    }
+    assert.ok(connection.is_open());
+    connection.close();
+  });
+
   it("is told to send less when it has sent more than is kept for it", { timeout: 60_000 }, async () => {
     // A megabyte short of its end over each of many links: nothing of it can be taken.
     await baton.make("queue", "parts");
