@@ -157,14 +157,18 @@ void Attachment::attach_outlet() {
 
 // Over the sender's end answers go; what may be asked depends on what it is.
 void Attachment::attach_management() {
-  const auto of_tasks = [this](const std::string& queue) {
-    if (!allows_any({Permission::work})) return refuse("amqp:unauthorized-access", "the role of this key may not receive from '" + address_.entity + "'");
+  const auto refuse_as_unauthorized = [this] {
+    refuse("amqp:unauthorized-access", "the role of this key may not receive from '" + address_.entity + "'");
+  };
+  const auto of_tasks = [this, refuse_as_unauthorized](const std::string& queue) {
+    if (!allows_any({Permission::work})) return refuse_as_unauthorized();
     if (gives_) return done(std::make_shared<Link>());
     const auto subscription = address_.subscription.empty() ? std::nullopt : std::optional(key());
     done(make_management(client_, link_, queue, subscription));
   };
   const bool is_of_jobs = is(names_.jobs_topic) && !address_.subscription.empty() && !address_.is_dead_letters;
-  if (is_of_jobs && (!entity_ || pool_of(entity_->rules))) return find_pool(of_tasks);
+  if (is_of_jobs && (!entity_ || pool_of(entity_->rules)))  // which may make it
+    return allows_any({Permission::work}) ? find_pool(of_tasks) : refuse_as_unauthorized();
   if (!entity_) return find_task_queue([this, of_tasks] { of_tasks(address_.entity); });
   const bool is_own = is(names_.events_topic) || is(names_.results_topic);
   if (is_own && address_.subscription.empty() && principal_.own().value != "default")

@@ -40,6 +40,12 @@ describe("a shared access key", () => {
     assert.equal((await refusal(receive(operator))).code, "UnauthorizedAccess");
   });
 
+  it("of a viewer makes no subscription", async () => {
+    const viewer = connect(key("--role", "viewer", "--bus"));
+    assert.equal((await refusal(viewer.createReceiver("worker-jobs", "worker-viewed").peekMessages(1))).code, "UnauthorizedAccess");
+    assert.match((await refusal(baton.http("GET", "/bus/entities/worker-jobs%2FSubscriptions%2Fworker-viewed"))).message, /404/);
+  });
+
   it("of another tenant sees nothing of this one", async () => {
     const stranger = connect(key("--role", "worker", "--tenant", "acme", "--bus"));
     const job = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
