@@ -19,7 +19,6 @@ constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 <<
 constexpr std::size_t incoming_max = 64 << 20, outgoing_max = 32 << 20;
 constexpr std::size_t links_max = 1'000;
 constexpr std::size_t links_before = 8, links_waiting_max = 100;  // without a token; while a password is looked up
-constexpr int answers_max = 20;  // that wait for the credit of a link
 constexpr std::chrono::seconds patience{2};
 
 using steady = std::chrono::steady_clock;
@@ -96,7 +95,7 @@ void Client::handle(pn_event_t* event) {
     case PN_LINK_REMOTE_DETACH:
     case PN_LINK_REMOTE_CLOSE: return on_detach(link);
     case PN_LINK_FLOW:
-      if (Link* found = link_of(link)) found->on_flow();
+      if (const auto found = link_of(link)) found->on_flow();
       return;
     case PN_DELIVERY: return on_delivery(link, pn_event_delivery(event));
     default: return;
@@ -216,7 +215,7 @@ void Client::refuse(pn_link_t* link, const Condition& why) {
 }
 
 void Client::end_link(pn_link_t* link, const Condition& why) {
-  if (Link* found = link_of(link)) found->on_end();
+  if (const auto found = link_of(link)) found->on_end();
   links_.erase(link);
   close_with(link, why);
 }
@@ -224,7 +223,7 @@ void Client::end_link(pn_link_t* link, const Condition& why) {
 void Client::on_detach(pn_link_t* link) {
   std::erase(waiting_, link);
   if (attaching_.erase(link) > 0) pn_link_open(link);  // an attach is answered before it is taken back
-  if (Link* found = link_of(link)) found->on_end();
+  if (const auto found = link_of(link)) found->on_end();
   links_.erase(link);
   pn_link_close(link);
   // Freeing it would say that the messages are settled which the client still holds: it settles them over $management.
@@ -293,7 +292,7 @@ void Client::on_delivery(pn_link_t* link, pn_delivery_t* delivery) {
   if (pn_link_is_sender(link) && pn_link_current(link)) return terminate();
   if (pn_link_is_receiver(link) && pn_link_remote_credit(link) < 0 && !goodbye_at_)
     return say_goodbye("amqp:link:transfer-limit-exceeded", "more was sent over a link than it was given credit for");
-  if (Link* found = link_of(link)) found->on_delivery(delivery);
+  if (const auto found = link_of(link)) found->on_delivery(delivery);
   if (!pn_link_is_receiver(link)) return;
   pn_session_t* session = pn_link_session(link);
   count(session);
@@ -309,9 +308,9 @@ bool Client::is_stuck(pn_session_t* session) const {
   });
 }
 
-Link* Client::link_of(pn_link_t* link) {
+std::shared_ptr<Link> Client::link_of(pn_link_t* link) const {
   const auto found = links_.find(link);
-  return found == links_.end() ? nullptr : found->second.get();
+  return found == links_.end() ? nullptr : found->second;
 }
 
 // ---- commands and answers
@@ -322,7 +321,7 @@ std::shared_ptr<AwaitedReply> Client::submit(Command command, std::weak_ptr<void
 
 // Who asked is found by its link's name or address, and if it named neither, by the session. Of a client that takes
 // no answers only a few are kept.
-void Client::answer(pn_link_t* request, const std::string& reply_to, pn_message_t* message) {
+bool Client::answer(pn_link_t* request, const std::string& reply_to, pn_message_t* message) {
   const std::string_view asked = address_of(request);
   pn_link_t* way = nullptr;
   for (const auto& [link, ours] : links_) {
@@ -331,7 +330,7 @@ void Client::answer(pn_link_t* request, const std::string& reply_to, pn_message_
     if (is_named) way = link;
     else if (!way && pn_link_session(link) == pn_link_session(request)) way = link;
   }
-  if (!way || pn_link_queued(way) >= answers_max) return;
+  if (!way || pn_link_queued(way) >= answers_max) return false;
   const std::string tag = std::to_string(++answers_);
   pn_delivery_t* delivery = pn_delivery(way, pn_dtag(tag.data(), tag.size()));
   const std::string bytes = encode(message);
@@ -339,6 +338,7 @@ void Client::answer(pn_link_t* request, const std::string& reply_to, pn_message_
   pn_link_advance(way);
   pn_delivery_settle(delivery);
   count(pn_link_session(way));
+  return true;
 }
 
 }  // namespace baton::bus

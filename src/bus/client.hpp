@@ -57,8 +57,8 @@ class Client final : public Connection {
   void count(pn_session_t* session);
   // Whether little enough waits for the client in all of them together.
   [[nodiscard]] bool may_send_more();
-  // Sends the answer to a request that came over `link` back to who asked.
-  void answer(pn_link_t* link, const std::string& reply_to, pn_message_t* message);
+  // Sends the answer to a request that came over `link` back to who asked. False: it takes none.
+  [[nodiscard]] bool answer(pn_link_t* link, const std::string& reply_to, pn_message_t* message);
 
  private:
   struct Waiting {  // bytes
@@ -85,7 +85,7 @@ class Client final : public Connection {
   void end_links();
   void free(pn_link_t* link);
   void free_lingering();
-  [[nodiscard]] Link* link_of(pn_link_t* link);
+  [[nodiscard]] std::shared_ptr<Link> link_of(pn_link_t* link) const;  // it may end while it is told something
 
   Services& services_;
   Sasl sasl_;

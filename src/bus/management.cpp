@@ -49,7 +49,7 @@ const Outcome busy{503, "the engine cannot be asked at the moment", "com.microso
 class ManagementLink final : public RequestLink {
  public:
   ManagementLink(Client& client, pn_link_t* link, std::string queue, std::optional<EntityKey> subscription)
-      : RequestLink(client, link, 50), queue_(std::move(queue)), subscription_(std::move(subscription)), principal_(client.principal()) {}
+      : RequestLink(client, link, answers_max), queue_(std::move(queue)), subscription_(std::move(subscription)), principal_(client.principal()) {}
 
  private:
   void on_request(std::shared_ptr<Request> request) override {

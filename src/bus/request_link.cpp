@@ -34,7 +34,8 @@ void RequestLink::answer(const Request& request, const Outcome& outcome, const s
   }
   pn_data_exit(properties);
   if (add) add(pn_message_body(reply.get()));
-  client_.answer(link_, request.reply_to, reply.get());
+  if (!client_.answer(link_, request.reply_to, reply.get()))
+    return client_.end_link(link_, {"amqp:resource-limit-exceeded", "nobody takes the answers to what is asked over this link"});
   pn_link_flow(link_, 1);
 }
 

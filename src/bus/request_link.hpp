@@ -25,15 +25,17 @@ struct Request {
   [[nodiscard]] std::string property(std::string_view key) const { return text_in(pn_message_properties(message.get()), key); }
 };
 
+inline constexpr int answers_max = 20;  // that wait for the credit of a link
+
 class RequestLink : public Link, public std::enable_shared_from_this<RequestLink> {
  public:
-  // So many may be asked before the first is answered, each of so many bytes.
+  // So many may be asked before the first is answered, at most answers_max, each of so many bytes.
   RequestLink(Client& client, pn_link_t* link, int at_once, std::size_t bytes_max = 64 << 10);
   void on_delivery(pn_delivery_t* delivery) override;
 
  protected:
   virtual void on_request(std::shared_ptr<Request> request) = 0;
-  // Each request, once. `add` puts the body, if there is one.
+  // Each request, once. `add` puts the body, if there is one. Whoever takes no answers loses the link.
   void answer(const Request& request, const Outcome& outcome, const std::function<void(pn_data_t*)>& add = {});
   void reply(const Request& request, const Answer& said);
 

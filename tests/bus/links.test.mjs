@@ -143,6 +143,36 @@ describe("a receiver that deletes", () => {
   });
 });
 
+describe("what is asked of $management", () => {
+  const workflow = "workflow_id: asked\nnodes:\n  start: {type: start, next: [t]}\n  t: {type: task, handler: H, queue: asked, next: [end]}\n  end: {type: end}\n";
+  before(() => baton.http("POST", "/workflows", workflow, "application/yaml"));
+  const ask = (connection, count) => {
+    const sender = connection.open_sender("asked/$management");
+    const requests = Array.from({ length: count }, (_, id) => ({ message_id: `${id}`, reply_to: "me", body: {}, application_properties: { operation: "com.microsoft:renew-lock" } }));
+    sender.on("sendable", () => { while (sender.sendable() && requests.length) sender.send(requests.shift()); });
+  };
+
+  it("is answered, however much it is", async () => {
+    const connection = connect(baton), answers = [];
+    const receiver = connection.open_receiver({ source: "asked/$management", target: "me" });
+    receiver.on("message", ({ message }) => answers.push(message.correlation_id));
+    await next(connection, "receiver_open");
+    ask(connection, 100);
+    await until("all answers", () => answers.length === 100);
+    connection.close();
+  });
+
+  it("by who takes no answers ends its link", async () => {
+    const connection = connect(baton);
+    connection.open_receiver({ source: "asked/$management", target: "me", credit_window: 0 });
+    await next(connection, "receiver_open");
+    const ended = new Promise((resolve) => connection.once("sender_error", ({ sender }) => resolve(sender.error.condition)));
+    ask(connection, 100);
+    assert.equal(await ended, "amqp:resource-limit-exceeded");
+    connection.close();
+  });
+});
+
 describe("a client that does not keep to the protocol", () => {
   it("settles nothing by sending over a link that receives", async () => {
     for (const name of ["theirs", "ours"]) await baton.make("queue", name);

@@ -12,7 +12,6 @@
 namespace baton::bus {
 namespace {
 
-constexpr int requests_at_once = 20;
 constexpr std::int64_t peek_max = 1'000;
 
 const Outcome ok{200, "OK"};
@@ -86,7 +85,7 @@ std::optional<Settlement::How> how_of_status(std::string_view status) {
 class MessageManagement final : public RequestLink {
  public:
   MessageManagement(Client& client, pn_link_t* link, ManagedEntity entity)
-      : RequestLink(client, link, requests_at_once, client.services().options.message_bytes_max + (64 << 10)),
+      : RequestLink(client, link, answers_max, client.services().options.message_bytes_max + (64 << 10)),
         entity_(std::move(entity)),
         principal_(client.principal()) {}
 
