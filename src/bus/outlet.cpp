@@ -19,55 +19,73 @@ Outlet::Outlet(Client& client, pn_link_t* link, std::string queue)
       is_deleting_(pn_link_remote_snd_settle_mode(link) == PN_SND_SETTLED) {}
 
 void Outlet::on_flow() {
-  const bool is_draining = pn_link_get_drain(link_);
-  if (is_draining && poll_) {  // it has brought what there was
-    end_poll();
-    pn_link_drained(link_);
-  } else if (credit() == 0) {
-    end_poll();
-  }
-  ask(is_draining ? Duration{} : poll_time);
+  if (credit() == 0) end_polls();
+  ask();
 }
 
-void Outlet::on_tick() { ask(poll_time); }  // the engine may have had no time before
+void Outlet::on_tick() { ask(); }  // the engine may have had no time before
 
+// One poll at a time that waits. A drain is answered when one behind it that does not wait has brought what there is, or if
+// nothing can be asked for.
 void Outlet::ask() {
-  if (!pn_link_get_drain(link_)) ask(poll_time);
+  if (!pn_link_get_drain(link_)) {
+    if (!poll_) poll_ = poll(poll_time, &Outlet::on_handouts);
+  } else if (!last_poll_) {
+    last_poll_ = poll(Duration{}, &Outlet::on_last_handouts);
+    if (!last_poll_) drained();
+  }
 }
 
-// One poll at a time, for as many as the client takes. A client that takes more than it reads waits for the next tick.
-void Outlet::ask(Duration wait) {
+// For as many as the client takes; none: it takes no more. Who takes more than it reads waits for the next tick.
+std::shared_ptr<AwaitedReply> Outlet::poll(Duration wait, void (Outlet::*then)(Reply)) {
   const std::uint32_t wanted = std::min({credit(), room(), poll_max});
-  if (poll_ || wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > session_outgoing_max || !client_.may_send_more()) return;
-  Poll poll{.tenant = principal_.own(),
-            .queue = queue_,
-            .worker = client_.name(),
-            .max = wanted,
-            .heartbeats = is_locking(),
-            .lease_time = lease_time(),
-            .wait_until = client_.services().clock.now() + wait,
-            .is_listed = is_worker()};
-  poll_ = client_.submit(std::move(poll), weak_from_this(), [this](Reply reply) { on_handouts(std::move(reply)); });
+  if (wanted == 0 || pn_session_outgoing_bytes(pn_link_session(link_)) > session_outgoing_max || !client_.may_send_more()) return nullptr;
+  Poll command{.tenant = principal_.own(),
+               .queue = queue_,
+               .worker = client_.name(),
+               .max = wanted,
+               .heartbeats = is_locking(),
+               .lease_time = lease_time(),
+               .wait_until = client_.services().clock.now() + wait,
+               .is_listed = is_worker()};
+  return client_.submit(std::move(command), weak_from_this(), [this, then](Reply reply) { (this->*then)(std::move(reply)); });
 }
 
-// As many as the client still wants; it may have changed its mind.
 void Outlet::on_handouts(Reply reply) {
   poll_.reset();
   auto* handouts = std::get_if<PollReply>(&reply);
   if (!handouts) return;  // it is asked again at the next tick
+  const bool is_nothing = handouts->jobs.empty();
+  send_all(*handouts);
+  if (is_nothing) on_nothing();
+  ask();
+}
+
+void Outlet::on_last_handouts(Reply reply) {
+  last_poll_.reset();
+  if (auto* handouts = std::get_if<PollReply>(&reply)) send_all(*handouts);
+  if (pn_link_get_drain(link_)) drained();
+  else ask();
+}
+
+void Outlet::drained() {
+  end_polls();
+  pn_link_drained(link_);
+}
+
+// As many as the client still wants; it may have changed its mind.
+void Outlet::send_all(PollReply& handouts) {
   std::vector<Handout> unsent;
-  for (Handout& handout : handouts->jobs) {
+  for (Handout& handout : handouts.jobs) {
     if (credit() > 0) send(handout);
     else unsent.push_back(std::move(handout));
   }
   give_back(std::move(unsent));
-  if (handouts->jobs.empty()) on_nothing();
-  if (pn_link_get_drain(link_)) pn_link_drained(link_);
-  else ask(poll_time);
 }
 
-void Outlet::end_poll() {
-  if (poll_) std::exchange(poll_, nullptr)->abandon();
+void Outlet::end_polls() {
+  for (auto* each : {&poll_, &last_poll_})
+    if (*each) std::exchange(*each, nullptr)->abandon();
 }
 
 void Outlet::give_back(std::vector<Handout> unsent) { bus::give_back(client_.services().inbox, std::move(unsent)); }

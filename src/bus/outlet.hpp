@@ -9,11 +9,11 @@ namespace baton::bus {
 class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
  public:
   Outlet(Client& client, pn_link_t* link, std::string queue);
-  ~Outlet() override { end_poll(); }
+  ~Outlet() override { end_polls(); }
 
   void on_flow() override;
   void on_tick() override;
-  void on_end() override { end_poll(); }
+  void on_end() override { end_polls(); }
 
  protected:
   // How long a lease is taken for; none: the queue says.
@@ -41,11 +41,15 @@ class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
  private:
   // A number without a sign, whatever proton's type says; we never send more than it allows.
   [[nodiscard]] std::uint32_t credit() const { return static_cast<std::uint32_t>(pn_link_credit(link_)); }
-  void ask(Duration wait);
+  std::shared_ptr<AwaitedReply> poll(Duration wait, void (Outlet::*then)(Reply));
   void on_handouts(Reply reply);
-  void end_poll();
+  void on_last_handouts(Reply reply);
+  void send_all(PollReply& handouts);
+  void drained();
+  void end_polls();
 
   std::shared_ptr<AwaitedReply> poll_;
+  std::shared_ptr<AwaitedReply> last_poll_;  // of a drain
 };
 
 }  // namespace baton::bus

@@ -143,6 +143,50 @@ describe("a receiver that deletes", () => {
   });
 });
 
+describe("a drain", () => {
+  it("that follows fresh credit brings what waits", async () => {
+    await baton.make("queue", "fresh");
+    const sender = baton.client().createSender("fresh");
+    const connection = connect(baton);
+    const open = () => connection.open_receiver({ source: "fresh", credit_window: 0 });
+    const receiver = open(), other = open();
+    await until("the links", () => receiver.is_remote_open() && other.is_remote_open());
+    const bodies = [];
+    receiver.on("message", ({ message }) => bodies.push(message.body));
+    for (let i = 0; i < 20; i++) {
+      await sender.sendMessages({ body: i });
+      receiver.credit = 5;
+      receiver.drain = false;
+      const drained = next(receiver, "receiver_drained");
+      receiver.session._write_flow(receiver);
+      other.session._write_flow(other);  // or the server would see but one of them
+      receiver.drain = true;
+      receiver.session._write_flow(receiver);
+      connection._register();
+      await drained;
+      assert.equal(bodies.length, i + 1);
+    }
+    connection.close();
+  });
+
+  it("is answered though nothing more can be given", { timeout: 60_000 }, async () => {
+    await baton.make("queue", "held");
+    const sender = baton.client().createSender("held"), count = 5001;
+    for (let i = 0; i < count; i += 1000) await sender.sendMessages(Array.from({ length: Math.min(1000, count - i) }, () => ({ body: "x" })));
+    const connection = connect(baton, { username: "any", session_buffer_size: 10_000 });
+    const receiver = connection.open_receiver({ source: "held", credit_window: 0, autoaccept: false });
+    let received = 0;
+    receiver.on("message", () => { received++; });
+    receiver.add_credit(count);
+    await until("as many as one link holds", () => received === 5000, 30);
+    const drained = next(receiver, "receiver_drained");
+    receiver.drain_credit();
+    await drained;
+    assert.equal(received, 5000);
+    connection.close();
+  });
+});
+
 describe("what is asked of $management", () => {
   const workflow = "workflow_id: asked\nnodes:\n  start: {type: start, next: [t]}\n  t: {type: task, handler: H, queue: asked, next: [end]}\n  end: {type: end}\n";
   before(() => baton.http("POST", "/workflows", workflow, "application/yaml"));
