@@ -89,6 +89,11 @@ void Client::handle(pn_event_t* event) {
       end_links();
       if (!goodbye_at_) goodbye_at_ = steady::now();
       return pn_connection_close(amqp());
+    case PN_TRANSPORT_ERROR:
+    case PN_TRANSPORT_TAIL_CLOSED:  // what is to be said still may take long, if nobody reads it
+      end_links();
+      if (!goodbye_at_) goodbye_at_ = steady::now();
+      return;
     case PN_SESSION_REMOTE_OPEN: return on_begin(pn_event_session(event));
     case PN_SESSION_REMOTE_CLOSE: return on_end(pn_event_session(event));
     case PN_LINK_REMOTE_OPEN: return on_attach(link);

@@ -237,6 +237,31 @@ describe("a client that does not keep to the protocol", () => {
     await holder.completeMessage(message);
   });
 
+  it("receives nothing more, though it does not read that it is sent away", { timeout: 60_000 }, async () => {
+    for (const name of ["unread", "waiting"]) await baton.make("queue", name);
+    const client = baton.client(), sender = client.createSender("unread");
+    for (let i = 0; i < 30; i++) await sender.sendMessages({ body: Buffer.alloc(1_000_000) });
+    const connection = connect(baton);
+    const [first, second] = ["unread", "waiting"].map((source) => {
+      const session = connection.create_session();
+      session.begin();
+      return session.open_receiver({ source, credit_window: 0 });
+    });
+    await until("the links", () => first.is_remote_open() && second.is_remote_open());
+    second.add_credit(1);
+    await seconds(0.2);
+    connection.socket.pause();
+    first.add_credit(30);
+    await seconds(1);
+    first.session.output(frames.transfer({ handle: 99, delivery_id: 0, delivery_tag: Buffer.from("x") }), encoded("x"));
+    connection._register();
+    await seconds(0.2);
+    await client.createSender("waiting").sendMessages({ body: "x" });
+    const [message] = await client.createReceiver("waiting").receiveMessages(1, { maxWaitTimeInMs: 1500 });
+    assert.equal(message?.body, "x");
+    connection.socket.destroy();
+  });
+
   it("is sent away if it sends more than it was given credit for", async () => {
     await baton.make("queue", "credit");
     const connection = connect(baton);
