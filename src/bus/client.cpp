@@ -220,7 +220,7 @@ void Client::refuse(pn_link_t* link, const Condition& why) {
 }
 
 void Client::end_link(pn_link_t* link, const Condition& why) {
-  if (const auto found = link_of(link)) found->on_end();
+  if (const auto found = link_of(link)) found->on_close();
   links_.erase(link);
   close_with(link, why);
 }

@@ -35,6 +35,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Says goodbye with a reason; the connection ends when the other side has answered, or with terminate().
   void close(const char* condition, std::string_view description);
   void terminate();
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
 
  protected:
   [[nodiscard]] pn_transport_t* transport() const { return driver_.transport; }

@@ -42,7 +42,7 @@ class JobOutlet final : public Outlet {
     ReturnTasks back;
     for (const auto& [delivery, message] : unsettled_) {
       const auto lock = locks().find(message.token);
-      if (!pn_delivery_buffered(delivery) || lock == locks().end()) continue;
+      if (lock == locks().end() || !take_back(delivery)) continue;
       back.tasks.push_back(lock->second.task);
       locks().erase(lock);
     }

@@ -12,7 +12,8 @@ class Link {
   virtual void on_delivery(pn_delivery_t*) {}
   virtual void on_tick() {}
   virtual void flush() {}   // what came in is handled: what was collected of it goes on together; after Client::flush_later()
-  virtual void on_end() {}  // proton's link is there still
+  virtual void on_end() {}  // the client's doing, or the connection's; proton's link is there still
+  virtual void on_close() { on_end(); }  // ours: what was put on the link leaves before we close it
 };
 
 }  // namespace baton::bus

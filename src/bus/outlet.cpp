@@ -90,8 +90,21 @@ void Outlet::end_polls() {
 
 void Outlet::give_back(std::vector<Handout> unsent) { bus::give_back(client_.services().inbox, std::move(unsent)); }
 
+void Outlet::on_close() {
+  flush();
+  end_polls();
+}
+
+bool Outlet::take_back(pn_delivery_t* delivery) {
+  const bool has_begun = pn_delivery_pending(delivery) < reinterpret_cast<std::uintptr_t>(pn_delivery_get_context(delivery));
+  if (!pn_delivery_buffered(delivery) || (has_begun && !client_.has_ended())) return false;
+  pn_delivery_abort(delivery);
+  return true;
+}
+
 pn_delivery_t* Outlet::put(const LockToken& tag, std::string_view bytes) {
   pn_delivery_t* delivery = pn_delivery(link_, pn_dtag(tag.data(), tag.size()));
+  pn_delivery_set_context(delivery, reinterpret_cast<void*>(bytes.size()));
   pn_link_send(link_, bytes.data(), bytes.size());
   pn_link_advance(link_);
   client_.count(pn_link_session(link_));

@@ -14,6 +14,7 @@ class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
   void on_flow() override;
   void on_tick() override;
   void on_end() override { end_polls(); }
+  void on_close() override;
 
  protected:
   // How long a lease is taken for; none: the queue says.
@@ -29,7 +30,10 @@ class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
 
   // Messages that have not left when the link ends are nobody's.
   void give_back(std::vector<Handout> unsent);
-  // A delivery with these bytes, under that tag.
+  // What was put on the link and has not left does not leave any more. False: it has, or a part of it, and the rest follows;
+  // clients are known that take a part for the whole when the rest does not come.
+  [[nodiscard]] bool take_back(pn_delivery_t* delivery);
+  // A delivery with these bytes, under that tag; its context is how many they are.
   pn_delivery_t* put(const LockToken& tag, std::string_view bytes);
 
   Client& client_;

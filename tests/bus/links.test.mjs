@@ -262,6 +262,35 @@ describe("a client that does not keep to the protocol", () => {
     connection.socket.destroy();
   });
 
+  it("is not sent what others are given instead", { timeout: 60_000 }, async () => {
+    for (const name of ["clogged", "other"]) await baton.make("queue", name);
+    const client = baton.client(), sender = client.createSender("clogged"), count = 30;
+    for (let i = 0; i < count; i++) await sender.sendMessages({ messageId: `${i}`, body: Buffer.alloc(1_000_000) });
+    const connection = connect(baton);
+    const receiver = connection.open_receiver({ source: "clogged", credit_window: 0, autoaccept: false }), sending = connection.open_sender("other");
+    const ids = [];
+    receiver.on("message", ({ message }) => {
+      assert.equal(message.body.content.length, 1_000_000);
+      ids.push(message.message_id);
+    });
+    await until("the links", () => receiver.is_remote_open() && sending.credit > 0);
+    connection.socket.pause();
+    receiver.add_credit(count);
+    await seconds(1);
+    const end = closed(connection);
+    for (let i = 0; i < 1100; i++) transfer(sending, i, encoded("x"));
+    connection._register();
+    await seconds(0.3);
+    connection.socket.resume();
+    assert.equal(await end, "amqp:link:transfer-limit-exceeded");
+    assert.ok(ids.length > 0 && ids.length < count, `${ids.length}`);
+    const deleting = client.createReceiver("clogged", { receiveMode: "receiveAndDelete" }), others = [];
+    for (let got = [{}]; got.length; others.push(...got.map(({ messageId }) => messageId))) got = await deleting.receiveMessages(count, { maxWaitTimeInMs: 1000 });
+    assert.ok(others.length > 0);
+    assert.deepEqual(ids.filter((id) => others.includes(id)), []);
+    assert.equal(ids.length + others.length, count);
+  });
+
   it("is sent away if it sends more than it was given credit for", async () => {
     await baton.make("queue", "credit");
     const connection = connect(baton);

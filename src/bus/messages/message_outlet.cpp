@@ -71,9 +71,10 @@ class MessageOutlet final : public Outlet {
     flush();
     Outlet::on_end();
     SettleMessages back;
-    for (pn_delivery_t* one = pn_unsettled_head(link_); one; one = pn_unsettled_next(one)) {
-      const auto lock = is_settling(one) || !pn_delivery_buffered(one) ? std::nullopt : lock_in(one);
-      if (lock) back.settlements.push_back({*lock, Settlement::How::release, {}, {}, {}});
+    for (pn_delivery_t *one = pn_unsettled_head(link_), *next; one; one = next) {
+      next = pn_unsettled_next(one);
+      const auto lock = is_settling(one) ? std::nullopt : lock_in(one);
+      if (lock && take_back(one)) back.settlements.push_back({*lock, Settlement::How::release, {}, {}, {}});
     }
     if (!back.settlements.empty()) client_.services().inbox.submit(std::move(back), std::make_shared<Nobody>());
   }
@@ -114,7 +115,7 @@ class MessageOutlet final : public Outlet {
     std::uint64_t outcome;
   };
 
-  static bool is_settling(pn_delivery_t* delivery) { return pn_delivery_get_context(delivery) != nullptr; }
+  [[nodiscard]] bool is_settling(pn_delivery_t* delivery) const { return pn_delivery_get_context(delivery) == this; }
 
   // None: its tag is no token of this queue.
   [[nodiscard]] std::optional<MessageLock> lock_in(pn_delivery_t* delivery) const {
