@@ -99,8 +99,9 @@ class JobOutlet final : public Outlet {
     const auto* refused = std::get_if<Refused>(&reply);
     if (refused && may_pass(*refused)) return refuse(delivery, condition_of(*refused));
     locks().erase(token);
-    if (refused) return refuse(delivery, lock_lost);
-    settle(delivery, outcome);
+    if (refused) refuse(delivery, lock_lost);
+    else settle(delivery, outcome);
+    ask();  // there may be room again
   }
 
   void settle(pn_delivery_t* delivery, std::uint64_t outcome) {

@@ -7,6 +7,7 @@ namespace {
 
 constexpr Duration poll_time = std::chrono::seconds{10};
 constexpr std::uint32_t poll_max = 1'000;
+constexpr std::size_t unsettled_max = 5'000;
 constexpr std::size_t session_outgoing_max = 4 << 20;  // bytes that wait for the client
 
 }  // namespace
@@ -34,6 +35,11 @@ void Outlet::ask() {
     last_poll_ = poll(Duration{}, &Outlet::on_last_handouts);
     if (!last_poll_) drained();
   }
+}
+
+std::uint32_t Outlet::room() const {
+  const auto unsettled = static_cast<std::size_t>(std::max(pn_link_unsettled(link_), 0));
+  return static_cast<std::uint32_t>(unsettled_max - std::min(unsettled, unsettled_max));
 }
 
 // For as many as the client takes; none: it takes no more. Who takes more than it reads waits for the next tick.

@@ -22,8 +22,6 @@ class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
   [[nodiscard]] virtual bool is_worker() const { return false; }
   // Whether it has what it is given for a short time only, until it is settled.
   [[nodiscard]] virtual bool is_locking() const { return !is_deleting_; }
-  // How many more it may have.
-  [[nodiscard]] virtual std::uint32_t room() const { return UINT32_MAX; }
   virtual void send(const Handout& handout) = 0;
   virtual void on_nothing() {}  // came for a while
   void ask();  // for more, if it wants more
@@ -45,6 +43,7 @@ class Outlet : public Link, public std::enable_shared_from_this<Outlet> {
  private:
   // A number without a sign, whatever proton's type says; we never send more than it allows.
   [[nodiscard]] std::uint32_t credit() const { return static_cast<std::uint32_t>(pn_link_credit(link_)); }
+  [[nodiscard]] std::uint32_t room() const;  // how many more it may have
   std::shared_ptr<AwaitedReply> poll(Duration wait, void (Outlet::*then)(Reply));
   void on_handouts(Reply reply);
   void on_last_handouts(Reply reply);

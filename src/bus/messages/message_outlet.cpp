@@ -11,7 +11,6 @@
 namespace baton::bus {
 namespace {
 
-constexpr std::size_t unsettled_max = 5'000;  // of one link
 constexpr std::size_t reason_max = 4'096;
 
 std::string bytes_of_data(pn_data_t* data) {
@@ -124,11 +123,6 @@ class MessageOutlet final : public Outlet {
     if (tag.size == token.size()) std::copy_n(tag.start, tag.size, token.begin());
     const auto lock = lock_of(token);
     return lock && lock->message.entity_id == entity_id_ ? lock : std::nullopt;
-  }
-
-  [[nodiscard]] std::uint32_t room() const override {
-    const auto unsettled = static_cast<std::size_t>(std::max(pn_link_unsettled(link_), 0));
-    return static_cast<std::uint32_t>(unsettled_max - std::min(unsettled, unsettled_max));
   }
 
   // Also for who receives and deletes: what cannot be sent to it any more is another's then.
