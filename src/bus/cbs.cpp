@@ -48,8 +48,7 @@ class CbsLink final : public RequestLink {
     const std::optional<Token>& token = *found;
     if (!token || token->revoked_at || !token->bus_key || !is_signed_with(access, *token->bus_key))
       return answer(request, {401, "InvalidSignature: The token has an invalid signature."});
-    if (!client_.let_in(*token, access.resource, access.expires))
-      return answer(request, {401, "a connection is one client's: this is the key of another"});
+    if (const auto let_in = client_.let_in(*token, access.resource, access.expires); !let_in) return answer(request, {401, let_in.error()});
     answer(request, {202, "Accepted"});
   }
 };

@@ -19,6 +19,7 @@ constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 <<
 constexpr std::size_t incoming_max = 64 << 20, outgoing_max = 32 << 20;
 constexpr std::size_t links_max = 1'000;
 constexpr std::size_t links_before = 8, links_waiting_max = 100;  // without a token; while a password is looked up
+constexpr std::size_t grants_max = 1'000;
 constexpr std::chrono::seconds patience{2};
 
 using steady = std::chrono::steady_clock;
@@ -131,11 +132,13 @@ void Client::look_up_password() {
       }));
 }
 
-bool Client::let_in(const Token& token, std::string_view resource, Time until) {
-  if (principal_ && principal_->token_id != token.token_id) return false;
+std::expected<void, std::string> Client::let_in(const Token& token, std::string_view resource, Time until) {
+  if (principal_ && principal_->token_id != token.token_id) return std::unexpected("a connection is one client's: this is the key of another");
+  const std::string path = scope_of(resource);
+  if (grants_.size() >= grants_max && !grants_.contains(path)) return std::unexpected("too many tokens were shown over this connection");
   principal_ = Principal{token.token_id, token.role, token.tenant};
-  grants_[scope_of(resource)] = until;
-  return true;
+  grants_[path] = until;
+  return {};
 }
 
 void Client::say_goodbye(const char* condition, std::string_view description) {

@@ -5,6 +5,7 @@
 // client's, nothing more is handed out.
 #pragma once
 
+#include <expected>
 #include <map>
 #include <memory>
 #include <set>
@@ -44,8 +45,8 @@ class Client final : public Connection {
   [[nodiscard]] const Principal& principal() const { return *principal_; }
   [[nodiscard]] std::string token_id() const { return principal_ ? principal_->token_id : ""; }
   [[nodiscard]] std::string name() const;
-  // To what is under the resource, an escaped URL, until then. False: it came as somebody else before.
-  [[nodiscard]] bool let_in(const Token& token, std::string_view resource, Time until);
+  // To what is under the resource, an escaped URL, until then. Otherwise why not.
+  [[nodiscard]] std::expected<void, std::string> let_in(const Token& token, std::string_view resource, Time until);
 
   // Hands a command in. `then` is called on this thread while `owner` lives, and the connection goes on after it.
   std::shared_ptr<AwaitedReply> submit(Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then);
