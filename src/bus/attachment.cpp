@@ -179,6 +179,7 @@ void Attachment::attach_management() {
                                 .entity_id = entity_->entity.entity_id,
                                 .type = entity_->entity.entity_type,
                                 .is_dead_letters = address_.is_dead_letters,
+                                .is_own = is_own_subscription() && !address_.is_dead_letters,
                                 .no_sending = refusal_to_send()}));
 }
 

@@ -1,6 +1,7 @@
 // Topics with subscriptions and rules, with the real SDK of Azure Service Bus against the endpoint of the real binary.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import Long from "long";
 import { Baton, refusal, until } from "./baton.mjs";
 
 const one = async (receiver, wait = 5000) => (await receiver.receiveMessages(1, { maxWaitTimeInMs: wait }))[0];
@@ -197,6 +198,9 @@ describe("baton's own topics", () => {
   });
 
   it("are received by nobody else", async () => {
+    const own = client.createReceiver("worker-results", "orchestrator");
+    assert.match((await refusal(own.receiveDeferredMessages(Long.ONE))).message, /baton itself/);
+    assert.deepEqual(await own.peekMessages(1), []);
     const error = await refusal(one(client.createReceiver("worker-results", "orchestrator")));
     assert.match(error.message, /baton itself/);
   });

@@ -127,6 +127,8 @@ class MessageManagement final : public RequestLink {
       return answer(*request, {501, "'" + name + "' cannot be done here", "amqp:not-implemented"});
     if (!operation->may(principal_.role))
       return answer(*request, {401, "the role of this key may not do that here", "amqp:unauthorized-access"});
+    if (entity_.is_own && operation->run != &MessageManagement::peek)
+      return answer(*request, {401, "baton itself receives from '" + entity_.key.path + "'", "amqp:not-allowed"});
     const bool is_sending = operation->run == &MessageManagement::schedule || operation->run == &MessageManagement::cancel;
     if (is_sending && entity_.no_sending) return answer(*request, {401, entity_.no_sending->description, entity_.no_sending->name});
     const auto body = body_of(*request);

@@ -12,6 +12,7 @@ struct ManagedEntity {
   std::int64_t entity_id = 0;
   message::EntityType type{};
   bool is_dead_letters = false;
+  bool is_own = false;                  // baton itself receives from it
   std::optional<Condition> no_sending;  // why this client may not send to it, nor schedule or cancel
 };
 
