@@ -150,8 +150,8 @@ class MessageManagement final : public RequestLink {
 
   // ---- locks
 
-  // Only of this queue, and as a client shows them. None: one of them is of another, or nobody's.
-  std::optional<std::vector<MessageLock>> locks_in(const wire::Item& body) const {
+  // Only of this queue, and as a client shows them.
+  std::expected<std::vector<MessageLock>, Outcome> locks_in(const wire::Item& body) const {
     std::vector<MessageLock> locks;
     bool are_ours = true;
     const auto tokens = wire::find(body, "lock-tokens");
@@ -160,11 +160,13 @@ class MessageManagement final : public RequestLink {
         LockToken token{};
         if (wire::is_uuid(item)) std::ranges::copy(item.payload, token.begin());
         const auto lock = lock_of(swapped(token));
-        are_ours = lock && is_ours(*lock) && locks.size() < numbers_max;
+        are_ours = lock && is_ours(*lock);
         if (are_ours) locks.push_back(*lock);
-        return are_ours;
+        return are_ours && locks.size() <= numbers_max;
       });
-    return are_ours ? std::optional(std::move(locks)) : std::nullopt;
+    if (!are_ours) return std::unexpected(lock_is_lost);
+    if (locks.empty() || locks.size() > numbers_max) return std::unexpected(wrong("'lock-tokens' are 1 to 250 tokens"));
+    return locks;
   }
 
   [[nodiscard]] bool is_ours(const MessageLock& lock) const {
@@ -175,8 +177,7 @@ class MessageManagement final : public RequestLink {
 
   void renew(RequestPtr request, const wire::Item& body) {
     const auto locks = locks_in(body);
-    if (!locks) return answer(*request, lock_is_lost);
-    if (locks->empty()) return answer(*request, wrong("no lock tokens were named"));
+    if (!locks) return answer(*request, locks.error());
     ask<RenewedReply>(RenewLocks{entity_.key.tenant, *locks}, std::move(request), [](const RenewedReply& renewed) -> Answer {
       std::vector<std::int64_t> until;
       for (const auto& one : renewed.until) {
@@ -192,8 +193,7 @@ class MessageManagement final : public RequestLink {
     const auto how = how_of_status(status);
     if (!how) return answer(*request, wrong("'" + status + "' is no disposition status"));
     const auto locks = locks_in(body);
-    if (!locks) return answer(*request, lock_is_lost);
-    if (locks->empty()) return answer(*request, wrong("no lock tokens were named"));
+    if (!locks) return answer(*request, locks.error());
     SettleMessages command{.tenant = entity_.key.tenant, .settlements = {}};
     const auto modified = wire::find(body, "properties-to-modify");
     for (const MessageLock& lock : *locks)
