@@ -107,8 +107,10 @@ describe("a lock", () => {
     const { sender, receiver } = await queue();
     await sender.sendMessages({ body: 1, applicationProperties: { kept: "k", changed: 1 } });
     await receiver.abandonMessage(await one(receiver), { changed: "two", added: 3.5 });
+    assert.equal((await receiver.peekMessages(1))[0].deliveryCount, 1);
     const again = await one(receiver);
     assert.equal(again.deliveryCount, 1);
+    assert.equal((await receiver.peekMessages(1, { fromSequenceNumber: Long.ONE }))[0].deliveryCount, 1);
     assert.deepEqual(again.applicationProperties, { kept: "k", changed: "two", added: 3.5 });
     await receiver.completeMessage(again);
   });

@@ -162,7 +162,9 @@ std::expected<NewMessage, Condition> read_message(const Sections& sections, cons
 
 namespace {
 
-void write_header(wire::Writer& writer, const message::Message& message) {
+// A delivery that goes on is not counted.
+void write_header(wire::Writer& writer, const message::Message& message, bool is_received) {
+  const std::int32_t deliveries = message.delivery_count - (is_received || message.locked_until ? 1 : 0);
   writer.descriptor(header_section);
   writer.list([&] {
     writer.truth(true);  // durable
@@ -170,7 +172,7 @@ void write_header(wire::Writer& writer, const message::Message& message) {
     if (message.time_to_live_ms) writer.uint(static_cast<std::uint32_t>(std::clamp<std::int64_t>(*message.time_to_live_ms, 0, UINT32_MAX)));
     else writer.null();
     writer.null();  // first acquirer
-    writer.uint(static_cast<std::uint32_t>(std::max(message.delivery_count - 1, 0)));
+    writer.uint(static_cast<std::uint32_t>(std::max(deliveries, 0)));
   });
 }
 
@@ -202,12 +204,12 @@ void write_annotations(wire::Writer& writer, const message::Message& message, co
 
 }  // namespace
 
-std::string write_message(const message::Message& message) {
+std::string write_message(const message::Message& message, bool is_received) {
   const message::Changes changes = changes_of(message);
   std::string out;
   out.reserve(message.content.size() + message.annotations.size() + 256);
   wire::Writer writer(out);
-  write_header(writer, message);
+  write_header(writer, message, is_received);
   write_annotations(writer, message, changes);
   if (changes.empty()) out += message.content.value;
   else write_changed(out, message.content.value, changes);

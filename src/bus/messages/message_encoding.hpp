@@ -25,8 +25,8 @@ struct Reading {
 
 [[nodiscard]] std::expected<NewMessage, Condition> read_message(const Sections& sections, const Reading& how);
 
-// For a receiver: with the changes that rules and receivers made, if there are any.
-[[nodiscard]] std::string write_message(const message::Message& message);
+// For a receiver, or for who only looks: with the changes that rules and receivers made, if there are any.
+[[nodiscard]] std::string write_message(const message::Message& message, bool is_received = true);
 
 // What rules see of a message; of its properties alone.
 [[nodiscard]] message::Envelope envelope_of(const Sections& sections);

@@ -64,7 +64,7 @@ std::string messages_body(const std::vector<std::shared_ptr<const message::Messa
     writer.list([&] {
       for (const auto& one : messages)
         writer.map([&] {
-          writer.text("message"), writer.binary(write_message(*one));
+          writer.text("message"), writer.binary(write_message(*one, has_tokens));
           if (!has_tokens) return;
           const LockToken token = swapped(token_of(lock_of(*one)));
           writer.text("lock-token"), writer.uuid({token.data(), token.size()});
