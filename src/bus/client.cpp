@@ -58,7 +58,6 @@ void close_with(pn_link_t* link, const Condition& why) {
 }  // namespace
 
 Client::Client(boost::asio::ip::tcp::socket socket, Services& services) : Connection(std::move(socket)), services_(services) {
-  services_.clients.insert(this);
   pn_transport_set_server(transport());
   use_sasl(transport(), sasl_);
   pn_transport_require_auth(transport(), true);
@@ -68,6 +67,7 @@ Client::Client(boost::asio::ip::tcp::socket socket, Services& services) : Connec
   bind();
   pn_connection_set_container(amqp(), "baton");
   if (services_.options.access == Access::open) principal_ = Principal{.token_id = "", .role = Role::admin, .tenant = std::nullopt};
+  services_.clients.insert(this);
 }
 
 Client::~Client() { services_.clients.erase(this); }
