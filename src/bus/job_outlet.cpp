@@ -46,7 +46,7 @@ class JobOutlet final : public Outlet {
       back.tasks.push_back(lock->second.task);
       locks().erase(lock);
     }
-    if (!back.tasks.empty()) client_.services().inbox.submit(std::move(back), std::make_shared<Nobody>());
+    bus::give_back(client_.services().inbox, std::move(back));
   }
 
   // The client's word on a message that it has; we answer with the same, settled. Its first word counts.

@@ -11,16 +11,14 @@
 
 namespace baton::bus {
 
-// What was handed out and reached nobody: others get it, and it does not count as a delivery.
+// What was handed out and reached nobody: others get it, and it does not count as a delivery. The engine never refuses it.
+inline void give_back(Inbox& inbox, ReturnTasks back) {
+  if (!back.tasks.empty()) inbox.submit(std::move(back), std::make_shared<Nobody>());
+}
 inline void give_back(Inbox& inbox, std::vector<Handout> unsent) {
-  ReturnTasks tasks;
-  SettleMessages messages;
-  for (Handout& one : unsent) {
-    if (!one.message) tasks.tasks.push_back({std::move(one.task_id), std::move(one.lease)});
-    else messages.settlements.push_back({{one.message->key(), one.message->locks}, Settlement::How::release, {}, {}, {}});
-  }
-  if (!tasks.tasks.empty()) inbox.submit(std::move(tasks), std::make_shared<Nobody>());
-  if (!messages.settlements.empty()) inbox.submit(std::move(messages), std::make_shared<Nobody>());
+  ReturnTasks back;
+  for (Handout& one : unsent) back.tasks.push_back({std::move(one.task_id), std::move(one.lease)});
+  give_back(inbox, std::move(back));
 }
 
 // Calls back on the bus's thread; false: nobody took the answer. Jobs that were handed out to somebody who does not want them any more are given back.

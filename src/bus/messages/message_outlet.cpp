@@ -69,13 +69,13 @@ class MessageOutlet final : public Outlet {
   void on_end() override {
     flush();
     Outlet::on_end();
-    SettleMessages back;
+    ReturnTasks back;
     for (pn_delivery_t *one = pn_unsettled_head(link_), *next; one; one = next) {
       next = pn_unsettled_next(one);
       const auto lock = is_settling(one) ? std::nullopt : lock_in(one);
-      if (lock && take_back(one)) back.settlements.push_back({*lock, Settlement::How::release, {}, {}, {}});
+      if (lock && take_back(one)) back.tasks.push_back({message::task_id(lock->message), std::to_string(lock->number)});
     }
-    if (!back.settlements.empty()) client_.services().inbox.submit(std::move(back), std::make_shared<Nobody>());
+    bus::give_back(client_.services().inbox, std::move(back));
   }
 
   // The client's word on a message that it has. Its first word counts.
