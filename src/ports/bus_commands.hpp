@@ -83,7 +83,7 @@ struct PeekMessages {
   std::optional<message::Lane> lane;  // only those of this one
 };
 
-// By number. They are locked as if they had been handed out, or gone at once. All of them or none.
+// By number. They are locked as if they had been handed out, or gone at once. All of them or none; 8 MiB at most, if they are several.
 struct ReceiveDeferred {
   EntityKey from;
   bool dead = false;

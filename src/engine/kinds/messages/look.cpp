@@ -12,6 +12,7 @@ using message::Message;
 namespace {
 
 constexpr std::size_t messages_max = 1'000;
+constexpr std::int64_t received_bytes_max = 8 << 20;  // with one answer
 
 std::optional<Refused> too_many(const std::vector<std::int64_t>& numbers) {
   if (numbers.size() <= numbers_max) return std::nullopt;
@@ -61,12 +62,15 @@ Reply MessageTransaction::decide(const ReceiveDeferred& c) {
   if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
   const Lane lane = c.dead ? Lane::shelved : Lane::deferred;
   std::vector<MessagePtr> found;
+  std::int64_t bytes = 0;
   for (const std::int64_t number : c.sequence_numbers) {
     const Key key{(*from)->row.entity_id, lane, number};
     const MessagePtr message = row(key);
     if (!message || message->locked_until || state_.lock(key)) return no_such_message(number);
     found.push_back(message);
+    bytes += message->size();
   }
+  if (found.size() > 1 && bytes > received_bytes_max) return refused(Refusal::invalid_input, "these messages have more than 8 MiB together: ask for fewer");
   MessagesReply reply;
   for (const MessagePtr& message : found) {
     if (state_.lock(message->key())) continue;  // its number was named twice

@@ -214,6 +214,19 @@ TEST_F(MessageTurn, a_deferred_message_waits_until_it_is_asked_for) {
   EXPECT_EQ(counters("q").deferred, 0);
 }
 
+TEST_F(MessageTurn, deferred_messages_that_are_too_large_for_one_answer_are_received_in_several) {
+  const auto queue = make(EntityType::queue, "q");
+  std::vector<std::int64_t> numbers;
+  for (int i = 0; i < 9; ++i) {
+    numbers.push_back(send("q", message(std::to_string(i), std::string(1 << 20, 'x'))));
+    EXPECT_FALSE(settle(receive(queue).at(0), How::defer));
+  }
+  EXPECT_EQ(refusal(ReceiveDeferred{key("q"), false, numbers}), Refusal::invalid_input);
+  const std::vector some(numbers.begin(), numbers.begin() + 7), rest(numbers.begin() + 7, numbers.end());
+  EXPECT_EQ(ask_for<MessagesReply>(ReceiveDeferred{key("q"), false, some}).messages.size(), 7U);
+  EXPECT_EQ(ask_for<MessagesReply>(ReceiveDeferred{key("q"), false, rest}).messages.size(), 2U);
+}
+
 TEST_F(MessageTurn, a_scheduled_message_comes_at_its_time_and_a_cancelled_one_never) {
   const auto queue = make(EntityType::queue, "q");
   NewMessage later = message("later"), never = message("never");
