@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/json.hpp"
+#include "bus/connection.hpp"
+
 namespace baton::bus {
 namespace {
 
@@ -33,6 +36,11 @@ void drop_too_large(pn_link_t* link, pn_delivery_t* delivery, std::size_t bytes_
 }
 
 }  // namespace
+
+std::string text_of_condition(pn_condition_t* condition) {
+  if (!pn_condition_is_set(condition)) return "";
+  return clean_text(fmt::format("{}: {}", text_of(pn_condition_get_name(condition)), text_of(pn_condition_get_description(condition))), 1'000);
+}
 
 bool may_pass(const Refused& refused) {
   switch (refused.refusal) {

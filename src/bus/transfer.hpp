@@ -17,6 +17,9 @@ struct Condition {
   std::string description;
 };
 
+// What the other side says, with the name of the condition; empty: nothing.
+[[nodiscard]] std::string text_of_condition(pn_condition_t* condition);
+
 // What may pass makes its sender try again; else it is told what is wrong.
 [[nodiscard]] Condition condition_of(const Refused& refused);
 [[nodiscard]] bool may_pass(const Refused& refused);

@@ -1,6 +1,6 @@
 // Baton as a client of a broker: the same site over a real RabbitMQ, kills of either, and a Service Bus that wants TLS and tokens.
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, afterEach, before, describe, it } from "node:test";
 import { Baton, until } from "./baton.mjs";
 import { Rabbit, RabbitBus } from "./rabbit.mjs";
 import { Certificate, ServiceBus } from "./service_bus.mjs";
@@ -94,7 +94,8 @@ describe("a Service Bus with TLS and tokens", () => {
     certificate = new Certificate();
     azure = await new ServiceBus({ certificate }).listen();
   });
-  after(async () => { await baton?.stop(); azure.close(); certificate.remove(); });
+  afterEach(async () => { await baton?.stop(); Object.assign(azure, { refuses: undefined, refusal: undefined }); });
+  after(() => { azure.close(); certificate.remove(); });
 
   it("gets jobs with their ids and properties, and gives results back", async () => {
     baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file, "--bus-queues", "tasks");
@@ -132,6 +133,36 @@ describe("a Service Bus with TLS and tokens", () => {
     assert.equal(lease, undefined);  // of two copies either's result counts
     await baton.http("POST", "/callbacks/task-result", { task_id, status: "completed" });
     assert.equal((await baton.http("GET", `/jobs/${job_id}?wait_ms=5000`)).status, "COMPLETED");
+    await baton.stop();
+  });
+
+  // How often a task was handed out, and what became of it, when the broker rejected it `times` times for this reason.
+  const rejectedFor = async (condition, times) => {
+    Object.assign(azure, { refuses: "reject", refusal: { condition, description: "a reason" }, refused: 0 });
+    azure.sent.clear();
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file, "--bus-queues", "tasks");
+    await baton.http("POST", "/workflows", workflow, "application/yaml");
+    const { job_id } = await baton.http("POST", "/jobs", { workflow_id: "w", input_data: {} });
+    await until("the refusals", () => azure.refused === times, 30);
+    const events = () => baton.sql("SELECT event_data FROM dag_job_events WHERE event_type='node_lease_expired'").map(([data]) => JSON.parse(data));
+    await until("their events", () => events().length === times);
+    Object.assign(azure, { refuses: undefined, refusal: undefined });
+    return { job_id, events: events() };
+  };
+
+  it("rejects for a while, which uses up no deliveries, and is left alone when it is busy", async () => {
+    const began = Date.now();
+    const { events } = await rejectedFor("com.microsoft:server-busy", 2);
+    assert.ok(Date.now() - began >= 2000, `twice within ${Date.now() - began} ms`);
+    for (const event of events) assert.deepEqual(event, { reason: "the broker rejected it: com.microsoft:server-busy: a reason" });
+    await until("the task", () => azure.sent.get("tasks"));
+    assert.equal(baton.log.match(/rejected it: com.microsoft:server-busy: a reason; trying again/g).length, 1);
+    await baton.stop();
+  });
+
+  it("rejects what is wrong with a message, which uses up its deliveries", async () => {
+    const { events } = await rejectedFor("amqp:invalid-field", 1);
+    assert.deepEqual(events[0], { reason: "the broker rejected it: amqp:invalid-field: a reason", abandoned: true });
     await baton.stop();
   });
 

@@ -49,6 +49,7 @@ export class ServiceBus {
   put = [];              // the texts of all tokens that were taken
   sent = new Map();      // by address
   rejected = [];
+  refused = 0;           // messages, while `refuses` is the outcome for all of them: "release", or "reject" for the reason `refusal`
   receivers = new Map(); // our sending ends, by address
   attached = [];         // all addresses, as often as they were
   connections = 0;
@@ -71,7 +72,7 @@ export class ServiceBus {
     });
     container.on("message", ({ message, delivery, receiver }) => {
       if (receiver.target.address === "$cbs") return this.putToken(message);
-      if (this.refuses) return delivery[this.refuses]();
+      if (this.refuses) { this.refused++; return delivery[this.refuses](this.refusal); }
       this.sent.set(receiver.target.address, [...(this.sent.get(receiver.target.address) ?? []), message]);
       delivery.accept();
     });

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "base/base64.hpp"
-#include "base/json.hpp"
 #include "bus/broker/consumer.hpp"
 #include "bus/broker/publisher.hpp"
 #include "bus/transfer.hpp"
@@ -21,11 +20,6 @@ constexpr std::size_t session_bytes_max = 4 << 20;
 constexpr pn_millis_t idle_time = 120'000;  // half of it is what the broker hears
 constexpr std::chrono::seconds login_time{30};
 constexpr std::chrono::seconds attach_time{30}, refusal_time{2};  // until the broker has answered, or has ended what it refused
-
-std::string text_of_condition(pn_condition_t* condition) {
-  if (!pn_condition_is_set(condition)) return "";
-  return clean_text(fmt::format("{}: {}", text_of(pn_condition_get_name(condition)), text_of(pn_condition_get_description(condition))), 1'000);
-}
 
 std::string_view condition_name(pn_condition_t* condition) { return text_of(pn_condition_get_name(condition)); }
 

@@ -4,9 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 
-#include "base/json.hpp"
 #include "bus/job_outlet.hpp"
+#include "bus/transfer.hpp"
 
 namespace baton::bus {
 namespace {
@@ -17,6 +18,15 @@ constexpr Duration poll_wait = std::chrono::seconds{10};
 constexpr std::size_t unconfirmed_max = 256;
 constexpr std::size_t outgoing_max = 4 << 20;  // bytes that wait for the broker
 constexpr std::chrono::minutes unconfirmed_time_max{5};
+constexpr std::chrono::seconds busy_time{2};  // that Service Bus wants to be left alone for when it says that it is busy
+
+// The message itself is wrong, and would be the next time. Whatever else a broker rejects with may pass: it is busy, full, disabled, or has a fault.
+bool is_about_message(std::string_view condition) {
+  constexpr std::array<std::string_view, 7> names{
+      "amqp:decode-error",    "amqp:invalid-field",           "amqp:link:message-size-exceeded", "amqp:not-allowed",
+      "amqp:not-implemented", "com.microsoft:argument-error", "com.microsoft:argument-out-of-range"};
+  return std::ranges::find(names, condition) != names.end();
+}
 
 class PublisherLink final : public Publisher, public std::enable_shared_from_this<PublisherLink> {
  public:
@@ -64,24 +74,33 @@ class PublisherLink final : public Publisher, public std::enable_shared_from_thi
   static bool is_outcome(std::uint64_t state) { return state == PN_ACCEPTED || state == PN_REJECTED || state == PN_RELEASED || state == PN_MODIFIED; }
 
   void conclude(const TaskLease& task, std::uint64_t outcome, pn_delivery_t* delivery) {
-    using How = SettleTask::How;
     if (outcome == PN_ACCEPTED) {
       if (refusals_.has_failed()) spdlog::info("the broker takes what is for queue {} again", queue_);
       refusals_.succeeded();
       services_.published.add();
-      return settle(task, How::keep, {});
+      return settle(task, SettleTask::How::keep, {});
     }
     const bool is_first = !refusals_.has_failed();
     if (steady::now() >= paused_until_) paused_until_ = steady::now() + refusals_.next();  // those that were sent together are one refusal
-    if (outcome != PN_REJECTED) {  // nobody there is to get it, for now
-      if (is_first) spdlog::warn("the broker gives back what is for queue {}: is there a queue for it?", queue_);
-      return give_back({.tasks = {task}, .reason = "the broker gave it back"});
-    }
-    const std::string why =
-        "the broker rejected it: " + clean_text(text_of(pn_condition_get_description(pn_disposition_condition(pn_delivery_remote(delivery)))), 2'000);
-    spdlog::warn("{} of queue {}: {}", task.task_id, queue_, why);
+    end_poll();  // or what is given back would be sent again at once
+    if (outcome == PN_REJECTED) return on_rejected(task, pn_disposition_condition(pn_delivery_remote(delivery)), is_first);
+    // Nobody there is to get it, for now.
+    if (is_first) spdlog::warn("the broker gives back what is for queue {}: is there a queue for it?", queue_);
+    give_back({.tasks = {task}, .reason = "the broker gave it back"});
+  }
+
+  // Only a message that is wrong uses up deliveries.
+  void on_rejected(const TaskLease& task, pn_condition_t* condition, bool is_first) {
+    const std::string_view name = text_of(pn_condition_get_name(condition));
+    const std::string why = "the broker rejected it: " + text_of_condition(condition);
     services_.rejected.add();
-    settle(task, How::abandon, why);
+    if (is_about_message(name)) {
+      spdlog::warn("{} of queue {}: {}", task.task_id, queue_, why);
+      return settle(task, SettleTask::How::abandon, why);
+    }
+    if (name == "com.microsoft:server-busy") paused_until_ = std::max(paused_until_, steady::now() + busy_time);
+    if (is_first) spdlog::warn("{} of queue {}: {}; trying again", task.task_id, queue_, why);
+    give_back({.tasks = {task}, .reason = why});
   }
 
   void settle(const TaskLease& task, SettleTask::How how, std::string reason) {
