@@ -16,6 +16,18 @@ std::int64_t steady_millis() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Set until the scope is left, also if that is by an exception.
+class SetFlag {
+ public:
+  explicit SetFlag(bool& flag) : flag_(flag) { flag_ = true; }
+  ~SetFlag() { flag_ = false; }
+  SetFlag(const SetFlag&) = delete;
+  SetFlag& operator=(const SetFlag&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 }  // namespace
 
 Connection::Connection(tcp::socket socket) : Connection(make_tcp_stream(std::move(socket))) {}
@@ -29,13 +41,14 @@ Connection::~Connection() { pn_connection_driver_destroy(&driver_); }
 void Connection::pump() {
   if (is_pumping_ || has_ended_) return;
   const auto self = shared_from_this();
-  is_pumping_ = true;
-  do {
-    while (pn_event_t* event = pn_connection_driver_next_event(&driver_)) handle(event);
-    handled();
-    write();
-  } while (pn_connection_driver_has_event(&driver_));
-  is_pumping_ = false;
+  {
+    const SetFlag pumping(is_pumping_);
+    do {
+      while (pn_event_t* event = pn_connection_driver_next_event(&driver_)) handle(event);
+      handled();
+      write();
+    } while (pn_connection_driver_has_event(&driver_));
+  }
   if (pn_connection_driver_finished(&driver_)) return end();
   read();
 }
@@ -109,6 +122,8 @@ void Connection::terminate() {
   pn_connection_driver_close(&driver_);
   pump();
 }
+
+void Connection::drop() { end(); }
 
 void Connection::end() {
   if (has_ended_) return;

@@ -36,6 +36,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close(const char* condition, std::string_view description);
   void terminate();
   [[nodiscard]] bool has_ended() const { return has_ended_; }
+  // Ends at once, without handling what there is: for when a handler has thrown.
+  void drop();
 
  protected:
   [[nodiscard]] pn_transport_t* transport() const { return driver_.transport; }

@@ -1,5 +1,6 @@
 #include "ports/mailbox.hpp"
 
+#include <iterator>
 #include <utility>
 
 #include "ports/together.hpp"
@@ -32,10 +33,14 @@ void Mailbox::drain() {
     awake_ = !arrived.empty();
     if (awake_) wake_();
   }
-  for (auto& arrival : arrived) {
-    arrival->arrive();
-    arrival.reset();
-  }
+  for (auto next = arrived.begin(); next != arrived.end();) try {
+      const auto arrival = std::move(*next++);
+      arrival->arrive();
+    } catch (...) {  // the others arrive when it is drained again, for which it was woken
+      const std::lock_guard lock(mutex_);
+      arrived_.insert(arrived_.begin(), std::move_iterator(next), std::move_iterator(arrived.end()));
+      throw;
+    }
 }
 
 void Mailbox::close() {

@@ -20,7 +20,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
  public:
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
   void put(std::shared_ptr<Arrival> arrival);  // any thread
-  void drain();                                // the owner's thread
+  void drain();                                // the owner's thread; what one throws is thrown, and the others arrive the next time
   void close();  // after the owner: what is here, and what still comes, is dropped
 
  private:

@@ -50,6 +50,7 @@ struct Broker::State {
   asio::awaitable<void> open_connection();
   asio::awaitable<Result<std::shared_ptr<ByteStream>>> open_stream();
   void on_ended(const std::string& why);
+  void on_thrown(const std::string& why);
   void tick();
   void begin_stop();
 
@@ -91,7 +92,8 @@ void Broker::State::connect() {
     if (thrown) try {
         std::rethrow_exception(thrown);
       } catch (const std::exception& error) {
-        on_ended(error.what());
+        if (connection) on_thrown(error.what());
+        else on_ended(error.what());
       }
   });
 }
@@ -135,7 +137,26 @@ void Broker::State::on_ended(const std::string& why) {
   });
 }
 
+// Nobody knows what the connection was at: it ends, and another one is opened.
+void Broker::State::on_thrown(const std::string& why) {
+  spdlog::error("the connection to the broker is given up: {}", why);
+  const auto held = connection;
+  if (!held) return;  // it is being opened, or will be
+  held->give_up(why);
+  try {
+    held->drop();
+  } catch (const std::exception& error) {
+    spdlog::error("the connection to the broker did not end in order: {}", error.what());
+  }
+  if (connection == held) on_ended(why);
+}
+
 void Broker::State::tick() {
+  // The next one first: it comes whatever this one throws.
+  ticker.expires_after(is_stopping ? leaving_tick : broker_tick);
+  ticker.async_wait([this](const error_code& cancelled) {
+    if (!cancelled) tick();
+  });
   if (tokens && connection) tokens->on_tick();
   if (const auto held = connection) held->on_tick();
   const bool is_up = connection && connection->is_open();
@@ -149,12 +170,8 @@ void Broker::State::tick() {
   if (is_stopping && connection && connection->is_idle() && is_settled) connection->say_goodbye();
   if (is_stopping && ((!connection && is_settled) || std::chrono::steady_clock::now() > stop_by)) {
     if (const auto held = connection) held->terminate();
-    return io.stop();
+    io.stop();
   }
-  ticker.expires_after(is_stopping ? leaving_tick : broker_tick);
-  ticker.async_wait([this](const error_code& cancelled) {
-    if (!cancelled) tick();
-  });
 }
 
 void Broker::State::begin_stop() {
@@ -172,15 +189,16 @@ Broker::Broker(BrokerOptions options, Inbox& inbox, metrics::Registry& metrics, 
 Broker::~Broker() { state_->services.mailbox->close(); }
 
 void Broker::run() {
-  state_->connect();
-  state_->tick();
+  asio::post(state_->io, [this] {
+    state_->connect();
+    state_->tick();
+  });
   const auto work = asio::make_work_guard(state_->io);
   for (bool is_over = false; !is_over;) try {
       state_->io.run();
       is_over = true;
     } catch (const std::exception& error) {
-      spdlog::error("the connection to the broker is given up: {}", error.what());
-      if (state_->connection) state_->connection->give_up(error.what());
+      state_->on_thrown(error.what());
     }
   state_->dialer.close();
   state_->services.mailbox->close();
