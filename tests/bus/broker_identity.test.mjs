@@ -53,6 +53,24 @@ describe("a namespace without a key", () => {
     assert.equal(new Set(azure.put).size * 3, azure.put.length);  // one queue, two subscriptions
   });
 
+  it("ends the links for tokens while they are idle, and is shown the next token over others", async () => {
+    await setUp(4);
+    await start({});
+    await connected();
+    azure.answers.close({ condition: "amqp:link:detach-forced", description: "idle" });
+    await until("another token", () => new Set(azure.put).size >= 3, 20);
+    await runJob();
+    assert.equal(azure.connections, 1, baton.log);
+  });
+
+  it("is asked for links when it has answered to all tokens, however often it does", async () => {
+    await setUp(3600);
+    azure.repeats = true;
+    await start({});
+    await runJob();
+    assert.ok(!baton.log.includes("the broker ended the link"), baton.log);
+  });
+
   it("is shown tokens of an application, by the names that Azure has", async () => {
     await setUp(3600);
     await start({ AZURE_CLIENT_ID: "app", AZURE_TENANT_ID: "the-tenant", AZURE_CLIENT_SECRET: endpoint.secret });

@@ -105,7 +105,7 @@ void ConnectionToBroker::on_event(pn_event_t* event) {
       return;
     case PN_LINK_REMOTE_DETACH:
     case PN_LINK_REMOTE_CLOSE:
-      if (is_token) return give_up("it takes no tokens: " + text_of_condition(pn_link_remote_condition(link)));
+      if (is_token) return on_tokens_detached(text_of_condition(pn_link_remote_condition(link)));
       if (Way* way = way_of(link)) detach(*way, condition_name(pn_link_remote_condition(link)), text_of_condition(pn_link_remote_condition(link)));
       return;
     case PN_LINK_FLOW:
@@ -129,6 +129,12 @@ void ConnectionToBroker::on_open() {
     if (std::ranges::find(entities, way.address) == entities.end()) entities.push_back(way.address);
   tokens_ = std::make_unique<TokenSender>(session_, services_.options.address.host, std::move(entities), services_.token_for, [this] { attach_all(); },
                                           [this](const std::string& why) { on_tokens_refused(why); });
+}
+
+// Azure ends what is idle, and between two rounds these links are.
+void ConnectionToBroker::on_tokens_detached(const std::string& why) {
+  if (tokens_->is_first_round()) give_up("it takes no tokens: " + why);
+  else tokens_->drop_links();
 }
 
 void ConnectionToBroker::on_tokens_refused(const std::string& why) {

@@ -76,6 +76,7 @@ class ConnectionToBroker final : public Connection {
   void ended() override;
   bool use_tls();
   void on_open();
+  void on_tokens_detached(const std::string& why);
   void on_tokens_refused(const std::string& why);
   void list_ways();
   void attach_all();

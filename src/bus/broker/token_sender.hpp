@@ -1,7 +1,8 @@
-// Puts tokens to a broker's $cbs, one for each entity, and again before they expire.
+// Puts tokens to a broker's $cbs, one for each entity, and again before they expire: a round each time.
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,25 +25,33 @@ class TokenSender {
               std::function<void(std::string why)> refused);
 
   [[nodiscard]] bool owns(pn_link_t* link) const { return link == sender_ || link == receiver_; }
+  [[nodiscard]] bool is_first_round() const { return is_first_round_; }
+  // The broker ended one of them: they are made again when there is something to put.
+  void drop_links();
   void on_flow(Time now);
   void on_delivery(pn_delivery_t* delivery);
   void on_tick(Time now);
   void put_all(Time now);
 
  private:
+  void make_links();
   void put(const std::string& entity, Time now);
+  [[nodiscard]] bool is_answered() const { return put_ == entities_.size() && awaited_.empty(); }
 
+  pn_session_t* const session_;
   const std::string host_;
   const std::vector<std::string> entities_;
   const TokenFor token_for_;
   const std::function<void()> done_;
   const std::function<void(std::string)> refused_;
-  pn_link_t* const sender_;
-  pn_link_t* const receiver_;
-  std::size_t put_ = 0, taken_ = 0;  // of this round
+  std::string reply_address_;
+  pn_link_t* sender_ = nullptr;
+  pn_link_t* receiver_ = nullptr;
+  std::size_t put_ = 0;            // of this round
+  std::set<std::string> awaited_;  // the message ids of this round that are not answered
   bool is_first_round_ = true;
   Time renew_at_{}, round_began_{};
-  std::uint64_t sent_ = 0;
+  std::uint64_t sent_ = 0, links_made_ = 0;
 };
 
 }  // namespace baton::bus
