@@ -68,6 +68,17 @@ std::optional<std::int64_t> number_of(JsonView value) {
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
+// By the sooner of both: a token that its endpoint kept for a while is older than `expires_in` says.
+std::optional<std::int64_t> seconds_left(JsonView answer, Time now) {
+  auto left = number_of(answer.find("expires_in"));
+  const std::int64_t today = to_millis(now) / 1000;
+  if (const auto until = number_of(answer.find("expires_on"))) {
+    const std::int64_t left_by_date = std::clamp<std::int64_t>(*until, 0, today + lasts_max) - today;
+    left = std::min(left.value_or(left_by_date), left_by_date);
+  }
+  return left;
+}
+
 void hide(std::string& text, const std::string& secret) {
   if (secret.empty()) return;
   for (auto at = text.find(secret); at != text.npos; at = text.find(secret, at + 3)) text.replace(at, secret.size(), "***");
@@ -97,8 +108,7 @@ Result<IdentityToken> read_token(const Identity& identity, unsigned status, std:
   const JsonView text = answer ? answer.find("access_token") : JsonView{};
   if (!text || text.kind() != JsonKind::string || text.string().empty() || text.string().size() > token_bytes_max || !is_header_text(text.string()))
     return fail(Code::unavailable, "the token endpoint answers without a token");
-  auto seconds = number_of(answer.find("expires_in"));
-  if (const auto until = number_of(answer.find("expires_on")); !seconds && until) seconds = *until - to_millis(now) / 1000;
+  const auto seconds = seconds_left(answer, now);
   if (!seconds || *seconds <= 0) return fail(Code::unavailable, "the token endpoint answers with a token that has expired, or does not say when it will");
   const Duration lasts = std::chrono::seconds{std::min(*seconds, lasts_max)};
   return IdentityToken{.text = std::string(text.string()), .expires = now + lasts, .renew_at = now + lasts - std::min<Duration>(lasts / 3, renewed_before)};

@@ -54,6 +54,14 @@ TEST(Identity, ATokenIsRenewedBeforeItExpires) {
   EXPECT_EQ(read_token({}, 200, R"({"access_token":"abc","expires_on":"1700000060"})", now)->expires, now + std::chrono::seconds{60});
 }
 
+TEST(Identity, ATokenExpiresByTheSoonerOfItsTimes) {
+  const auto expires = [](const char* body) { return read_token({}, 200, body, now)->expires; };
+  EXPECT_EQ(expires(R"({"access_token":"abc","expires_in":"3600","expires_on":"1700000060"})"), now + std::chrono::seconds{60});
+  EXPECT_EQ(expires(R"({"access_token":"abc","expires_in":"60","expires_on":"1700003600"})"), now + std::chrono::seconds{60});
+  EXPECT_EQ(expires(R"({"access_token":"abc","expires_on":"9223372036854775807"})"), now + std::chrono::days{7});
+  EXPECT_FALSE(read_token({}, 200, R"({"access_token":"abc","expires_on":"-9223372036854775808"})", now));
+}
+
 TEST(Identity, AnAnswerWithoutAGoodTokenIsNone) {
   for (const char* body : {"", "[]", "{}", R"({"access_token":"abc"})", R"({"access_token":"","expires_in":5})", R"({"access_token":7,"expires_in":5})",
                            R"({"access_token":"a\nb","expires_in":5})", R"({"access_token":"abc","expires_in":0})", R"({"access_token":"abc","expires_in":"soon"})",
