@@ -15,6 +15,7 @@ export class Baton {
     this.clients = [];
     this.environment = {};  // beside that of the test
     this.log = "";
+    this.logLevel = "warn";
   }
 
   static async start(...options) {
@@ -28,7 +29,7 @@ export class Baton {
     // Where it was before, so that clients find it again.
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
     const amqp = this.amqp ?? "127.0.0.1:0", admin = this.admin ?? "127.0.0.1:0";
-    this.process = spawn(binary, ["serve", "--data", this.data, "--listen", listen, "--amqp", amqp, "--amqp-admin", admin, "--log-level", "warn", ...options],
+    this.process = spawn(binary, ["serve", "--data", this.data, "--listen", listen, "--amqp", amqp, "--amqp-admin", admin, "--log-level", this.logLevel, ...options],
       { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...this.environment } });
     this.process.stderr.on("data", (text) => { this.log += text; process.stderr.write(text); });
     const lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();

@@ -198,10 +198,36 @@ describe("a Service Bus with TLS and tokens", () => {
     azure.tokens.clear();
     for (const options of [["--bus", azure.connectionString()], ["--bus", azure.connectionString("another"), "--bus-ca", certificate.file]]) {
       baton = await Baton.start(...options, "--bus-queues", "tasks");
-      await new Promise((resolve) => setTimeout(resolve, 1000));
+      await new Promise((resolve) => setTimeout(resolve, 2000));
       assert.equal(await metric(baton, "baton_broker_connected"), 0);
       assert.equal(azure.tokens.size, 0);
       await baton.stop();
     }
+    assert.deepEqual(baton.log.match(/no connection to the broker.*?: it does not take the key 'site': 401/g).length, 1);
+    assert.ok(!baton.log.includes("amqp:connection:forced"), baton.log);  // that is what followed
+  });
+
+  it("is told of once if it ends one connection after the other for one reason", async () => {
+    azure.isShut = true;
+    const before = azure.connections;
+    baton = await Baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file);
+    await until("some tries", () => azure.connections >= before + 3);
+    azure.isShut = false;
+    assert.equal(baton.log.match(/amqp:connection:forced: not now/g).length, 1);
+  });
+
+  it("has a link again in the log only if its loss is there", async () => {
+    const results = "worker-results/Subscriptions/orchestrator";
+    azure.attached.length = 0;
+    baton = new Baton();
+    baton.logLevel = "info";
+    await baton.start("--bus", azure.connectionString(), "--bus-ca", certificate.file);
+    const links = () => azure.attached.filter((address) => address === results).length;
+    for (const [condition, count] of [["amqp:link:detach-forced", 1], ["amqp:not-found", 2]]) {
+      await until("the subscription", () => links() === count && azure.receivers.get(results)?.sendable());
+      azure.receivers.get(results).close({ condition, description: "a reason" });
+    }
+    await until("the last one", () => links() === 3 && baton.log.includes(`the broker has '${results}' again`));
+    assert.equal(baton.log.match(/the broker has '.*' again/g).length, 1);
   });
 });

@@ -84,7 +84,7 @@ describe("a namespace without a key", () => {
     await start({ BATON_BUS_IDENTITY: "client_secret", BATON_BUS_CLIENT_ID: "app", BATON_BUS_TENANT_ID: "the-tenant", BATON_BUS_CLIENT_SECRET: "not+the=secret" });
     await until("some tries", () => endpoint.requests.length >= 3);
     assert.equal(azure.connections, 0);
-    assert.match(baton.log, /the token endpoint answers 401: invalid_client: Invalid client secret provided: \*\*\*; trying again/);
+    assert.match(baton.log, /the token endpoint answers 401: invalid_client: Invalid client secret provided: \*\*\* Trace ID: 1; trying again/);
     assert.equal(baton.log.match(/answers 401/g).length, 1);
     assert.ok(!baton.log.includes("not+the=secret"));
     const gaps = endpoint.requests.length;

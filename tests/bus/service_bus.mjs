@@ -62,7 +62,7 @@ export class ServiceBus {
     this.tokenEndpoint = tokenEndpoint;
     this.container = rhea.create_container();
     const { container } = this;
-    container.on("connection_open", ({ connection }) => { this.connections++; this.connection = connection; this.all.push(connection); });
+    container.on("connection_open", ({ connection }) => { this.connections++; this.connection = connection; this.all.push(connection); if (this.isShut) this.showOut(connection); });
     container.on("receiver_open", ({ receiver }) => this.attach(receiver, receiver.target.address));
     container.on("sender_open", ({ sender }) => {
       const address = sender.source.address;
@@ -114,8 +114,12 @@ export class ServiceBus {
       this.put.push(message.body);
     }
     this.answers.send({ correlation_id: message.message_id, body: null,
-      application_properties: { "status-code": rhea.types.wrap_int(good ? 202 : 401), "status-description": good ? "Accepted" : "InvalidSignature" } });
+      application_properties: { "status-code": rhea.types.wrap_int(good ? 202 : 401), "status-description": good ? "Accepted" : `InvalidSignature, TrackingId:${Math.random()}` } });
+    if (!good) this.showOut(this.answers.connection);
   }
+
+  // With a text that is another one each time.
+  showOut(connection) { connection.close({ condition: "amqp:connection:forced", description: `not now, TrackingId:${Math.random()}` }); }
 
   // The first one is answered three times, the others are not answered at once.
   putSlowly(message) {
@@ -168,7 +172,7 @@ export class TokenEndpoint {
     const isApplication = method === "POST" && url.pathname === "/the-tenant/oauth2/v2.0/token";
     if (!isMachine && !isApplication) return say(404, { error: "not_found" });
     if (isApplication && form.get("client_secret") !== this.secret)
-      return say(401, { error: "invalid_client", error_description: `Invalid client secret provided: ${form.get("client_secret")}` });
+      return say(401, { error: "invalid_client", error_description: `Invalid client secret provided: ${form.get("client_secret")} Trace ID: ${this.requests.length}` });
     const token = `token-${this.issued.size + 1}`;
     this.issued.set(token, Date.now() / 1000 + this.lasts);
     say(200, { access_token: token, expires_in: isMachine ? String(this.lasts) : this.lasts, token_type: "Bearer" });

@@ -49,7 +49,7 @@ struct Broker::State {
   void connect();
   asio::awaitable<void> open_connection();
   asio::awaitable<Result<std::shared_ptr<ByteStream>>> open_stream();
-  void on_ended(const std::string& why);
+  void on_ended(const Trouble& why);
   void on_thrown(const std::string& why);
   void tick();
   void begin_stop();
@@ -63,7 +63,7 @@ struct Broker::State {
   asio::steady_timer again{io}, ticker{io};
   std::shared_ptr<ConnectionToBroker> connection;
   Backoff backoff{milliseconds{500}, milliseconds{30'000}};
-  std::string told;  // why there is no connection, if that is logged
+  std::string told;  // the name of why there is no connection, if that is logged
   bool is_stopping = false;
   std::chrono::steady_clock::time_point stop_by;
 };
@@ -93,7 +93,7 @@ void Broker::State::connect() {
         std::rethrow_exception(thrown);
       } catch (const std::exception& error) {
         if (connection) on_thrown(error.what());
-        else on_ended(error.what());
+        else on_ended(std::string(error.what()));
       }
   });
 }
@@ -102,12 +102,12 @@ void Broker::State::connect() {
 asio::awaitable<void> Broker::State::open_connection() {
   if (tokens) {
     const auto prepared = co_await tokens->prepare();
-    if (!prepared) co_return on_ended(prepared.error().message);
+    if (!prepared) co_return on_ended(prepared.error());
   }
   auto stream = co_await open_stream();
   if (is_stopping) co_return;
   if (!stream) co_return on_ended(stream.error().message);
-  connection = std::make_shared<ConnectionToBroker>(*std::move(stream), services, [this](const std::string& why) { on_ended(why); });
+  connection = std::make_shared<ConnectionToBroker>(*std::move(stream), services, [this](const Trouble& why) { on_ended(why); });
   connection->start();
 }
 
@@ -125,12 +125,12 @@ asio::awaitable<Result<std::shared_ptr<ByteStream>>> Broker::State::open_stream(
 }
 
 // The same trouble is told once.
-void Broker::State::on_ended(const std::string& why) {
+void Broker::State::on_ended(const Trouble& why) {
   if (connection) asio::post(io, [gone = std::move(connection)] {});  // it is ending yet
   connection.reset();
   connected.set(0);
   if (is_stopping) return;
-  if (std::exchange(told, why) != why) spdlog::warn("no connection to the broker {}: {}; trying again", options.address.shown(), why);
+  if (std::exchange(told, why.name) != why.name) spdlog::warn("no connection to the broker {}: {}; trying again", options.address.shown(), why.text);
   again.expires_after(backoff.next());
   again.async_wait([this](const error_code& cancelled) {
     if (!cancelled && !is_stopping) connect();

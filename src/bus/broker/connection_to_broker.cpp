@@ -21,7 +21,9 @@ constexpr pn_millis_t idle_time = 120'000;  // half of it is what the broker hea
 constexpr std::chrono::seconds login_time{30};
 constexpr std::chrono::seconds attach_time{30}, refusal_time{2};  // until the broker has answered, or has ended what it refused
 
-std::string_view condition_name(pn_condition_t* condition) { return text_of(pn_condition_get_name(condition)); }
+Trouble trouble_of(pn_condition_t* condition, const std::string& what = "") {
+  return {what + std::string(text_of(pn_condition_get_name(condition))), what + text_of_condition(condition)};
+}
 
 bool is_refused(pn_link_t* link) {
   return pn_terminus_get_type(pn_link_is_sender(link) ? pn_link_remote_target(link) : pn_link_remote_source(link)) == PN_UNSPECIFIED;
@@ -45,7 +47,7 @@ void BrokerServices::say_unsaid() {
   for (SettleTask& command : std::exchange(unsaid, {})) settle(std::move(command));
 }
 
-ConnectionToBroker::ConnectionToBroker(std::shared_ptr<ByteStream> stream, BrokerServices& services, std::function<void(std::string)> on_end)
+ConnectionToBroker::ConnectionToBroker(std::shared_ptr<ByteStream> stream, BrokerServices& services, std::function<void(Trouble)> on_end)
     : Connection(std::move(stream)), services_(services), on_end_(std::move(on_end)) {}
 
 void ConnectionToBroker::start() {
@@ -94,19 +96,18 @@ void ConnectionToBroker::on_event(pn_event_t* event) {
   switch (pn_event_type(event)) {
     case PN_CONNECTION_REMOTE_OPEN: return on_open();
     case PN_CONNECTION_REMOTE_CLOSE:
-      why_ = text_of_condition(pn_connection_remote_condition(amqp()));
+      note_trouble(trouble_of(pn_connection_remote_condition(amqp())));
       return pn_connection_close(amqp());
     case PN_SESSION_REMOTE_CLOSE: return on_session_ended(pn_event_session(event));
     case PN_TRANSPORT_ERROR:
-      if (why_.empty()) why_ = text_of_condition(pn_transport_condition(transport()));
-      return;
+      return note_trouble(text_of_condition(pn_transport_condition(transport())));
     case PN_LINK_REMOTE_OPEN:
       if (!is_token) on_attached(link);
       return;
     case PN_LINK_REMOTE_DETACH:
     case PN_LINK_REMOTE_CLOSE:
-      if (is_token) return on_tokens_detached(text_of_condition(pn_link_remote_condition(link)));
-      if (Way* way = way_of(link)) detach(*way, condition_name(pn_link_remote_condition(link)), text_of_condition(pn_link_remote_condition(link)));
+      if (is_token) return on_tokens_detached(pn_link_remote_condition(link));
+      if (Way* way = way_of(link)) detach(*way, trouble_of(pn_link_remote_condition(link)));
       return;
     case PN_LINK_FLOW:
       if (is_token) return tokens_->on_flow(services_.clock.now());
@@ -128,19 +129,20 @@ void ConnectionToBroker::on_open() {
   for (const Way& way : ways_)
     if (std::ranges::find(entities, way.address) == entities.end()) entities.push_back(way.address);
   tokens_ = std::make_unique<TokenSender>(session_, services_.options.address.host, std::move(entities), services_.token_for, [this] { attach_all(); },
-                                          [this](const std::string& why) { on_tokens_refused(why); });
+                                          [this](const Trouble& why) { on_tokens_refused(why); });
 }
 
 // Azure ends what is idle, and between two rounds these links are.
-void ConnectionToBroker::on_tokens_detached(const std::string& why) {
-  if (tokens_->is_first_round()) give_up("it takes no tokens: " + why);
+void ConnectionToBroker::on_tokens_detached(pn_condition_t* why) {
+  if (tokens_->is_first_round()) give_up(trouble_of(why, "it takes no tokens: "));
   else tokens_->drop_links();
 }
 
-void ConnectionToBroker::on_tokens_refused(const std::string& why) {
+void ConnectionToBroker::on_tokens_refused(const Trouble& why) {
   const BrokerAddress& address = services_.options.address;
   services_.on_tokens_refused();
-  give_up(fmt::format("it does not take the {}: {}", address.identity ? "token of the identity" : "key '" + address.key_name + "'", why));
+  const std::string what = address.identity ? "token of the identity" : "key '" + address.key_name + "'";
+  give_up({"token " + why.name, fmt::format("it does not take the {}: {}", what, why.text)});
 }
 
 void ConnectionToBroker::put_tokens() {
@@ -203,16 +205,15 @@ void ConnectionToBroker::on_attached(pn_link_t* link) {
 void ConnectionToBroker::on_session_ended(pn_session_t* session) {
   const auto way = std::ranges::find(ways_, session, &Way::session);
   pn_condition_t* why = pn_session_remote_condition(session);
-  if (way != ways_.end()) return detach(*way, condition_name(why), text_of_condition(why));
-  if (session == session_) give_up("it ended the session: " + text_of_condition(why));
+  if (way != ways_.end()) return detach(*way, trouble_of(why));
+  if (session == session_) give_up(trouble_of(why, "it ended the session: "));
 }
 
-// Azure ends what is idle as a matter of course; what does not exist may be made yet. Its texts have a number and a time in them, so
-// that only the names tell whether the trouble is another.
-void ConnectionToBroker::detach(Way& way, std::string_view condition, const std::string& why) {
-  const bool is_news = std::exchange(way.told, condition) != condition;
-  if (!condition.empty() && is_news && condition != "amqp:link:detach-forced")
-    spdlog::warn("the broker ended the link to '{}': {}; trying again", way.address, why);
+// Azure ends what is idle as a matter of course; what does not exist may be made yet.
+void ConnectionToBroker::detach(Way& way, const Trouble& why) {
+  const bool is_usual = why.name.empty() || why.name == "amqp:link:detach-forced";
+  if (!is_usual && std::exchange(way.told, why.name) != why.name)
+    spdlog::warn("the broker ended the link to '{}': {}; trying again", way.address, why.text);
   if (way.link) way.link->on_end();
   way.link.reset();
   way.retry_at = steady::now() + way.backoff.next();
@@ -228,12 +229,12 @@ ConnectionToBroker::Way* ConnectionToBroker::way_of(pn_link_t* link) {
 }
 
 void ConnectionToBroker::on_tick() {
-  if (!is_attached_ && !is_leaving_ && steady::now() - began_ > login_time) give_up("it does not let us in");
+  if (!is_attached_ && !is_leaving_ && steady::now() - began_ > login_time) give_up({"it does not let us in"});
   if (tokens_) tokens_->on_tick(services_.clock.now());
   for (Way& way : ways_) {
     if (way.link) way.link->on_tick();
     else if (!is_attached_ || is_leaving_) continue;
-    else if (way.amqp && way.answer_by <= steady::now()) detach(way, "unanswered", "it was refused without a reason, or not answered");
+    else if (way.amqp && way.answer_by <= steady::now()) detach(way, {"it was refused without a reason, or not answered"});
     else if (!way.amqp && way.retry_at <= steady::now()) attach(way);
   }
   if (has_given_up_) return terminate();
@@ -255,9 +256,14 @@ void ConnectionToBroker::say_goodbye() {
   pump();
 }
 
-void ConnectionToBroker::give_up(std::string why) {
-  if (why_.empty()) why_ = std::move(why);
+void ConnectionToBroker::give_up(Trouble why) {
+  note_trouble(std::move(why));
   has_given_up_ = true;
+}
+
+// What follows from the first one is none.
+void ConnectionToBroker::note_trouble(Trouble why) {
+  if (why_.text.empty()) why_ = std::move(why);
 }
 
 void ConnectionToBroker::ended() {
@@ -265,7 +271,7 @@ void ConnectionToBroker::ended() {
   for (Way& way : ways_)
     if (way.link) way.link->on_end();
   ways_.clear();
-  on_end_(why_.empty() ? "it ended the connection" : why_);
+  on_end_(why_.text.empty() ? Trouble("it ended the connection") : why_);
 }
 
 std::shared_ptr<AwaitedReply> ConnectionToBroker::submit(Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then) {

@@ -13,6 +13,7 @@
 #include "bus/broker/backoff.hpp"
 #include "bus/broker/broker.hpp"
 #include "bus/broker/token_sender.hpp"
+#include "bus/broker/trouble.hpp"
 #include "bus/connection.hpp"
 #include "bus/link.hpp"
 #include "bus/reply.hpp"
@@ -40,7 +41,7 @@ struct BrokerServices {
 
 class ConnectionToBroker final : public Connection {
  public:
-  ConnectionToBroker(std::shared_ptr<ByteStream> stream, BrokerServices& services, std::function<void(std::string why)> on_end);
+  ConnectionToBroker(std::shared_ptr<ByteStream> stream, BrokerServices& services, std::function<void(Trouble why)> on_end);
   void start();
   void on_tick();
   void put_tokens();  // there are others now
@@ -55,7 +56,7 @@ class ConnectionToBroker final : public Connection {
   [[nodiscard]] bool is_rabbit() const { return is_rabbit_; }
   std::shared_ptr<AwaitedReply> submit(Command command, std::weak_ptr<void> owner, std::function<void(Reply)> then);
   // The connection is of no use any more, and ends when whoever is at it now has done.
-  void give_up(std::string why);
+  void give_up(Trouble why);
 
  private:
   using steady = std::chrono::steady_clock;
@@ -68,32 +69,33 @@ class ConnectionToBroker final : public Connection {
     std::shared_ptr<Link> link;
     steady::time_point retry_at{}, answer_by{};
     Backoff backoff{std::chrono::seconds{2}, std::chrono::seconds{60}};
-    std::string told;  // why it was ended the last time, if that is logged
+    std::string told;  // the name of why it is not there, if that is logged
   };
 
+  void note_trouble(Trouble why);
   void handle(pn_event_t* event) override;
   void on_event(pn_event_t* event);
   void ended() override;
   bool use_tls();
   void on_open();
-  void on_tokens_detached(const std::string& why);
-  void on_tokens_refused(const std::string& why);
+  void on_tokens_detached(pn_condition_t* why);
+  void on_tokens_refused(const Trouble& why);
   void list_ways();
   void attach_all();
   void attach(Way& way);
   void on_attached(pn_link_t* link);
   void on_session_ended(pn_session_t* session);
-  void detach(Way& way, std::string_view condition, const std::string& why);
+  void detach(Way& way, const Trouble& why);
   [[nodiscard]] Way* way_of(pn_link_t* link);
 
   BrokerServices& services_;
-  std::function<void(std::string)> on_end_;
+  std::function<void(Trouble)> on_end_;
   pn_session_t* session_ = nullptr;
   std::unique_ptr<TokenSender> tokens_;
   std::vector<Way> ways_;
   bool is_attached_ = false, is_leaving_ = false, is_rabbit_ = false, has_given_up_ = false;
   std::uint64_t links_made_ = 0;
-  std::string why_;
+  Trouble why_;  // the first one
   const steady::time_point began_ = steady::now();
 };
 

@@ -112,7 +112,7 @@ class PublisherLink final : public Publisher, public std::enable_shared_from_thi
     const auto now = steady::now();
     const auto oldest = std::ranges::min_element(unconfirmed_, {}, [](const auto& entry) { return entry.second.sent; });
     if (oldest == unconfirmed_.end() || now < renewed_at_ + services_.options.lock_time / 3) return;
-    if (now - oldest->second.sent > unconfirmed_time_max) return connection_.give_up("it confirms nothing");
+    if (now - oldest->second.sent > unconfirmed_time_max) return connection_.give_up({"it confirms nothing"});
     renewed_at_ = now;
     Heartbeat heartbeat{.tenant = std::nullopt, .worker = worker(), .tasks = {}, .lease_time = services_.options.lock_time};
     for (const auto& [delivery, sent] : unconfirmed_) heartbeat.tasks.push_back(sent.task);

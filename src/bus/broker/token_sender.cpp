@@ -19,7 +19,7 @@ std::string_view answered_id(pn_message_t* answer) {
 }  // namespace
 
 TokenSender::TokenSender(pn_session_t* session, std::string host, std::vector<std::string> entities, TokenFor token_for, std::function<void()> done,
-                         std::function<void(std::string)> refused)
+                         std::function<void(Trouble)> refused)
     : session_(session),
       host_(std::move(host)),
       entities_(std::move(entities)),
@@ -89,13 +89,13 @@ void TokenSender::on_delivery(pn_delivery_t* delivery) {
   pn_delivery_settle(delivery);
   pn_link_flow(receiver_, 1);
   const auto answer = decode(*transfer);
-  if (!answer) return refused_("its answer cannot be read");
+  if (!answer) return refused_(std::string("its answer cannot be read"));
   pn_data_t* properties = pn_message_properties(answer->get());
   if (awaited_.erase(std::string(answered_id(answer->get()))) == 0) return;  // to a token of another round
   const auto status = int_in(properties, "status-code");
   // What is wrong with one entity is told when its link is attached.
   if (status == 401 || status == 403)
-    return refused_(fmt::format("{} {}", *status, clean_text(text_in(properties, "status-description"), 1'000)));
+    return refused_({std::to_string(*status), fmt::format("{} {}", *status, clean_text(text_in(properties, "status-description"), 1'000))});
   if (is_answered() && std::exchange(is_first_round_, false)) done_();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "bus/broker/trouble.hpp"
 #include "bus/message.hpp"
 
 namespace baton::bus {
@@ -22,7 +23,7 @@ class TokenSender {
  public:
   // `done` is called once all of them were taken, the first time; `refused` when one is not.
   TokenSender(pn_session_t* session, std::string host, std::vector<std::string> entities, TokenFor token_for, std::function<void()> done,
-              std::function<void(std::string why)> refused);
+              std::function<void(Trouble why)> refused);
 
   [[nodiscard]] bool owns(pn_link_t* link) const { return link == sender_ || link == receiver_; }
   [[nodiscard]] bool is_first_round() const { return is_first_round_; }
@@ -43,7 +44,7 @@ class TokenSender {
   const std::vector<std::string> entities_;
   const TokenFor token_for_;
   const std::function<void()> done_;
-  const std::function<void(std::string)> refused_;
+  const std::function<void(Trouble)> refused_;
   std::string reply_address_;
   pn_link_t* sender_ = nullptr;
   pn_link_t* receiver_ = nullptr;

@@ -1,5 +1,6 @@
 #include "bus/broker/token_source.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -53,11 +54,11 @@ asio::awaitable<Result<HttpAnswer>> exchange(Stream stream, HttpRequest request)
 TokenSource::TokenSource(asio::io_context& io, Dialer& dialer, Identity identity, const Clock& clock, std::function<void()> renewed)
     : io_(io), dialer_(dialer), identity_(std::move(identity)), clock_(clock), renewed_(std::move(renewed)) {}
 
-asio::awaitable<Result<IdentityToken>> TokenSource::ask() {
+asio::awaitable<std::expected<IdentityToken, Trouble>> TokenSource::ask() {
   const auto wanted = token_request(identity_);
-  if (!wanted) co_return std::unexpected(wanted.error());
+  if (!wanted) co_return std::unexpected(wanted.error().message);
   const auto until = steady::now() + token_answer_time;
-  const auto unreachable = [](const Error& error) { return fail(error.code, "the token endpoint: " + error.message); };
+  const auto unreachable = [](const Error& error) { return std::unexpected("the token endpoint: " + error.message); };
   Result<HttpAnswer> answer;
   if (wanted->url.secure) {
     auto stream = co_await dialer_.connect_secure(wanted->url, Trust::system_and_file, until);
@@ -68,17 +69,19 @@ asio::awaitable<Result<IdentityToken>> TokenSource::ask() {
     if (!stream) co_return unreachable(stream.error());
     answer = co_await exchange(*std::move(stream), http_request_of(*wanted));
   }
-  if (!answer) co_return std::unexpected(answer.error());
-  co_return read_token(identity_, answer->result_int(), answer->body(), clock_.now());
+  if (!answer) co_return std::unexpected(answer.error().message);
+  auto token = read_token(identity_, answer->result_int(), answer->body(), clock_.now());
+  if (!token) co_return std::unexpected(Trouble(fmt::format("token endpoint {}", answer->result_int()), token.error().message));
+  co_return *std::move(token);
 }
 
-asio::awaitable<Result<>> TokenSource::prepare() {
-  if (token_ && clock_.now() < token_->renew_at) co_return Result<>{};
+asio::awaitable<std::expected<void, Trouble>> TokenSource::prepare() {
+  if (token_ && clock_.now() < token_->renew_at) co_return std::expected<void, Trouble>{};
   auto token = co_await ask();
   const bool is_good_still = token_ && clock_.now() < token_->expires;
   if (!token && !is_good_still) co_return std::unexpected(std::move(token).error());
   if (token) token_ = *std::move(token);
-  co_return Result<>{};
+  co_return std::expected<void, Trouble>{};
 }
 
 void TokenSource::on_tick() {
@@ -92,8 +95,8 @@ asio::awaitable<void> TokenSource::renew() {
   retry_at_ = steady::now() + std::chrono::seconds{1};
   auto token = co_await ask();
   if (!token) {
-    if (std::exchange(told_, token.error().message) != token.error().message)
-      spdlog::warn("the token for the broker is not renewed: {}; trying again", told_);
+    const Trouble& why = token.error();
+    if (std::exchange(told_, why.name) != why.name) spdlog::warn("the token for the broker is not renewed: {}; trying again", why.text);
     retry_at_ = steady::now() + backoff_.next();
     co_return;
   }

@@ -3,12 +3,14 @@
 // Owned by the broker's I/O thread.
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <optional>
 
 #include "bus/broker/backoff.hpp"
 #include "bus/broker/dialer.hpp"
 #include "bus/broker/identity.hpp"
+#include "bus/broker/trouble.hpp"
 #include "ports/clock.hpp"
 
 namespace baton::bus {
@@ -19,7 +21,7 @@ class TokenSource {
   TokenSource(boost::asio::io_context& io, Dialer& dialer, Identity identity, const Clock& clock, std::function<void()> renewed);
 
   // Sees to it that there is a token.
-  [[nodiscard]] boost::asio::awaitable<Result<>> prepare();
+  [[nodiscard]] boost::asio::awaitable<std::expected<void, Trouble>> prepare();
   [[nodiscard]] std::string text() const { return token_ ? token_->text : ""; }  // empty: there is none
   void on_tick();
   // The broker does not take it: another one is asked for before the next connection.
@@ -27,7 +29,7 @@ class TokenSource {
 
  private:
   using steady = std::chrono::steady_clock;
-  [[nodiscard]] boost::asio::awaitable<Result<IdentityToken>> ask();
+  [[nodiscard]] boost::asio::awaitable<std::expected<IdentityToken, Trouble>> ask();
   [[nodiscard]] boost::asio::awaitable<void> renew();
 
   boost::asio::io_context& io_;
@@ -39,7 +41,7 @@ class TokenSource {
   bool is_renewing_ = false;
   Backoff backoff_{std::chrono::seconds{1}, std::chrono::seconds{60}};
   steady::time_point retry_at_{};
-  std::string told_;  // why it is not renewed, if that is logged
+  std::string told_;  // the name of why it is not renewed, if that is logged
 };
 
 }  // namespace baton::bus
