@@ -11,7 +11,8 @@
 
 namespace baton::bus {
 
-// What was handed out and reached nobody: others get it, and it does not count as a delivery. The engine never refuses it.
+// What was handed out and reached nobody: others get it. Of a message it does not count as a delivery; of a job it does, as the count names the
+// lease, but giving back never makes it a dead letter. The engine never refuses it.
 inline void give_back(Inbox& inbox, ReturnTasks back) {
   if (!back.tasks.empty()) inbox.submit(std::move(back), std::make_shared<Nobody>());
 }

@@ -19,6 +19,7 @@ const closed = (on) => new Promise((resolve) => {
   on.on("disconnected", () => resolve("disconnected"));
 });
 const encoded = (body) => rhea.message.encode({ body });
+rhea.types.wrap_delivery_state = (state) => state;  // which rhea never says with a transfer
 // A part of a message, whatever the credit is, and over whichever link.
 const transfer = (link, id, payload, more = {}) => link.session.output(
   frames.transfer({ handle: link.local.handle, delivery_id: id, delivery_tag: Buffer.from(`${id}`), message_format: 0, settled: false, ...more }), payload);
@@ -345,7 +346,7 @@ describe("a client without a token", () => {
     const connection = connect(guarded, { username: "anonymous" });
     await next(connection, "connection_open");
     const end = closed(connection);
-    for (let i = 0; i < 64; i++) connection.create_session().begin();  // beside the one that was there
+    for (let i = 0; i < 65; i++) connection.create_session().begin();
     assert.equal(await end, "amqp:resource-limit-exceeded");
   });
 });
