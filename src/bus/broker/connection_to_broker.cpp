@@ -244,14 +244,13 @@ void ConnectionToBroker::on_tick() {
 void ConnectionToBroker::begin_goodbye() { is_leaving_ = true; }
 
 bool ConnectionToBroker::is_idle() const {
-  return std::ranges::all_of(ways_, [](const Way& way) {
-    const auto publisher = std::dynamic_pointer_cast<Publisher>(way.link);
-    return !publisher || publisher->is_idle();
-  });
+  return std::ranges::all_of(ways_, [](const Way& way) { return !way.link || way.link->is_idle(); });
 }
 
 void ConnectionToBroker::say_goodbye() {
   is_leaving_ = true;
+  for (Way& way : ways_)
+    if (way.link) way.link->on_goodbye();
   pn_connection_close(amqp());
   pump();
 }

@@ -45,9 +45,9 @@ class ConnectionToBroker final : public Connection {
   void start();
   void on_tick();
   void put_tokens();  // there are others now
-  // Nothing more is published; what was is waited for.
+  // Nothing more is published or decided; what was is waited for.
   void begin_goodbye();
-  [[nodiscard]] bool is_idle() const;  // everything that was published is confirmed
+  [[nodiscard]] bool is_idle() const;  // what was published is confirmed, and what came in has its answer if the engine was asked
   void say_goodbye();
 
   [[nodiscard]] BrokerServices& services() { return services_; }

@@ -23,11 +23,20 @@ class ConsumerLink final : public Link, public std::enable_shared_from_this<Cons
     if (!transfer) return;
     const std::uint64_t number = ++last_;
     open_[number] = {.delivery = delivery, .transfer = *std::move(transfer), .undecided = 0, .wrong = std::nullopt, .try_later = false};
-    decide(number);
+    if (connection_.is_leaving()) later_.push_back(number);
+    else decide(number);
+  }
+
+  [[nodiscard]] bool is_idle() const override { return open_.size() == later_.size(); }  // the engine has answered
+
+  // Others get at once what was not decided. Not before: it might come back over this link.
+  void on_goodbye() override {
+    for (const std::uint64_t number : std::exchange(later_, {})) finish(open_.extract(number).mapped().delivery, PN_RELEASED);
   }
 
   // What the engine had no time for is said again, here: given back it would use up its deliveries there.
   void on_tick() override {
+    if (connection_.is_leaving()) return;
     for (const std::uint64_t number : std::exchange(later_, {})) decide(number);
   }
 
@@ -116,7 +125,7 @@ class ConsumerLink final : public Link, public std::enable_shared_from_this<Cons
   pn_link_t* const link_;
   const Inlet what_;
   std::map<std::uint64_t, Open> open_;  // not by delivery: proton uses those again
-  std::vector<std::uint64_t> later_;
+  std::vector<std::uint64_t> later_;    // of those, what the engine is not asked about at the moment
   std::uint64_t last_ = 0;
 };
 

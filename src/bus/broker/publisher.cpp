@@ -28,13 +28,13 @@ bool is_about_message(std::string_view condition) {
   return std::ranges::find(names, condition) != names.end();
 }
 
-class PublisherLink final : public Publisher, public std::enable_shared_from_this<PublisherLink> {
+class PublisherLink final : public Link, public std::enable_shared_from_this<PublisherLink> {
  public:
   PublisherLink(ConnectionToBroker& connection, pn_link_t* link, std::string queue)
       : connection_(connection), services_(connection.services()), link_(link), queue_(std::move(queue)) {}
   ~PublisherLink() override { end_poll(); }
 
-  [[nodiscard]] bool is_idle() const override { return unconfirmed_.empty(); }
+  [[nodiscard]] bool is_idle() const override { return unconfirmed_.empty(); }  // all that was sent is confirmed
 
   void on_flow() override { ask(); }
 
@@ -186,7 +186,7 @@ class PublisherLink final : public Publisher, public std::enable_shared_from_thi
 
 }  // namespace
 
-std::shared_ptr<Publisher> make_publisher(ConnectionToBroker& connection, pn_link_t* link, std::string queue) {
+std::shared_ptr<Link> make_publisher(ConnectionToBroker& connection, pn_link_t* link, std::string queue) {
   return std::make_shared<PublisherLink>(connection, link, std::move(queue));
 }
 

@@ -6,11 +6,6 @@
 
 namespace baton::bus {
 
-class Publisher : public Link {
- public:
-  [[nodiscard]] virtual bool is_idle() const = 0;  // all that was sent is confirmed
-};
-
-[[nodiscard]] std::shared_ptr<Publisher> make_publisher(ConnectionToBroker& connection, pn_link_t* link, std::string queue);
+[[nodiscard]] std::shared_ptr<Link> make_publisher(ConnectionToBroker& connection, pn_link_t* link, std::string queue);
 
 }  // namespace baton::bus
