@@ -409,7 +409,7 @@ TEST_F(MessageTurn, control_characters_are_refused_in_every_text_of_an_entity) {
   value.properties.insert_or_assign("a", message::Value{std::string("\x02")});
   for (const Rule& each : {Rule{"r", message::SqlText{"a = '\x1b'", {}}, {}, {}}, Rule{"r", message::SqlText{"a = @p", {{"@p", message::Value{std::string("\x1b")}}}}, {}, {}},
                            Rule{"r", label, {}, {}}, Rule{"r", name, {}, {}}, Rule{"r", value, {}, {}}, Rule{"r", message::TrueFilter{}, message::SqlText{"SET a = '\x1b'", {}}, {}}})
-    EXPECT_EQ(refusal(ChangeRule{ChangeRule::What::add, key("t/Subscriptions/s"), each}), Refusal::invalid_input) << to_json({each}).text;
+    EXPECT_EQ(refusal(ChangeRule{ChangeRule::What::add, key("t/Subscriptions/s"), each}), Refusal::invalid_input) << message::to_json(std::vector<Rule>{each}).text;
   label.label = "a\tb";
   (void)ask_for<EntitiesReply>(ChangeRule{ChangeRule::What::add, key("t/Subscriptions/s"), Rule{"r", label, {}, {}}});
 }
