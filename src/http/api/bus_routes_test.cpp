@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/json_write.hpp"
 #include "http/api/server_fixture.hpp"
 
 namespace baton::http {
