@@ -255,12 +255,12 @@ describe("messages", () => {
     await admin.createQueue("poison", { maxDeliveryCount: 1 });
     const sender = client.createSender("poison"), receiver = client.createReceiver("poison");
     // So large that a replay takes several requests, and finds those that died meanwhile.
-    for (let i = 0; i < 8; ++i) await sender.sendMessages({ body: "x".repeat(900_000), messageId: `${i}` });
+    for (let i = 0; i < 30; ++i) await sender.sendMessages({ body: "x".repeat(900_000), messageId: `${i}` });
     const dead = async (count) => (await admin.getQueueRuntimeProperties("poison")).deadLetterMessageCount === count;
-    receiver.subscribe({ processMessage: (message) => receiver.deadLetterMessage(message), processError: async () => {} }, { autoCompleteMessages: false });
-    await until("they are dead", () => dead(8));
-    assert.equal(JSON.parse(await baton.busBeside("replay", "poison", "--all", "--json")).replayed, 8);
-    await until("they are dead again", () => dead(8));
+    receiver.subscribe({ processMessage: (message) => receiver.deadLetterMessage(message), processError: async () => {} }, { autoCompleteMessages: false, maxConcurrentCalls: 10 });
+    await until("they are dead", () => dead(30));
+    assert.equal(JSON.parse(await baton.busBeside("replay", "poison", "--all", "--json")).replayed, 30);
+    await until("they are dead again", () => dead(30));
     await receiver.close();
   });
 
