@@ -18,6 +18,7 @@ constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 <<
 // Of all sessions together: what comes beyond is shed, and beyond the other nothing more is asked for.
 constexpr std::size_t incoming_max = 64 << 20, outgoing_max = 32 << 20;
 constexpr std::size_t links_max = 1'000;
+constexpr std::size_t link_name_bytes_max = 1'024;
 constexpr std::size_t links_before = 8, links_waiting_max = 100;  // without a token; while a password is looked up
 constexpr std::size_t grants_max = 1'000;
 constexpr std::chrono::seconds patience{2};
@@ -84,7 +85,10 @@ void Client::handled() {
 
 void Client::handle(pn_event_t* event) {
   pn_link_t* link = pn_event_link(event);
-  switch (pn_event_type(event)) {
+  const pn_event_type_t type = pn_event_type(event);
+  // Who goes on beginning things though it was sent away does not listen, and each of them would take memory until our patience ends.
+  if (goodbye_at_ && (type == PN_SESSION_REMOTE_OPEN || type == PN_LINK_REMOTE_OPEN)) return terminate();
+  switch (type) {
     case PN_CONNECTION_REMOTE_OPEN: return on_open();
     case PN_CONNECTION_REMOTE_CLOSE:
       end_links();
@@ -176,8 +180,8 @@ void Client::on_tick() {
 // ---- links
 
 void Client::on_attach(pn_link_t* link) {
-  if (goodbye_at_) return;
   open_.insert(link);
+  if (text_of(pn_link_name(link)).size() > link_name_bytes_max) return say_goodbye("amqp:invalid-field", "the name of a link has at most 1,024 bytes here");
   const std::size_t allowed = principal_ ? links_max : is_looking_up_ ? links_waiting_max : links_before;
   if (open_.size() > allowed) return say_goodbye("amqp:resource-limit-exceeded", "this connection has too many links");
   if (is_looking_up_) return waiting_.push_back(link);

@@ -336,6 +336,14 @@ describe("a client without a token", () => {
     assert.equal(await end, "amqp:resource-limit-exceeded");
   });
 
+  it("has short names for them", async () => {
+    const connection = connect(guarded, { username: "anonymous" });
+    await next(connection, "connection_open");
+    const end = closed(connection);
+    connection.open_receiver({ source: "$cbs", name: "x".repeat(2000) });
+    assert.equal(await end, "amqp:invalid-field");
+  });
+
   it("has many of them once its password is known", async () => {
     for (let i = 0; i < 20; i++) await guarded.make("queue", `after-${i}`);
     const connection = connect(guarded, { username: "any", password: guarded.token });

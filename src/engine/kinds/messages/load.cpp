@@ -23,7 +23,7 @@ constexpr std::size_t timers_max = 16;  // of a turn; the others wait for theirs
 Result<> MessageTransaction::know() {
   if (!state_.is_known()) {
     TRY_ASSIGN(auto all, turn_.store.load(LoadRequest{.entities = true, .locked = true}));
-    state_.know(std::move(all), kind_.locks_last_until());
+    state_.know(std::move(all), kind_.opened_at(), kind_.grace());
     if (!state_.problem().empty())
       turn_.effects.emplace_back(Warn{{Subject::Type::entity, "bus"}, "part of the bus cannot be used: " + state_.problem()});
   }

@@ -16,13 +16,14 @@ class MessagesKind final : public Kind {
   [[nodiscard]] bool owns_timer(const Timer& timer) const override { return timer.subject.type == Subject::Type::entity; }
   [[nodiscard]] std::unique_ptr<Transaction> begin(Turn turn) override;
   void tell(const WriteSet& writes, Changes& out) const override;
-  void opened(Time now, Duration short_lease) override { locks_last_until_ = now + short_lease; }
+  void opened(Time now, Duration short_lease) override { opened_at_ = now, grace_ = short_lease; }
   void forget() override { state_.forget(); }
 
   [[nodiscard]] const MessagesOptions& options() const { return options_; }
   [[nodiscard]] BusState& state() { return state_; }
   // Receivers that could not reach the server while it was away are not taken for gone before.
-  [[nodiscard]] Time locks_last_until() const { return locks_last_until_; }
+  [[nodiscard]] Time opened_at() const { return opened_at_; }
+  [[nodiscard]] Duration grace() const { return grace_; }
 
   struct Counts {
     metrics::Counter *sent = nullptr, *duplicates = nullptr, *handed_out = nullptr, *completed = nullptr, *redelivered = nullptr,
@@ -34,7 +35,8 @@ class MessagesKind final : public Kind {
  private:
   const MessagesOptions options_;
   BusState state_;
-  Time locks_last_until_{};
+  Time opened_at_{};
+  Duration grace_{};
   Counts counts_;
   EntityGauges gauges_;
 };

@@ -142,6 +142,18 @@ TEST_F(MessageTurn, locks_outlive_a_restart) {
   EXPECT_EQ(counters("q").bytes, 0) << "what was locked is counted after a restart too";
 }
 
+TEST_F(MessageTurn, a_lock_of_before_a_restart_lasts_no_longer_than_a_new_one_would) {
+  const auto queue = make(EntityType::queue, "q", {.lock_time = 5s});
+  (void)send("q", message("a"));
+  EXPECT_EQ(receive(queue).size(), 1U);
+  clock_.time += 1h;  // it has ended while nobody was there
+  restart();
+  pass(4s);
+  EXPECT_TRUE(receive(queue).empty()) << "who has it may still say so";
+  pass(1s);
+  EXPECT_EQ(receive(queue).size(), 1U);
+}
+
 TEST_F(MessageTurn, a_message_that_is_abandoned_too_often_is_a_dead_letter) {
   const auto queue = make(EntityType::queue, "q", {.deliveries_max = 3});
   (void)send("q", message("a"));

@@ -25,7 +25,7 @@ std::expected<DefinitionPtr, std::string> define(message::Entity row) {
 
 BusState::PathKey BusState::path_key(const message::Entity& row) { return {row.tenant_id.value, lower(row.path)}; }
 
-void BusState::know(message::Loaded loaded, Time locks_until) {
+void BusState::know(message::Loaded loaded, Time opened_at, Duration grace) {
   forget();
   for (message::Counters& each : loaded.counters) counters_[each.entity_id] = std::move(each);
   for (message::Entity& row : loaded.entities) {
@@ -41,8 +41,11 @@ void BusState::know(message::Loaded loaded, Time locks_until) {
   for (const auto& [id, definition] : definitions_)
     if (const auto name = message::split_subscription_path(definition->row.path))
       if (const auto topic = find(definition->row.tenant_id, name->topic)) subscriptions_[topic->row.entity_id].insert(id);
-  for (const message::Message& row : loaded.locked)
-    set_lock(row.key(), Locked{std::max(row.locked_until.value_or(Time{}), locks_until), row.locks, row.delivery_count, row.size(), row.due_at, row.changes});
+  for (const message::Message& row : loaded.locked) {
+    const auto of = find(row.entity_id);
+    const Time until = opened_at + (of ? std::min(grace, of->settings.lock_time) : grace);
+    set_lock(row.key(), Locked{std::max(row.locked_until.value_or(Time{}), until), row.locks, row.delivery_count, row.size(), row.due_at, row.changes});
+  }
   is_known_ = true;
 }
 

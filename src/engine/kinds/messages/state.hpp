@@ -54,7 +54,8 @@ class BusState {
 
   [[nodiscard]] bool is_known() const { return is_known_; }
   // Locks that were given before last until then at least.
-  void know(message::Loaded loaded, Time locks_until);
+  // Locks of before the start last for the grace from then on, at most as long as a lock of their entity, so that who has one can say so.
+  void know(message::Loaded loaded, Time opened_at, Duration grace);
   void forget();
   [[nodiscard]] std::uint64_t generation() const { return generation_; }  // grows when everything is forgotten
   [[nodiscard]] const std::string& problem() const { return problem_; }
