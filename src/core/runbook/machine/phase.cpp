@@ -305,6 +305,11 @@ void Decision::catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_fail
   }
   if (batch.row.status != BatchStatus::active) return;  // what has not begun will begin with it
   for (const auto& [phase_name, phase] : begun) {
+    // Another orchestrator has begun it, and init steps run again: it goes on when they are over, with this member too.
+    if (phase->row.status == PhaseStatus::dispatched && !is_walked(phase->row) && !gate_is_open(batch)) {
+      phase_due(*phase, batch);
+      continue;
+    }
     const auto there = ledger.steps_of(member.row.id, phase->row.id);
     // Steps that we have counted are under way or over; another scheduler's are taken as they are.
     if (std::ranges::any_of(there, [](const auto* step) { return step->row.counted_as.has_value(); }))

@@ -175,5 +175,26 @@ TEST(PutOffBySql, a_phase_begins_at_the_time_that_its_row_has_then) {
   EXPECT_EQ(machine.phases_of(batch), "early.v1=dispatched late.v1=pending");
 }
 
+// Another orchestrator has begun a phase of the new version, and its init steps run again.
+TEST_F(NewVersion, who_is_late_waits_for_init_steps_that_run_again) {
+  given(versioned_book(one_init));
+  machine_.publish(versioned_book(one_init, "description: second"), "rerun", true);
+  machine_.settle();
+  const auto of_version_2 = [](const auto& entry) {
+    return entry.second.runbook_version == 2 && entry.second.phase_name == "early";
+  };
+  const std::int64_t phase = std::ranges::find_if(machine_.rows.phases, of_version_2)->first;
+  machine_.rows.phases.change(phase, [](PhaseExecution& row) {
+    row.walk = Walk::none;
+    row.walk_after = 0;
+  });
+  const auto joined = machine_.decide([&](Context c) { return add_members(batch_, {{"bob", {}, Json{"{}"}}}, c).member_ids; });
+  ASSERT_EQ(joined.size(), 1U);
+  EXPECT_EQ(machine_.queued().size(), 1U) << "the init step";
+  machine_.work();
+  EXPECT_EQ(inits(), "v1=succeeded v2=succeeded");
+  EXPECT_NE(machine_.phases_of(batch_).find("early.v2=completed"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace baton::runbook
