@@ -136,8 +136,11 @@ void MessageWorkload::set_up() {
 }
 
 void MessageWorkload::administrate() {
-  if (is_late()) return remove_passing();
-  change_something(Tenant{message_tenants[random_.below(message_tenants.size())]});
+  if (at_rest()) return;
+  if (is_late())  // until it has arrived
+    remove_passing();
+  else
+    change_something(Tenant{message_tenants[random_.below(message_tenants.size())]});
   after(within(2'000, 15'000), [this] { administrate(); });
 }
 
