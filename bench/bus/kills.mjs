@@ -4,7 +4,8 @@ import { judgeByKills, killOften, LockTraffic, QueueTraffic } from "../../tests/
 import { Baton } from "../../tests/bus/baton.mjs";
 import { JobTraffic } from "../../tests/bus/job_traffic.mjs";
 import { printVerdict } from "../../tests/bus/ledger.mjs";
-import { Rabbit, RabbitBus } from "../../tests/bus/rabbit.mjs";
+import { Rabbit } from "../../tests/bus/rabbit.mjs";
+import { PlainBus, rabbitAddresses } from "../../tests/bus/site_buses.mjs";
 import { PatientAzureBus } from "../../tests/bus/traffic.mjs";
 import { readOptions, runProgram, sleep } from "./machine.mjs";
 
@@ -63,7 +64,7 @@ async function killRabbit(later) {
   later(() => baton.stop());
   const traffics = queues(baton, options.messages, later);
   // With a pause, so that some are under way at each kill.
-  const jobs = await new JobTraffic(baton, new RabbitBus(rabbit), 50 * options["rabbit-kills"], { hasLocks: false, pause: 100 }).start();
+  const jobs = await new JobTraffic(baton, new PlainBus(rabbit.url(), rabbitAddresses), 50 * options["rabbit-kills"], { hasLocks: false, pause: 100 }).start();
   later(() => jobs.close());
   const kills = [];
   const killed = (what) => kills.push({ what, at: Date.now() });

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { Baton, until } from "./baton.mjs";
-import { Rabbit, RabbitBus } from "./rabbit.mjs";
+import { Rabbit } from "./rabbit.mjs";
 import { Certificate, ServiceBus } from "./service_bus.mjs";
 import { lateAndLeaver, waves } from "./site.mjs";
+import { PlainBus, rabbitAddresses } from "./site_buses.mjs";
 
 const kills = Number(process.env.KILLS ?? 1);
 
@@ -15,10 +16,10 @@ const metric = async (baton, name) => Number((await (await fetch(`${baton.url}/m
 
 describe("RabbitMQ", () => {
   let rabbit, bus;
-  before(async () => { rabbit = await Rabbit.start(); bus = new RabbitBus(rabbit); });
+  before(async () => { rabbit = await Rabbit.start(); bus = new PlainBus(rabbit.url(), rabbitAddresses); });
   after(async () => { bus?.close(); await rabbit?.stop(); });
 
-  it("carries a site's waves", async () => {
+  it("carries the waves of a site with rhea, the program that site.test.mjs runs over our endpoint, with another URL and another table of addresses", async () => {
     const baton = await Baton.start("--scheduler", "off", "--bus", rabbit.url(), "--bus-pools", "pool");
     try {
       await waves(baton, bus);

@@ -1,7 +1,10 @@
 // A site as it was built for Azure: an external scheduler that writes rows and sends messages, external workers that receive
-// jobs and send results. What they speak is handed in: `receive(topic, subscription, handle)` and `send(topic, body, properties)`.
+// jobs and send results. What they speak is handed in, see site_buses.mjs.
 import assert from "node:assert/strict";
-import { until } from "./baton.mjs";
+import { until as untilAsked } from "./baton.mjs";
+
+// Each look at the tables holds up the worker, which is in this process.
+const until = (what, condition) => untilAsked(what, async () => await condition() || new Promise((resolve) => setTimeout(() => resolve(false), 100)));
 
 const runbook = `
 name: move
@@ -14,15 +17,15 @@ phases:
     steps:
       - {name: create, worker_id: pool, function: New-Mailbox, params: {Upn: "{{Upn}}"}, output_params: {Id: id}}
       - {name: move, worker_id: pool, function: Start-Move, params: {Id: "{{Id}}"}, poll: {interval: 1m, timeout: 1h}}
-      - {name: check, worker_id: pool, function: Test-Mailbox, params: {Id: "{{Id}}"}, retry: {max_retries: 2, interval: 1s}, on_failure: undo}
+      - {name: check, worker_id: pool, function: Test-Mailbox, params: {Id: "{{Id}}"}, retry: {max_retries: 2, interval: 1h}, on_failure: undo}
 rollbacks:
   undo:
     - {name: remove, worker_id: pool, function: Remove-Mailbox, params: {Upn: "{{Upn}}"}}
 `;
 
-// What a worker's functions do, and how often they did it.
+// What a worker's functions do, and how often and when they did it.
 class Worker {
-  calls = [];
+  times = new Map();  // of each call, in milliseconds
   polls = new Map();
 
   constructor(bus, pool) {
@@ -36,7 +39,8 @@ class Worker {
   async close() { await (await this.receiving).close(); }
 
   result({ jobId, functionName, parameters, correlationData }) {
-    this.calls.push(`${functionName} ${Object.values(parameters)}`);
+    const call = `${functionName} ${Object.values(parameters)}`;
+    this.times.set(call, [...(this.times.get(call) ?? []), Date.now()]);
     const answer = (status, more) => ({ jobId, status, correlationData, durationMs: 1, ...more });
     if (functionName === "Test-Mailbox" && parameters.Id === "id-broken")
       return answer("Failure", { resultType: "Object", error: { message: "it does not answer" } });
@@ -50,17 +54,30 @@ class Worker {
     return answer("Success", { resultType: "Object", result: { id: `id-${parameters.Upn}` } });
   }
 
-  count(call) { return this.calls.filter((each) => each === call).length; }
+  count(call) { return this.times.get(call)?.length ?? 0; }
 }
 
 const now = () => new Date().toISOString();
 
 class Scheduler {
+  retries = new Map();  // when the retry of a step is due: "ID COUNT" -> milliseconds
+
   constructor(baton, bus) { Object.assign(this, { baton, bus }); }
 
-  say(messageType, more = {}) {
-    const body = { messageType, runbookName: "move", runbookVersion: 1, batchId: this.batch, ...more };
-    return this.bus.send("orchestrator-events", body, { MessageType: messageType });
+  message(messageType, more) {
+    return ["orchestrator-events", { messageType, runbookName: "move", runbookVersion: 1, batchId: this.batch, ...more }, { MessageType: messageType }];
+  }
+  say(messageType, more = {}) { return this.bus.send(...this.message(messageType, more)); }
+
+  // A step that failed and waits is tried again a second later, because of this message and nothing else: of itself it would wait for an hour.
+  async scheduleRetries() {
+    const waiting = this.baton.sql(`SELECT id, retry_count FROM step_executions WHERE status='pending' AND retry_after IS NOT NULL AND batch_member_id IN (${this.members})`);
+    for (const [id, count] of waiting) {
+      if (this.retries.has(`${id} ${count}`)) continue;
+      const due = Date.now() + 1000;
+      this.retries.set(`${id} ${count}`, due);
+      await this.bus.sendAt(new Date(due), ...this.message("retry-check", { stepExecutionId: id, isInitStep: false, retryCount: count }));
+    }
   }
 
   async detect(keys) {
@@ -81,6 +98,7 @@ class Scheduler {
   }
 
   status() { return this.baton.sql(`SELECT status FROM batches WHERE id=${this.batch}`)[0][0]; }
+  stepId(member, name) { return this.baton.sql(`SELECT id FROM step_executions WHERE batch_member_id=${member} AND step_name='${name}'`)[0][0]; }
   steps(member) {
     return Object.fromEntries(this.baton.sql(`SELECT step_name, status FROM step_executions WHERE batch_member_id=${member}`));
   }
@@ -101,11 +119,22 @@ export async function waves(baton, bus) {
   for (const [id, name, count] of scheduler.polling())
     await scheduler.say("poll-check", { stepExecutionId: id, stepName: name, pollCount: count });
   await until("the end of the plain one", () => scheduler.steps(plain).check === "succeeded");
-  await until("the second try of the flaky one", () => scheduler.steps(flaky).check === "succeeded");
-  await until("the rollback of the broken one", () => worker.count("Remove-Mailbox broken") === 1);
+  const withRetries = (condition) => async () => {
+    await scheduler.scheduleRetries();
+    return condition();
+  };
+  await until("the second try of the flaky one", withRetries(() => scheduler.steps(flaky).check === "succeeded"));
+  await until("the rollback of the broken one", withRetries(() => worker.count("Remove-Mailbox broken") === 1));
   await until("the end of the broken one", () => scheduler.steps(broken).check === "rolled_back");
   assert.equal(worker.count("Test-Mailbox id-broken"), 3);
   assert.equal(worker.count("Test-Mailbox id-plain"), 1);
+  // No retry was before its message.
+  for (const [member, call, tries] of [[flaky, "Test-Mailbox id-flaky", 2], [broken, "Test-Mailbox id-broken", 3]]) {
+    const id = scheduler.stepId(member, "check"), times = worker.times.get(call);
+    assert.equal(times.length, tries);
+    for (let retry = 1; retry < tries; retry++) assert.ok(times[retry] >= scheduler.retries.get(`${id} ${retry}`), `${call}: ${retry}`);
+  }
+  assert.equal(scheduler.retries.size, 3);
   for (const key of ["plain", "flaky", "broken"]) assert.equal(worker.count(`New-Mailbox ${key}`), 1);
 
   await until("the batch's end", () => ["completed", "failed"].includes(scheduler.status()));
@@ -135,23 +164,4 @@ export async function lateAndLeaver(baton, bus) {
   assert.equal(worker.count("New-Mailbox late"), 1);
   assert.equal(worker.count("Test-Mailbox id-leaver"), 0);
   await worker.close();
-}
-
-// With the real SDK.
-export class AzureBus {
-  senders = new Map();
-
-  constructor(client) { this.client = client; }
-
-  receive(topic, subscription, handle) {
-    const receiver = this.client.createReceiver(topic, subscription);
-    receiver.subscribe({ processMessage: ({ body, applicationProperties }) => handle(body, applicationProperties), processError: async () => {} },
-      { maxConcurrentCalls: 4 });
-    return receiver;
-  }
-
-  send(topic, body, applicationProperties) {
-    if (!this.senders.has(topic)) this.senders.set(topic, this.client.createSender(topic));
-    return this.senders.get(topic).sendMessages({ body, contentType: "application/json", applicationProperties });
-  }
 }

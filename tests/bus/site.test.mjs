@@ -1,15 +1,16 @@
-// A site of Service Bus over our endpoint, with the real SDK; the built-in scheduler is off.
+// A site over our endpoint, with the real SDK of Azure Service Bus, and with plain AMQP as over RabbitMQ; the built-in scheduler is off.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Baton } from "./baton.mjs";
-import { AzureBus, lateAndLeaver, waves } from "./site.mjs";
+import { lateAndLeaver, waves } from "./site.mjs";
+import { AzureBus, batonAddresses, PlainBus } from "./site_buses.mjs";
 
 let baton;
 before(async () => { baton = await Baton.start("--scheduler", "off"); });
 after(() => baton.stop());
 
-describe("a site of Service Bus", () => {
-  it("does its waves over our endpoint, with nothing but the connection string changed", () => waves(baton, new AzureBus(baton.client())));
+describe("a site with the SDK of Azure and a connection string of baton", () => {
+  it("does its waves, with retries that it schedules on the bus", () => waves(baton, new AzureBus(baton.client())));
 
   it("takes in who comes late, and lets go who leaves", () => lateAndLeaver(baton, new AzureBus(baton.client())));
 
@@ -40,5 +41,19 @@ describe("a site of Service Bus", () => {
     await Promise.all([amqp, http]);
     assert.deepEqual(done, { amqp: 20, http: 20 });
     for (const job of jobs) assert.equal((await baton.http("GET", `/jobs/${job.job_id}?wait_ms=5000`)).status, "COMPLETED");
+  });
+});
+
+describe("a site with rhea", () => {
+  it("does its waves, the program that broker.test.mjs runs over RabbitMQ, with another URL and another table of addresses", async () => {
+    const other = await Baton.start("--scheduler", "off");
+    const bus = new PlainBus(`amqp://site:secret@${other.amqp}`, batonAddresses);
+    try {
+      await waves(other, bus);
+      await lateAndLeaver(other, bus);
+    } finally {
+      bus.close();
+      await other.stop();
+    }
   });
 });
