@@ -13,6 +13,7 @@ export class Baton {
   constructor() {
     this.data = mkdtempSync(join(tmpdir(), "baton-bus-"));
     this.clients = [];
+    this.workers = [];
     this.environment = {};  // beside that of the test
     this.log = "";
     this.logLevel = "warn";
@@ -47,6 +48,7 @@ export class Baton {
 
   async stop() {
     for (const client of this.clients) await client.close().catch(() => {});
+    for (const worker of this.workers) await worker.stop();
     if (this.process.exitCode === null && this.process.signalCode === null) await this.kill("SIGTERM");
     rmSync(this.data, { recursive: true, force: true });
   }
@@ -96,6 +98,18 @@ export class Baton {
     const done = spawnSync(binary, ["bus", ...options, "--server", this.url], { encoding: "utf8", env: { ...process.env, ...(this.token && { BATON_TOKEN: this.token }) } });
     if (done.status !== 0) throw new Error(`baton bus ${options.join(" ")}: ${done.stderr}`);
     return done.stdout.trim();
+  }
+
+  // `baton worker …` at this server, until it is stopped.
+  worker(...options) {
+    const worker = spawn(binary, ["worker", "--server", this.url, "--quiet", ...options], { stdio: ["ignore", "ignore", "inherit"] });
+    const gone = new Promise((resolve) => worker.once("exit", resolve));
+    const stop = () => {
+      worker.kill("SIGTERM");
+      return gone;
+    };
+    this.workers.push({ stop });
+    return this.workers.at(-1);
   }
 
   // What it says beside its answer.
