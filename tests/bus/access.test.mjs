@@ -70,6 +70,48 @@ describe("a shared access key", () => {
   });
 });
 
+describe("a shared access signature", () => {
+  const signature = ({ token_id: id, shared_access_key: secret }, expiry) => {
+    const resource = encodeURIComponent(`sb://${baton.amqp}/`);
+    const signed = createHmac("sha256", secret).update(`${resource}\n${expiry}`).digest("base64");
+    return `SharedAccessSignature sr=${resource}&sig=${encodeURIComponent(signed)}&se=${expiry}&skn=${id}`;
+  };
+  // With a signature instead of a key the SDK logs in without SASL; `name` makes it say ANONYMOUS, as with a key.
+  const client = (expiry, name = "any") => {
+    const made = baton.client(`Endpoint=sb://${baton.amqp};SharedAccessSignature=${signature(key("--role", "worker", "--bus"), expiry)};UseDevelopmentEmulator=true;`);
+    made._connectionContext.connection._connection.options.username = name;
+    return made;
+  };
+  const now = () => Math.floor(Date.now() / 1000);
+
+  it("opens what a key does", async () => {
+    assert.deepEqual(await receive(client(now() + 600), "functionapp-tasks"), []);
+  });
+
+  it("does so without SASL", { todo: "the endpoint wants SASL" }, async () => {
+    assert.deepEqual(await receive(client(now() + 600, null), "functionapp-tasks"), []);
+  });
+
+  it("that has expired opens nothing", async () => {
+    const expired = client(now() - 10);
+    for (const tried of [() => receive(expired, "functionapp-tasks"), () => send(expired, "worker-results"), () => expired.createReceiver("q").peekMessages(1)]) {
+      const error = await refusal(tried());
+      assert.equal(error.code, "UnauthorizedAccess");
+      assert.match(error.message, /expired/);
+    }
+  });
+
+  it("that expires ends what it has opened", async () => {
+    const soon = client(now() + 2), receiver = soon.createReceiver("functionapp-tasks"), sender = soon.createSender("worker-results");
+    const ask = () => receiver.receiveMessages(1, { maxWaitTimeInMs: 100 });
+    assert.deepEqual(await ask(), []);
+    assert.match((await refusal(sender.sendMessages({ body: { task_id: "no_task_0", status: "completed" } }))).message, /no task/);
+    const error = await until("the end", () => ask().then(() => undefined, (why) => why));
+    assert.equal(error.code, "UnauthorizedAccess");
+    assert.equal((await refusal(sender.sendMessages({ body: { task_id: "no_task_0", status: "completed" } }))).code, "UnauthorizedAccess");
+  });
+});
+
 // A client that is no SDK of Azure.
 function connection(options) {
   const [host, port] = baton.amqp.split(":");
