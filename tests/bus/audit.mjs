@@ -56,16 +56,24 @@ export class LockTraffic {
   }
 }
 
-// Kills it while the traffic flows, and starts it again where it was. What may be sent before a kill is a burst, into the midst of which the kill comes.
-export async function killOften(baton, kills, queues, locks, { burst = 150 } = {}) {
+// What may be sent before a kill is a burst, into the midst of which the kill comes. Answers how many messages of the queues are under way then.
+export async function burst(queues, part, milliseconds = 150) {
+  for (const queue of queues) queue.release(part);
+  await sleep(Math.random() * milliseconds);
+  return queues.reduce((sum, { ledger }) => sum + ledger.inFlight(), 0);
+}
+
+// Kills it while the traffic flows, and starts it again where it was. Answers what was under way at each kill.
+export async function killOften(baton, kills, queues, locks) {
+  const inFlight = [];
   for (let i = 0; i < kills; i++) {
     await locks?.holder.beforeKill(i);
-    for (const queue of queues) queue.release((i + 1) / (kills + 1));
-    await sleep(Math.random() * burst);
+    inFlight.push(await burst(queues, (i + 1) / (kills + 1)));
     await baton.kill();
     await baton.start(...baton.options);
     await locks?.holder.afterStart();
   }
+  return inFlight;
 }
 
 // With a broker between there are no locks to hold: whether a message may come again is judged by the kills around it.

@@ -17,7 +17,9 @@ it("loses no message, keeps locks and repeats nothing without a reason when it i
   const locks = new LockTraffic(baton, "locks", { lockSeconds: 5 });
   const jobs = await new JobTraffic(baton, new PatientAzureBus(baton), 60).start();
   try {
-    await killOften(baton, 4, [plain, once], locks);
+    const inFlight = await killOften(baton, 4, [plain, once], locks);
+    test.diagnostic(`messages under way at the kills: ${inFlight}`);
+    assert.ok(inFlight.some((count) => count > 0));
     const found = { plain: await plain.finish(30), once: await once.finish(30), locks: await locks.finish(30), jobs: await jobs.finish() };
     for (const [title, verdict] of Object.entries(found)) printVerdict(title, verdict, (line) => test.diagnostic(line));
     for (const { violations } of Object.values(found)) assert.deepEqual(violations, []);

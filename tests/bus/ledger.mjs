@@ -58,6 +58,14 @@ export class Ledger {
     return count;
   }
 
+  // Sends without an answer, and receipts without an end.
+  inFlight() {
+    let count = 0;
+    for (const sends of this.sends.values()) for (const { answer } of sends) if (!answer) count++;
+    for (const deliveries of this.deliveries.values()) for (const { end } of deliveries) if (!end) count++;
+    return count;
+  }
+
   // `violations` are texts, `reasons` say how often something came again and why, `totals` what there was.
   verdict() {
     const found = { violations: [...this.mistakes], reasons: new Map(), totals: this.totals() };
