@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service-bus";
 
-const binary = process.env.BATON_BINARY ?? join(import.meta.dirname ?? ".", "../../build/release/baton");
+export const binary = process.env.BATON_BINARY ?? join(import.meta.dirname ?? ".", "../../build/release/baton");
 
 export class Baton {
   constructor() {
