@@ -130,9 +130,14 @@ export class Baton {
     return JSON.parse(done.stdout);
   }
 
-  insert(table, row) {
+  // Answers its id.
+  insert(table, row) { return this.insertAll(table, [row])[0]; }
+
+  // Rows with the same columns; answers their ids.
+  insertAll(table, rows) {
     const value = (cell) => typeof cell === "string" ? `'${cell.replaceAll("'", "''")}'` : `${Number(cell)}`;
-    return this.sql(`INSERT INTO ${table} (${Object.keys(row)}) VALUES (${Object.values(row).map(value)}) RETURNING id`)[0][0];
+    const values = rows.map((row) => `(${Object.values(row).map(value)})`);
+    return this.sql(`INSERT INTO ${table} (${Object.keys(rows[0])}) VALUES ${values} RETURNING id`).map(([id]) => id);
   }
 }
 

@@ -86,15 +86,16 @@ class Scheduler {
       overdue_behavior: "rerun", ignore_overdue_applied: 0, rerun_init: 0, created_at: now(),
     });
     this.batch = this.baton.insert("batches", { runbook_id: this.runbook, batch_start_time: now(), status: "detected", detected_at: now() });
-    this.members = keys.map((key) => this.join(key));
+    this.members = this.join(...keys);
     this.phase = this.baton.insert("phase_executions", {
       batch_id: this.batch, phase_name: "cut-over", offset_minutes: 0, due_at: now(), runbook_version: 1, status: "pending",
     });
     await this.say("batch-init", { batchStartTime: now(), memberCount: keys.length });
   }
 
-  join(key) {
-    return this.baton.insert("batch_members", { batch_id: this.batch, member_key: key, status: "active", added_at: now(), data_json: JSON.stringify({ Upn: key }) });
+  join(...keys) {
+    return this.baton.insertAll("batch_members", keys.map((key) =>
+      ({ batch_id: this.batch, member_key: key, status: "active", added_at: now(), data_json: JSON.stringify({ Upn: key }) })));
   }
 
   status() { return this.baton.sql(`SELECT status FROM batches WHERE id=${this.batch}`)[0][0]; }
@@ -152,7 +153,7 @@ export async function lateAndLeaver(baton, bus) {
   const leaver = scheduler.members[1];
   baton.sql(`UPDATE batch_members SET status='removed', removed_at='${now()}' WHERE id=${leaver}`);
   await scheduler.say("member-removed", { batchMemberId: leaver, memberKey: "leaver" });
-  const late = scheduler.join("late");
+  const [late] = scheduler.join("late");
   await scheduler.say("member-added", { batchMemberId: late, memberKey: "late" });
   await until("the late one's first step", () => scheduler.steps(late).create === "succeeded");
   await until("the leaver's end", () => scheduler.steps(leaver).move === "cancelled");
