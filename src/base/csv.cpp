@@ -154,6 +154,7 @@ void Reader::read_rows() {
       error(fmt::format("line {}: {}, but {}", line, counted(count, "cell"), counted(expected, "column")));
     } else if (errors_.empty()) {
       table_.rows.push_back(std::move(row));
+      table_.lines.push_back(static_cast<std::uint32_t>(line));
     }
   }
 }

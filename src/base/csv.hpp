@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ struct Table {
   char separator = ',';
   std::vector<std::string> columns;  // at least one; none is empty, none is twice, whatever its case
   std::vector<std::vector<std::string>> rows;  // each has as many cells as there are columns
+  std::vector<std::uint32_t> lines;            // of each row: on which line of the file it begins
 };
 
 // What is wrong, in the order of the text, the first hundred: "line 17, column 'Name': not UTF-8; …". Lines

@@ -81,6 +81,11 @@ TEST(Csv, rows_with_too_few_or_too_many_cells_are_named_by_line) {
             (Errors{"line 6: 1 cell, but 2 columns", "line 7: 3 cells, but 2 columns"}));
 }
 
+TEST(Csv, a_row_is_on_the_line_where_it_begins) {
+  const Table people = table("\n\"a\nb\",c\r\n1,2\n\n  \n\"x\ny\n\",2\r\n3,\"\"\n");
+  EXPECT_EQ(people.lines, (std::vector<std::uint32_t>{4, 7, 10}));
+}
+
 TEST(Csv, what_is_not_utf_8_is_named_by_line_and_column) {
   EXPECT_EQ(errors("Id,Name\n1,M\xFCller\n2,\"M\n\xFC\"\n"),
             (Errors{"line 2, column 'Name': not UTF-8; save the file as UTF-8",

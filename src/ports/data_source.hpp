@@ -2,19 +2,13 @@
 // "nobody is there".
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/result.hpp"
 #include "core/runbook/definition/definition.hpp"
+#include "core/runbook/members/source_table.hpp"
 
 namespace baton {
 
-struct SourceTable {
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::optional<std::string>>> rows;  // as many cells as there are columns
-};
+using runbook::SourceTable;
 
 class DataSources {
  public:

@@ -73,7 +73,7 @@ Result<SourceTable> read_csv_file(std::string_view path, const Limits& limits) {
 Result<SourceTable> read_csv_text(std::string_view text, const Limits& limits) {
   auto read = csv::read(text, {limits.bytes, limits.rows, limits.columns, limits.cells});
   if (!read) return fail(Code::invalid, fmt::format("{}", fmt::join(read.error(), "\n")));
-  SourceTable table{std::move(read->columns), {}};
+  SourceTable table{.columns = std::move(read->columns), .rows = {}, .lines = std::move(read->lines)};
   table.rows.reserve(read->rows.size());
   for (auto& row : read->rows) {
     table.rows.emplace_back(std::make_move_iterator(row.begin()), std::make_move_iterator(row.end()));

@@ -47,6 +47,12 @@ TEST_F(CsvSource, all_errors_are_told_by_line_and_column) {
             "line 3, column 'Upn': not UTF-8; save the file as UTF-8");
 }
 
+TEST_F(CsvSource, rows_know_on_which_line_they_begin) {
+  const auto table = fetch(csv, file("waves.csv", "Upn,Date\n\n\"ann\nlee\",1\nbob,2\n"));
+  ASSERT_TRUE(table) << shown(table);
+  EXPECT_EQ(table->lines, (std::vector<std::uint32_t>{3, 5}));
+}
+
 TEST_F(CsvSource, limits_hold) {
   const auto path = file("waves.csv", "Upn,Date\nann,1\nbob,2\n");
   EXPECT_EQ(shown(fetch(csv, path, {}, {.bytes = 10})),

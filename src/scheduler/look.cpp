@@ -65,8 +65,7 @@ Result<> Look::tell(Command command) {
 bool Look::run() {
   auto outcome = [&]() -> Result<NoteSync> {
     TRY_ASSIGN(const SourceTable table, with_.sources.fetch(definition_.data_source));
-    const auto members = runbook::read_members(definition_.data_source, table.columns, table.rows,
-                                               !definition_.data_source.immediate);
+    const auto members = runbook::read_members(definition_.data_source, table, !definition_.data_source.immediate);
     if (!members) return fail(Code::invalid, first_of(members.error()));
     return apply(*members);
   }();

@@ -340,6 +340,9 @@ TEST_F(BatchRoutes, a_csv_that_is_wrong_anywhere_makes_no_batch) {
   EXPECT_EQ(twice.status, 422);
   EXPECT_EQ(code(twice), "invalid_rows");
   EXPECT_FALSE(json(twice).at("errors").as_array().empty());
+  const auto lines = csv("/api/v1/runbooks/move/batches", "Upn,Note\nada,\"two\nlines\"\n\nada,\n");
+  EXPECT_NE(lines.body.find("line 5 ('ada'), column 'Upn': the key is that of line 2 already"), std::string::npos)
+      << lines.body;
   EXPECT_EQ(code(csv("/api/v1/runbooks/move/batches", "Upn\n\"ada\n")), "invalid_rows");
   EXPECT_EQ(code(csv("/api/v1/runbooks/move/batches", "Upn\n")), "invalid_rows");
   EXPECT_EQ(csv("/api/v1/runbooks/move/batches", "").status, 422);

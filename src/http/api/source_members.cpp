@@ -14,7 +14,7 @@ namespace {
 using MembersOrProblem = std::expected<SourceMembers, Response>;
 
 MembersOrProblem read_table(const runbook::Definition& definition, const SourceTable& table, bool with_times) {
-  auto members = runbook::read_members(definition.data_source, table.columns, table.rows, with_times);
+  auto members = runbook::read_members(definition.data_source, table, with_times);
   if (!members)
     return std::unexpected(problem(422, "invalid_rows", "the rows cannot be taken", members.error()));
   return *std::move(members);
@@ -35,7 +35,7 @@ MembersOrProblem members_of_csv(const runbook::Definition& definition, std::stri
   auto parsed = csv::read(text);
   if (!parsed) return std::unexpected(problem(422, "invalid_rows", "the CSV cannot be read", parsed.error()));
   if (parsed->rows.empty()) return std::unexpected(problem(422, "invalid_rows", "the CSV has no rows"));
-  SourceTable table{.columns = std::move(parsed->columns), .rows = {}};
+  SourceTable table{.columns = std::move(parsed->columns), .rows = {}, .lines = std::move(parsed->lines)};
   for (auto& row : parsed->rows)
     table.rows.emplace_back(std::make_move_iterator(row.begin()), std::make_move_iterator(row.end()));
   return read_table(definition, table, false);

@@ -68,12 +68,13 @@ void append_stored(std::string& out, const boost::json::value& cell, const Multi
 
 class MemberReader {
  public:
-  MemberReader(const DataSource& source, const std::vector<std::string>& columns, bool with_times)
+  MemberReader(const DataSource& source, const SourceTable& table, bool with_times)
       : source_(source),
-        columns_(columns),
+        table_(table),
+        columns_(table.columns),
         has_times_(with_times && !source.immediate && !source.batch_time_column.empty()) {}
 
-  std::expected<std::vector<SourceMember>, std::vector<std::string>> read(const std::vector<Cells>& rows);
+  std::expected<std::vector<SourceMember>, std::vector<std::string>> read();
 
  private:
   void find_columns();
@@ -86,8 +87,10 @@ class MemberReader {
     if (errors_.size() < errors_max) errors_.push_back(std::move(message));
   }
   void cell_error(std::string_view key, std::size_t column, std::string_view what);
+  [[nodiscard]] std::string place(std::size_t row) const;
 
   const DataSource& source_;
+  const SourceTable& table_;
   const std::vector<std::string>& columns_;
   const bool has_times_;
   std::size_t key_ = 0;
@@ -99,14 +102,19 @@ class MemberReader {
   std::vector<std::string> errors_;
 };
 
+// What somebody with an editor looks for is the line; a query has no lines.
+std::string MemberReader::place(std::size_t row) const {
+  return row <= table_.lines.size() ? fmt::format("line {}", table_.lines[row - 1]) : fmt::format("row {}", row);
+}
+
 // The key helps to find the row where the rows are not numbered, or were numbered otherwise.
 void MemberReader::cell_error(std::string_view key, std::size_t column, std::string_view what) {
-  error(fmt::format("row {}{}, column {}: {}", row_, key.empty() ? "" : fmt::format(" ({})", in_quotes(key)),
+  error(fmt::format("{}{}, column {}: {}", place(row_), key.empty() ? "" : fmt::format(" ({})", in_quotes(key)),
                     in_quotes(columns_[column]), what));
 }
 
-std::expected<std::vector<SourceMember>, std::vector<std::string>> MemberReader::read(
-    const std::vector<Cells>& rows) {
+std::expected<std::vector<SourceMember>, std::vector<std::string>> MemberReader::read() {
+  const std::vector<Cells>& rows = table_.rows;
   find_columns();
   std::vector<SourceMember> members;
   if (errors_.empty()) {
@@ -117,7 +125,7 @@ std::expected<std::vector<SourceMember>, std::vector<std::string>> MemberReader:
       if (cells.size() == columns_.size()) {
         members.push_back(read_row(cells));
       } else {
-        error(fmt::format("row {}: {} cell{}, but {} columns", row_, cells.size(),
+        error(fmt::format("{}: {} cell{}, but {} columns", place(row_), cells.size(),
                           cells.size() == 1 ? "" : "s", columns_.size()));
       }
       if (errors_.size() == errors_max) break;
@@ -181,7 +189,7 @@ SourceMember MemberReader::read_row(const Cells& cells) {
 void MemberReader::check_key(const std::string& key) {
   if (key.empty()) return cell_error({}, key_, "the key is missing");
   const auto [first, is_new] = seen_.try_emplace(key, row_);
-  if (!is_new) cell_error(key, key_, fmt::format("the key is that of row {} already", first->second));
+  if (!is_new) cell_error(key, key_, fmt::format("the key is that of {} already", place(first->second)));
 }
 
 void MemberReader::append_cell(std::string& out, const SourceMember& member, std::size_t column,
@@ -217,9 +225,8 @@ std::optional<Time> parse_iso(std::string_view text) {
 }  // namespace
 
 std::expected<std::vector<SourceMember>, std::vector<std::string>> read_members(
-    const DataSource& source, const std::vector<std::string>& columns, const std::vector<Cells>& rows,
-    bool with_times) {
-  return MemberReader(source, columns, with_times).read(rows);
+    const DataSource& source, const SourceTable& table, bool with_times) {
+  return MemberReader(source, table, with_times).read();
 }
 
 std::optional<Time> parse_batch_time(std::string_view text) {

@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "base/time.hpp"
 #include "core/runbook/definition/definition.hpp"
+#include "core/runbook/members/source_table.hpp"
 
 namespace baton::runbook {
 
@@ -21,13 +22,12 @@ struct SourceMember {
   Json data;                       // {"Column": "text" or null, a multi-valued column: ["a", "b"]}
 };
 
-// The rows as members. Wrong rows are all reported (the first hundred), each by row and column, and then there
-// are no members: nothing is half-imported. Wrong are: a missing key or time column, an empty or repeated key,
+// The rows as members. Wrong rows are all reported (the first hundred), each by its line in the file, or else by its
+// number, and by column, and then there are no members: nothing is half-imported. Wrong are: a missing key or time column, an empty or repeated key,
 // a time that cannot be read, a json_array that is none, a row with too few or too many cells.
 // `with_times` false: manual batches have no T; the time column may be missing.
 [[nodiscard]] std::expected<std::vector<SourceMember>, std::vector<std::string>> read_members(
-    const DataSource& source, const std::vector<std::string>& columns,
-    const std::vector<std::vector<std::optional<std::string>>>& rows, bool with_times);
+    const DataSource& source, const SourceTable& table, bool with_times);
 
 // The same for a row of the runbook's data table, where every cell is text: multi-valued columns are lists again.
 // A cell that says no list of its format is left as it is.

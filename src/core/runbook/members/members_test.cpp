@@ -20,14 +20,19 @@ DataSource waves() {
   return source;
 }
 
+auto members_of(const DataSource& source, const std::vector<std::string>& columns, const std::vector<Cells>& rows,
+                bool with_times) {
+  return read_members(source, {.columns = columns, .rows = rows}, with_times);
+}
+
 Errors errors(const DataSource& source, const std::vector<std::string>& columns,
               const std::vector<Cells>& rows, bool with_times = true) {
-  const auto members = read_members(source, columns, rows, with_times);
+  const auto members = members_of(source, columns, rows, with_times);
   return members ? Errors{"none"} : members.error();
 }
 
 TEST(Members, rows_become_members_with_key_time_and_data) {
-  const auto members = read_members(waves(), {"Upn", "Date", "City"},
+  const auto members = members_of(waves(), {"Upn", "Date", "City"},
                                     {{"ann", "2026-03-01", "Bonn"}, {" bob ", "2026-03-02 20:30", {}}}, true);
   ASSERT_TRUE(members.has_value());
   ASSERT_EQ(members->size(), 2U);
@@ -40,7 +45,7 @@ TEST(Members, rows_become_members_with_key_time_and_data) {
 }
 
 TEST(Members, no_rows_are_no_members) {
-  const auto members = read_members(waves(), {"Upn", "Date"}, {}, true);
+  const auto members = members_of(waves(), {"Upn", "Date"}, {}, true);
   ASSERT_TRUE(members.has_value());
   EXPECT_TRUE(members->empty());
 }
@@ -52,7 +57,7 @@ TEST(Members, multi_valued_columns_become_arrays) {
                                  {"c", MultiFormat::comma_delimited},
                                  {"J", MultiFormat::json_array},
                                  {"Absent", MultiFormat::json_array}};
-  const auto members = read_members(
+  const auto members = members_of(
       source, {"Upn", "S", "C", "J"},
       {{"ann", "a; b\"c;;", "x,y z", "[ 1.50, \"a \\\" b\", [true] ]"}, {"bob", "", {}, " "}}, true);
   ASSERT_TRUE(members.has_value());
@@ -96,8 +101,18 @@ TEST(Members, all_wrong_rows_are_told_at_once) {
   EXPECT_EQ(errors(waves(), {"Upn", "Date"}, std::vector<Cells>(1000, Cells{"", "2026-03-01"})).size(), 100U);
 }
 
+TEST(Members, rows_of_a_file_are_named_by_their_lines) {
+  const SourceTable table{.columns = {"Upn", "Date"},
+                          .rows = {{"ann", "2026-03-01"}, {"bob", "soon"}, {"ann", "2026-03-01"}, {"eve"}},
+                          .lines = {3, 4, 7, 9}};
+  EXPECT_EQ(read_members(waves(), table, true).error(),
+            (Errors{"line 4 ('bob'), column 'Date': 'soon' is not a time; write 2026-03-01T20:00Z",
+                    "line 7 ('ann'), column 'Upn': the key is that of line 3 already",
+                    "line 9: 1 cell, but 2 columns"}));
+}
+
 TEST(Members, manual_batches_need_no_times) {
-  const auto members = read_members(waves(), {"Upn", "Date"}, {{"ann", "soon"}}, false);
+  const auto members = members_of(waves(), {"Upn", "Date"}, {{"ann", "soon"}}, false);
   ASSERT_TRUE(members.has_value());
   EXPECT_FALSE(members->front().batch_time.has_value());
   EXPECT_EQ(errors(waves(), {"Upn"}, {{"ann"}}, false), Errors{"none"});
@@ -175,7 +190,7 @@ RC_GTEST_PROP(Members, data_is_a_json_object_with_every_column, ()) {
   std::vector<Cells> table;
   for (std::size_t i = 0; i < rows.size(); ++i)
     table.push_back({fmt::format("key{}", i), rows[i].first, rows[i].second});
-  const auto members = read_members(source, {"Upn", "a", "b\""}, table, true);
+  const auto members = members_of(source, {"Upn", "a", "b\""}, table, true);
   RC_ASSERT(members.has_value());
   for (const SourceMember& member : *members) {
     const auto data = boost::json::parse(member.data.text).as_object();
@@ -203,7 +218,7 @@ TEST(Members, a_hundred_thousand_rows_are_read_quickly) {
   DataSource source = waves();
   source.multi_valued_columns = {{"Aliases", MultiFormat::semicolon_delimited}};
   const auto begin = std::chrono::steady_clock::now();
-  const auto members = read_members(source, {"Upn", "Date", "City", "Aliases"}, rows, true);
+  const auto members = members_of(source, {"Upn", "Date", "City", "Aliases"}, rows, true);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{5});
   ASSERT_TRUE(members.has_value());
   EXPECT_EQ(members->size(), 100'000U);
