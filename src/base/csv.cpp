@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <utility>
 
 #include "base/diagnostic.hpp"
+#include "base/encoding.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -14,7 +16,8 @@ namespace baton::csv {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-constexpr std::string_view not_utf8 = "not UTF-8; save the file as UTF-8";
+constexpr std::string_view not_utf8 =
+    "not UTF-8, and perhaps not the only cell; save the file as UTF-8 (in Excel: \"CSV UTF-8\")";
 constexpr std::string_view nul_byte = "a NUL byte; is the file UTF-16? Save it as UTF-8";
 
 // The bytes that a cell without quotes cannot just go on with.
@@ -51,12 +54,14 @@ class Reader {
     if (!is_full()) errors_.push_back(std::move(message));
   }
   void cell_error(std::size_t line, std::size_t column, std::string_view what);
+  void encoding_error(std::size_t line, std::size_t column, std::string_view what);
 
   std::string_view text_;
   const Limits& limits_;
   std::size_t at_ = 0;
   std::size_t line_ = 1;
   bool given_up_ = false;  // the rest cannot be told into cells
+  bool encoding_told_ = false;
   Table table_;
   Errors errors_;
 };
@@ -65,6 +70,11 @@ void Reader::cell_error(std::size_t line, std::size_t column, std::string_view w
   const std::string name =
       column < table_.columns.size() ? in_quotes(table_.columns[column]) : fmt::format("{}", column + 1);
   error(fmt::format("line {}, column {}: {}", line, name, what));
+}
+
+// A file has one encoding: what is wrong with it is not told of each cell.
+void Reader::encoding_error(std::size_t line, std::size_t column, std::string_view what) {
+  if (!std::exchange(encoding_told_, true)) cell_error(line, column, what);
 }
 
 std::expected<Table, Errors> Reader::read() {
@@ -85,8 +95,8 @@ std::expected<Table, Errors> Reader::read() {
 bool Reader::refuse_encoding() {
   if (text_.size() > limits_.bytes) {
     error(fmt::format("the file has {} bytes; at most {} are read", text_.size(), limits_.bytes));
-  } else if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF")) {
-    error("line 1, column 1: the file is UTF-16; save it as UTF-8 (in Excel: \"CSV UTF-8\")");
+  } else if (const std::string_view wide = wide_encoding(text_); !wide.empty()) {
+    error(fmt::format("line 1, column 1: the file is {}; save it as UTF-8 (in Excel: \"CSV UTF-8\")", wide));
   }
   return !errors_.empty();
 }
@@ -189,7 +199,7 @@ void Reader::read_cell(std::string& cell, std::size_t column) {
   } else {
     read_unquoted(cell, column);
   }
-  if (!is_utf8(cell)) cell_error(line, column, not_utf8);
+  if (!is_utf8(cell)) encoding_error(line, column, not_utf8);
 }
 
 void Reader::read_unquoted(std::string& cell, std::size_t column) {
@@ -207,7 +217,7 @@ void Reader::read_unquoted(std::string& cell, std::size_t column) {
 bool Reader::odd_byte(std::size_t column) {
   if (here() == '\n' || text_.substr(at_, 2) == "\r\n") return false;
   if (here() == '\0') {
-    cell_error(line_, column, nul_byte);
+    encoding_error(line_, column, nul_byte);
   } else if (here() == '"') {
     cell_error(line_, column,
                "a quote in a cell without quotes; put the cell in quotes and double the quote");
@@ -241,7 +251,7 @@ void Reader::read_quoted(std::string& cell, std::size_t column) {
     if (at_end() || here() != '"') break;
     cell += '"';
   }
-  if (has_nul) cell_error(begin_line, column, nul_byte);
+  if (has_nul) encoding_error(begin_line, column, nul_byte);
   if (at_end() || here() == table_.separator || here() == '\n' || text_.substr(at_, 2) == "\r\n") return;
   cell_error(line_, column, "text after the closing quote; a quote within quotes is doubled");
   skip_to_separator();

@@ -1,7 +1,7 @@
 // Reads CSV (RFC 4180) as spreadsheets and scripts write it: strictly, so that nothing is guessed about a
 // row, and with messages that somebody with an editor can act on. Pure.
 //
-//  * UTF-8, with or without a byte order mark. Anything else is refused, not converted.
+//  * UTF-8, with or without a byte order mark. Anything else is refused, not converted; that is told once.
 //  * Lines end with LF or CRLF. Lines with nothing but spaces are skipped.
 //  * The first line names the columns. The separator is the one of comma, semicolon and tab that is most
 //  often
@@ -33,7 +33,7 @@ struct Table {
   std::vector<std::uint32_t> lines;            // of each row: on which line of the file it begins
 };
 
-// What is wrong, in the order of the text, the first hundred: "line 17, column 'Name': not UTF-8; …". Lines
+// What is wrong, in the order of the text, the first hundred: "line 17, column 'Name': not UTF-8, …". Lines
 // are numbered as an editor shows them; a row is on the line where it begins.
 using Errors = std::vector<std::string>;
 inline constexpr std::size_t errors_max = 100;

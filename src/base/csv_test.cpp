@@ -1,5 +1,6 @@
 #include "base/csv.hpp"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -87,20 +88,27 @@ TEST(Csv, a_row_is_on_the_line_where_it_begins) {
 }
 
 TEST(Csv, what_is_not_utf_8_is_named_by_line_and_column) {
-  EXPECT_EQ(errors("Id,Name\n1,M\xFCller\n2,\"M\n\xFC\"\n"),
-            (Errors{"line 2, column 'Name': not UTF-8; save the file as UTF-8",
-                    "line 3, column 'Name': not UTF-8; save the file as UTF-8"}));
-  EXPECT_EQ(errors("Id,N\xFC\n1,\xFC\n").size(), 2U);
-  for (const std::string& error : errors("Id,N\xFC\n1,\xFC\n")) EXPECT_TRUE(is_utf8(error));
+  constexpr std::string_view rest =
+      ": not UTF-8, and perhaps not the only cell; save the file as UTF-8 (in Excel: \"CSV UTF-8\")";
+  std::string latin = "Id,Name\n";
+  for (int i = 0; i < 200; ++i) latin += fmt::format("{},M\xFCller\n", i);
+  EXPECT_EQ(errors(latin), (Errors{fmt::format("line 2, column 'Name'{}", rest)})) << "once, not for each cell";
+  EXPECT_EQ(errors("Id,Name\n1\n2,\"M\n\xFC\"\n"),
+            (Errors{"line 2: 1 cell, but 2 columns", fmt::format("line 3, column 'Name'{}", rest)}));
+  const Errors heading = errors("Id,N\xFC\n1,\xFC\n");
+  EXPECT_EQ(heading.size(), 1U);
+  for (const std::string& error : heading) EXPECT_TRUE(is_utf8(error));
 }
 
 TEST(Csv, utf_16_and_nul_bytes_are_refused) {
   const Errors utf16{"line 1, column 1: the file is UTF-16; save it as UTF-8 (in Excel: \"CSV UTF-8\")"};
   EXPECT_EQ(errors("\xFF\xFE"s + "a\0,\0b\0"s), utf16);
   EXPECT_EQ(errors("\xFE\xFF"s + "\0a\0,\0b"s), utf16);
+  EXPECT_EQ(errors("a\0,\0b\0\n\0"s), utf16) << "without a byte order mark";
+  EXPECT_EQ(errors("\0a\0,\0b"s), utf16);
+  EXPECT_EQ(errors("\xFF\xFE\0\0a\0\0\0"s).front().find("the file is UTF-32"), 18U);
   EXPECT_EQ(errors("a,b\n1\0,\"2\0\"\n"s),
-            (Errors{"line 2, column 'a': a NUL byte; is the file UTF-16? Save it as UTF-8",
-                    "line 2, column 'b': a NUL byte; is the file UTF-16? Save it as UTF-8"}));
+            (Errors{"line 2, column 'a': a NUL byte; is the file UTF-16? Save it as UTF-8"}));
 }
 
 TEST(Csv, a_quote_without_end_is_named_where_it_began) {

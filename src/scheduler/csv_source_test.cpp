@@ -44,7 +44,7 @@ TEST_F(CsvSource, an_empty_file_is_not_nobody) {
 TEST_F(CsvSource, all_errors_are_told_by_line_and_column) {
   EXPECT_EQ(shown(fetch(csv, file("wrong.csv", "Upn,Date\nann\nb\xFC,2026-03-01\n"))),
             "connection 'WAVES': line 2: 1 cell, but 2 columns\n"
-            "line 3, column 'Upn': not UTF-8; save the file as UTF-8");
+            "line 3, column 'Upn': not UTF-8, and perhaps not the only cell; save the file as UTF-8 (in Excel: \"CSV UTF-8\")");
 }
 
 TEST_F(CsvSource, rows_know_on_which_line_they_begin) {

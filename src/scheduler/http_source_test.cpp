@@ -66,6 +66,15 @@ TEST_F(HttpSource, what_is_no_list_of_objects_is_refused) {
   EXPECT_NE(ask(std::string(100, '[')).find("row 1: not a JSON object"), std::string::npos);
 }
 
+TEST_F(HttpSource, another_encoding_is_told_as_such) {
+  using namespace std::string_literals;
+  EXPECT_EQ(ask("\xFF\xFE[\0]\0"s), "connection 'WAVES': the answer is UTF-16; it must be UTF-8");
+  EXPECT_EQ(ask("[\0]\0"s), "connection 'WAVES': the answer is UTF-16; it must be UTF-8");
+  EXPECT_EQ(ask("[{\"Upn\": \"M\xFCller\"}]"), "connection 'WAVES': the answer is not UTF-8");
+  EXPECT_EQ(ask("\xFF\xFEU\0p\0n\0"s, "text/plain"),
+            "connection 'WAVES': line 1, column 1: the file is UTF-16; save it as UTF-8 (in Excel: \"CSV UTF-8\")");
+}
+
 TEST_F(HttpSource, one_page_of_several_is_refused) {
   EXPECT_EQ(ask(R"({"value": [{"Upn": "ann"}], "@odata.nextLink": "http://host/people?page=2"})"),
             "connection 'WAVES': the answer is one page of several (@odata.nextLink)");

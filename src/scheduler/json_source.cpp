@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/diagnostic.hpp"
+#include "base/encoding.hpp"
 #include "base/json.hpp"
 #include "scheduler/readers.hpp"
 #include "scheduler/table_builder.hpp"
@@ -191,6 +192,8 @@ Result<SourceTable> Handler::finish() {
 }  // namespace
 
 Result<SourceTable> read_json_text(std::string_view text, const Limits& limits) {
+  if (const std::string_view wide = wide_encoding(text); !wide.empty())
+    return fail(Code::invalid, fmt::format("the answer is {}; it must be UTF-8", wide));
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   bj::parse_options options;
   options.max_depth = depth_max;
@@ -199,6 +202,7 @@ Result<SourceTable> read_json_text(std::string_view text, const Limits& limits) 
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   TRY(parser.handler().outcome());
   if (!error && read < text.size()) error = bj::error::extra_data;
+  if (error && !is_utf8(text)) return fail(Code::invalid, "the answer is not UTF-8");
   if (error) return fail(Code::invalid, fmt::format("not JSON: {} at byte {}", error.message(), read));
   return parser.handler().finish();
 }

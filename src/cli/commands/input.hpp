@@ -19,5 +19,7 @@ inline constexpr const char* input_help = "the job's input: JSON, @FILE, or - fo
 [[nodiscard]] std::string check_span(const std::string& text);
 
 [[nodiscard]] Result<std::string> read_file(const std::string& path);  // - is standard input
+// The same for what goes into JSON, which has no other encoding than UTF-8.
+[[nodiscard]] Result<std::string> read_utf8_file(const std::string& path);
 
 }  // namespace baton::cli

@@ -130,13 +130,13 @@ Result<std::string> request_of(const PlanOptions& options, bool is_file) {
   std::string body = "{";
   append_member(body, "limit", options.members);
   if (is_file) {
-    TRY_ASSIGN(const std::string yaml, read_file(options.what));
+    TRY_ASSIGN(const std::string yaml, read_utf8_file(options.what));
     append_member(body, "yaml", yaml);
   } else {
     append_member(body, "runbook", options.what);
   }
   if (!options.csv.empty()) {
-    TRY_ASSIGN(const std::string csv, read_file(options.csv));
+    TRY_ASSIGN(const std::string csv, read_utf8_file(options.csv));
     append_member(body, "csv", csv);
   }
   append_given(body, "batch_start_time", options.start);
