@@ -33,7 +33,7 @@ class HttpSource : public SourceTest {
 TEST_F(HttpSource, a_json_array_of_objects_is_a_table_of_all_their_fields) {
   EXPECT_EQ(ask(R"([{"Upn":"ann","n":1.50,"ok":true},
                     {"Upn":"bob","x":null,"tags":[1, "a b", {"k": [null, false]}, [], {}],"o":{"a":1,"b":-2e5}}])"),
-            "Upn,n,ok,x,tags,o|ann,1.50,true,-,-,-|"
+            "Upn,n,ok,x,tags,o|ann,=1.50,=true,-,-,-|"
             R"(bob,-,-,-,[1,"a b",{"k":[null,false]},[],{}],{"a":1,"b":-2e5})");
 }
 

@@ -13,6 +13,7 @@ namespace baton::scheduler {
 namespace {
 
 namespace bj = boost::json;
+using runbook::Cell;
 
 constexpr std::size_t depth_max = 64;
 
@@ -43,23 +44,23 @@ class Handler {
   }
   bool on_number_part(bj::string_view s, bj::error_code&) { return add(s); }
   bool on_int64(std::int64_t, bj::string_view s, bj::error_code& e) {
-    return add(s), check(scalar(CellKind::other), e);
+    return add(s), check(scalar(CellKind::number), e);
   }
   bool on_uint64(std::uint64_t, bj::string_view s, bj::error_code& e) {
-    return add(s), check(scalar(CellKind::other), e);
+    return add(s), check(scalar(CellKind::number), e);
   }
   bool on_double(double, bj::string_view s, bj::error_code& e) {
-    return add(s), check(scalar(CellKind::other), e);
+    return add(s), check(scalar(CellKind::number), e);
   }
   bool on_bool(bool b, bj::error_code& e) {
-    return add(b ? "true" : "false"), check(scalar(CellKind::other), e);
+    return add(b ? "true" : "false"), check(scalar(CellKind::boolean), e);
   }
   bool on_null(bj::error_code& e) { return add("null"), check(scalar(CellKind::null), e); }
   bool on_comment_part(bj::string_view, bj::error_code&) { return true; }
   bool on_comment(bj::string_view, bj::error_code&) { return true; }
 
  private:
-  enum class CellKind { string, null, other };
+  enum class CellKind { string, number, boolean, null };
   // What an open container is: the object around the rows, their array, one of them, the value of a cell with
   // all that is in it, or something that nobody asked for.
   enum class Place { outside, wrapper, rows, row, cell, skipped };
@@ -70,7 +71,7 @@ class Handler {
   Result<> begin(bool is_object);
   Result<> end(char bracket);
   Result<> scalar(CellKind kind);
-  Result<> set_cell(std::optional<std::string_view> text);
+  Result<> set_cell(Cell cell);
   Result<> not_rows() const;
   // In compact JSON what needs no comma before it is behind one of these.
   void comma() {
@@ -161,7 +162,10 @@ Result<> Handler::scalar(CellKind kind) {
         return fail(Code::invalid, fmt::format("the answer is one page of several ({})", key_));
       return {};
     case Place::row:
-      return set_cell(kind == CellKind::null ? std::nullopt : std::optional<std::string_view>(text));
+      return set_cell(kind == CellKind::null      ? Cell()
+                      : kind == CellKind::number  ? Cell::number(text)
+                      : kind == CellKind::boolean ? Cell::boolean(text == "true")
+                                                  : Cell(text));
     case Place::cell:
       comma();
       if (kind == CellKind::string) {
@@ -176,10 +180,10 @@ Result<> Handler::scalar(CellKind kind) {
 }
 
 // Columns are those of all rows together, in the order in which they are met.
-Result<> Handler::set_cell(std::optional<std::string_view> text) {
+Result<> Handler::set_cell(Cell cell) {
   const auto [column, is_new] = columns_.try_emplace(key_, table_.columns());
   if (is_new) TRY(table_.add_column(key_));
-  return table_.set(column->second, text);
+  return table_.set(column->second, std::move(cell));
 }
 
 Result<SourceTable> Handler::finish() {

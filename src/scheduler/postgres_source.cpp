@@ -31,7 +31,14 @@ using Options = std::unique_ptr<PQconninfoOption, FreeOptions>;
 
 using Steady = std::chrono::steady_clock;
 
-constexpr unsigned bool_type = 16;
+constexpr Oid bool_type = 16;
+constexpr std::array<Oid, 6> number_types = {20, 21, 23, 700, 701, 1700};  // int8, int2, int4, float4, float8, numeric
+
+runbook::Cell cell_of(Oid type, std::string_view text) {
+  if (type == bool_type) return runbook::Cell::boolean(text == "t");
+  const bool is_number = std::ranges::find(number_types, type) != number_types.end();
+  return is_number ? runbook::Cell::number(text) : runbook::Cell(text);
+}
 
 // libpq says where it tried to connect to: what is behind that, without anything that the URL says.
 std::string connect_error(std::string_view message, const PQconninfoOption* options) {
@@ -156,10 +163,9 @@ Result<> add_rows(const PGresult* answer, TableBuilder& table) {
     TRY(table.begin_row());
     for (int i = 0; i < PQnfields(answer); ++i) {
       if (PQgetisnull(answer, row, i) != 0) continue;
-      std::string_view text(PQgetvalue(answer, row, i),
-                            static_cast<std::size_t>(PQgetlength(answer, row, i)));
-      if (PQftype(answer, i) == bool_type) text = text == "t" ? "true" : "false";
-      TRY(table.set(static_cast<std::size_t>(i), text));
+      const std::string_view text(PQgetvalue(answer, row, i),
+                                  static_cast<std::size_t>(PQgetlength(answer, row, i)));
+      TRY(table.set(static_cast<std::size_t>(i), cell_of(PQftype(answer, i), text)));
     }
   }
   return {};

@@ -43,15 +43,18 @@ class PostgresSource : public SourceTest {
   static inline std::unique_ptr<support::PostgresServer> server_;
 };
 
-TEST_F(PostgresSource, every_value_is_text_or_missing) {
+TEST_F(PostgresSource, a_value_is_a_text_a_number_a_boolean_or_missing) {
   EXPECT_EQ(
       ask("SELECT * FROM people ORDER BY 1"),
-      "Upn,Date,age,ok,aliases,doc|ann,2026-03-01 18:00:00+00,41,true,{a,b},{\"x\": [1]}|bob,-,-,false,-,-");
+      "Upn,Date,age,ok,aliases,doc|ann,2026-03-01 18:00:00+00,=41,=true,{a,b},{\"x\": [1]}|bob,-,-,=false,-,-");
+  EXPECT_EQ(ask("SELECT 10.50::numeric a, 1e20::float8 b, 7::int2 c, 'NaN'::numeric d, '41'::text e, "
+                "12345678901234567890123::numeric f, 9::bigint g"),
+            "a,b,c,d,e,f,g|=10.50,=1e+20,=7,NaN,41,12345678901234567890123,=9");
   EXPECT_EQ(ask("SELECT \"Upn\" FROM people WHERE age > 100; "), "Upn");
 }
 
 TEST_F(PostgresSource, both_forms_of_a_connection_work) {
-  EXPECT_EQ(shown(fetch(postgres, server_->socket_url(), "SELECT 1 AS a")), "a|1");
+  EXPECT_EQ(shown(fetch(postgres, server_->socket_url(), "SELECT 1 AS a")), "a|=1");
 }
 
 TEST_F(PostgresSource, a_query_can_only_read) {
@@ -60,7 +63,7 @@ TEST_F(PostgresSource, a_query_can_only_read) {
         "WITH gone AS (DELETE FROM people RETURNING age) SELECT * FROM gone", "SELECT nextval('nothing')",
         "COMMIT", "BEGIN", "COPY people TO STDOUT", "", "SELECT"})
     EXPECT_EQ(code(fetch(postgres, server_->url(), query)), Code::invalid) << query;
-  EXPECT_EQ(ask("SELECT count(*) AS n FROM people"), "n|2");
+  EXPECT_EQ(ask("SELECT count(*) AS n FROM people"), "n|=2");
 }
 
 TEST_F(PostgresSource, wrong_queries_are_told) {

@@ -66,8 +66,10 @@ class SourceTest : public ::testing::Test {
     return waits && ended && Clock::now() - from < std::chrono::seconds{1};
   }
 
-  static std::string shown(const std::optional<std::string>& cell) { return cell.value_or("-"); }
-  // "a,b|1,2|3,-": columns, then rows; a missing cell is a dash. Or the error.
+  static std::string shown(const runbook::Cell& cell) {
+    return !cell ? "-" : (cell.is_literal() ? "=" : "") + cell.text();
+  }
+  // "a,b|1,=2|3,-": columns, then rows; a missing cell is a dash, a number or boolean has '=' before it. Or the error.
   static std::string shown(const Result<SourceTable>& table) {
     if (!table) return table.error().message;
     std::string text = fmt::format("{}", fmt::join(table->columns, ","));

@@ -12,8 +12,9 @@
 //             is appended to the URL's own. The answer is CSV, or a JSON array of objects, plain or as
 //             "value" or "items" of an object.
 //
-// Every cell is text or missing. Of JSON: strings as they are, null is missing, the rest as JSON text. An
-// empty cell of a CSV file is an empty text.
+// Every cell is missing or a text, a number or a boolean if the source knows it to be one; CSV does not. Of JSON:
+// strings as they are, null is missing, arrays and objects are texts of JSON. An empty cell of a CSV file is an empty
+// text.
 #pragma once
 
 #include <functional>

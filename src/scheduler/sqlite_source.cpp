@@ -116,7 +116,8 @@ Result<> add_row(sqlite3_stmt* statement, TableBuilder& table) {
     if (text == nullptr) return fail(Code::unavailable, "SQLite: out of memory");
     const std::string_view value(reinterpret_cast<const char*>(text),
                                  static_cast<std::size_t>(sqlite3_column_bytes(statement, i)));
-    TRY(table.set(static_cast<std::size_t>(i), value));
+    const bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+    TRY(table.set(static_cast<std::size_t>(i), is_number ? runbook::Cell::number(value) : runbook::Cell(value)));
   }
   return {};
 }

@@ -33,16 +33,17 @@ class SqliteSource : public SourceTest {
   }
 };
 
-TEST_F(SqliteSource, every_value_is_text_or_missing) {
+TEST_F(SqliteSource, a_value_is_a_text_or_a_number_or_missing) {
   EXPECT_EQ(ask("SELECT Upn, Date, Age, Weight FROM people ORDER BY Upn"),
-            "Upn,Date,Age,Weight|ann,2026-03-01,41,60.5|bob,-,-,1.0e+30");
+            "Upn,Date,Age,Weight|ann,2026-03-01,=41,=60.5|bob,-,-,=1.0e+30");
+  EXPECT_EQ(ask("SELECT '007' AS a, 1e999 AS b, CAST(41 AS TEXT) AS c"), "a,b,c|007,Inf,41");
   EXPECT_EQ(shown(fetch(sqlite, "sqlite:" + path(), "SELECT Upn FROM people WHERE Age > 100; -- nobody\n")),
             "Upn");
 }
 
 TEST_F(SqliteSource, a_database_in_wal_mode_is_read_while_others_write) {
   execute("PRAGMA journal_mode=WAL; INSERT INTO people(Upn) VALUES ('eve')");
-  EXPECT_EQ(ask("SELECT count(*) AS n FROM people"), "n|3");
+  EXPECT_EQ(ask("SELECT count(*) AS n FROM people"), "n|=3");
 }
 
 TEST_F(SqliteSource, what_is_no_text_is_named_by_row_and_column) {
@@ -71,7 +72,7 @@ TEST_F(SqliteSource, a_query_can_only_read_and_only_this_database) {
         "PRAGMA user_version=7", "SELECT 1 AS a; DROP TABLE people", "SELECT load_extension('x')",
         "VACUUM INTO 'copy.db'", "BEGIN IMMEDIATE", "INSERT INTO people(Upn) VALUES ('x') RETURNING Upn"})
     EXPECT_EQ(code(fetch(sqlite, path(), query)), Code::invalid) << query;
-  EXPECT_EQ(ask("SELECT count(*) AS n FROM people"), "n|2");
+  EXPECT_EQ(ask("SELECT count(*) AS n FROM people"), "n|=2");
 }
 
 TEST_F(SqliteSource, a_missing_or_wrong_database_is_told_without_its_path) {

@@ -43,20 +43,19 @@ Result<> TableBuilder::check_cells() const {
   return fail(Code::invalid, fmt::format("too many cells; at most {} are read", limits_.cells));
 }
 
-Result<> TableBuilder::set(std::size_t column, std::optional<std::string_view> text) {
+Result<> TableBuilder::set(std::size_t column, runbook::Cell cell) {
   const auto wrong = [&](std::string_view what) {
     return fail(Code::invalid,
                 fmt::format("row {}, column {}: {}", rows(), in_quotes(table_.columns[column]), what));
   };
   auto& row = table_.rows.back();
   if (row.size() <= column) row.resize(column + 1);
-  if (!text) return row[column].reset(), Result<>{};
-  bytes_ += text->size();
+  bytes_ += cell.text().size();
   if (bytes_ > limits_.bytes)
     return wrong(fmt::format("too much text; at most {} bytes are read", limits_.bytes));
-  if (text->find('\0') != text->npos) return wrong("a NUL character");
-  if (!is_utf8(*text)) return wrong("not UTF-8");
-  row[column] = *text;
+  if (cell.text().contains('\0')) return wrong("a NUL character");
+  if (!is_utf8(cell.text())) return wrong("not UTF-8");
+  row[column] = std::move(cell);
   return {};
 }
 

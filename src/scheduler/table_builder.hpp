@@ -1,9 +1,7 @@
 // Builds a table cell by cell and refuses what is too much of anything, or is no text.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -20,7 +18,7 @@ class TableBuilder {
   [[nodiscard]] Result<> add_column(std::string name);
   [[nodiscard]] Result<> begin_row();
   // The cell of a column in the last row; a cell that is never set is missing.
-  [[nodiscard]] Result<> set(std::size_t column, std::optional<std::string_view> text);
+  [[nodiscard]] Result<> set(std::size_t column, runbook::Cell cell);
 
   [[nodiscard]] std::size_t rows() const { return table_.rows.size(); }
   [[nodiscard]] std::size_t columns() const { return table_.columns.size(); }

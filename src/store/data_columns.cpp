@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json.hpp>
 #include <map>
 #include <set>
 
+#include "base/json_document.hpp"
 #include "base/text.hpp"
 #include "core/runbook/members/members.hpp"
 
@@ -47,15 +47,17 @@ Result<> check_data_table_name(const std::string& name) {
 }
 
 Result<Cells> cells_of(const runbook::DataRow& row, const std::vector<std::string>& columns) {
-  boost::system::error_code error;
-  const auto data = boost::json::parse(row.data.text, error);
-  if (error || !data.is_object())
+  const auto data = JsonDocument::parse(row.data.text);
+  if (!data || data->root().kind() != JsonKind::object)
     return fail(Code::invalid, "the data of member '" + row.member_key + "' is not a JSON object");
+  const auto members = data->root().members();
   Cells cells(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto* value = data.as_object().if_contains(columns[i]);
-    if (value == nullptr || value->is_null()) continue;
-    cells[i] = value->is_string() ? std::string(value->as_string()) : boost::json::serialize(*value);
+    // All rows of a source mostly have the same columns in the same order.
+    const bool is_here = i < members.size() && members[i].first == columns[i];
+    const JsonView value = is_here ? members[i].second : data->root().find(columns[i]);
+    if (!value || value.is_null()) continue;
+    cells[i] = value.kind() == JsonKind::string ? std::string(value.string()) : value.json().text;
   }
   return cells;
 }

@@ -14,7 +14,6 @@
 namespace baton::runbook {
 namespace {
 
-using Cell = std::optional<std::string>;
 using Cells = std::vector<Cell>;
 
 constexpr std::size_t errors_max = 100;
@@ -82,6 +81,10 @@ class MemberReader {
   SourceMember read_row(const Cells& cells);
   void check_key(const std::string& key);
   void append_cell(std::string& out, const SourceMember& member, std::size_t column, const Cell& cell);
+  // Keys and times are texts, whatever the source has them as: they are compared with what others write.
+  [[nodiscard]] bool is_value(std::size_t column, const Cell& cell) const {
+    return cell.is_literal() && column != key_ && !(has_times_ && column == time_);
+  }
 
   void error(std::string message) {
     if (errors_.size() < errors_max) errors_.push_back(std::move(message));
@@ -165,10 +168,10 @@ std::size_t MemberReader::find(const std::string& name, std::string_view role) {
 
 SourceMember MemberReader::read_row(const Cells& cells) {
   SourceMember member;
-  member.member_key = trimmed(cells[key_].value_or(""));
+  member.member_key = trimmed(cells[key_].text());
   check_key(member.member_key);
   if (has_times_) {
-    const std::string_view text = trimmed(cells[time_] ? *cells[time_] : std::string_view{});
+    const std::string_view text = trimmed(cells[time_].text());
     member.batch_time = parse_batch_time(text);
     if (!member.batch_time) {
       cell_error(member.member_key, time_,
@@ -194,8 +197,9 @@ void MemberReader::check_key(const std::string& key) {
 
 void MemberReader::append_cell(std::string& out, const SourceMember& member, std::size_t column,
                                const Cell& cell) {
-  if (!formats_[column]) return cell ? append_quoted(out, *cell) : void(out += "null");
-  const std::string_view text = trimmed(cell ? *cell : std::string_view{});
+  if (!cell && !formats_[column]) return void(out += "null");
+  if (!formats_[column]) return is_value(column, cell) ? void(out += cell.text()) : append_quoted(out, cell.text());
+  const std::string_view text = trimmed(cell.text());
   switch (*formats_[column]) {
     case MultiFormat::semicolon_delimited: return append_list(out, text, ';');
     case MultiFormat::comma_delimited: return append_list(out, text, ',');

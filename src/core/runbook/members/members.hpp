@@ -19,7 +19,7 @@ namespace baton::runbook {
 struct SourceMember {
   std::string member_key;
   std::optional<Time> batch_time;  // none: immediate, or a manual batch
-  Json data;                       // {"Column": "text" or null, a multi-valued column: ["a", "b"]}
+  Json data;  // {"Column": "text", a number or a boolean of the source, or null; a multi-valued column: ["a", "b"]}
 };
 
 // The rows as members. Wrong rows are all reported (the first hundred), each by its line in the file, or else by its

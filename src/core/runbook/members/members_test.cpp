@@ -10,7 +10,7 @@
 namespace baton::runbook {
 namespace {
 
-using Cells = std::vector<std::optional<std::string>>;
+using Cells = std::vector<Cell>;
 using Errors = std::vector<std::string>;
 
 DataSource waves() {
@@ -42,6 +42,21 @@ TEST(Members, rows_become_members_with_key_time_and_data) {
   EXPECT_EQ(members->at(1).member_key, "bob");
   EXPECT_EQ(members->at(1).batch_time, from_iso("2026-03-02T20:30:00Z"));
   EXPECT_EQ(members->at(1).data.text, R"({"Upn":" bob ","Date":"2026-03-02 20:30","City":null})");
+}
+
+TEST(Members, numbers_and_booleans_of_a_source_keep_their_type_but_for_keys_and_times) {
+  DataSource source = waves();
+  source.multi_valued_columns = {{"Sizes", MultiFormat::semicolon_delimited}};
+  const auto members = members_of(
+      source, {"Upn", "Date", "Seats", "Price", "Vip", "Code", "Sizes"},
+      {{Cell::number("41"), "2026-03-01", Cell::number("7"), Cell::number("10.50"), Cell::boolean(true), "007", Cell::number("3")}},
+      true);
+  ASSERT_TRUE(members.has_value());
+  EXPECT_EQ(members->front().member_key, "41");
+  EXPECT_EQ(members->front().data.text,
+            R"({"Upn":"41","Date":"2026-03-01","Seats":7,"Price":10.50,"Vip":true,"Code":"007","Sizes":["3"]})");
+  EXPECT_EQ(errors(waves(), {"Upn", "Date"}, {{"ann", Cell::number("46082")}}),
+            Errors{"row 1 ('ann'), column 'Date': '46082' is not a time; write 2026-03-01T20:00Z"});
 }
 
 TEST(Members, no_rows_are_no_members) {
@@ -189,7 +204,8 @@ RC_GTEST_PROP(Members, data_is_a_json_object_with_every_column, ()) {
   source.multi_valued_columns = {{"b\"", MultiFormat::semicolon_delimited}};
   std::vector<Cells> table;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    table.push_back({fmt::format("key{}", i), rows[i].first, rows[i].second});
+    table.push_back({fmt::format("key{}", i), rows[i].first ? Cell(*rows[i].first) : Cell(),
+                     rows[i].second ? Cell(*rows[i].second) : Cell()});
   const auto members = members_of(source, {"Upn", "a", "b\""}, table, true);
   RC_ASSERT(members.has_value());
   for (const SourceMember& member : *members) {
