@@ -255,7 +255,10 @@ void add_plan(Parser runbook, Action& chosen) {
   command.add_option("--members", options->members, "to show with their steps; default 5").range(1, 100);
   const Option csv = command.add_option("--csv", options->csv, "members to take instead of the data source's")
                          .type_name("FILE");
-  command.add_option("--start", options->start, "T of these members, as 2026-01-31T22:00:00Z").needs(csv);
+  command
+      .add_option("--start", options->start,
+                  "T of these members, as \"2026-01-31 22:00\" (UTC); default what the CSV says")
+      .needs(csv);
   command.footer(
       "The server reads the data source now.\n"
       "Exit codes: 0 every variable is known, 1 some are not, 2 the runbook has errors.\n"

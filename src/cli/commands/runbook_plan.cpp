@@ -159,6 +159,8 @@ std::string plan_text(const Fields& plan, Time now, bool colour) {
                                  version > 0 ? fmt::format(" version {}", version) : ", not published",
                                  counted(plan.number("member_count"), "member"),
                                  counted(static_cast<std::int64_t>(batches.size()), "batch"));
+  if (const std::string note = plan.text("note"); !note.empty())
+    text += paint("note: " + printable(note), Colour::yellow, colour) + '\n';
   for (const Fields& batch : batches) text += batch_text(batch, now, colour);
   return text + unknown_text(plan, colour);
 }

@@ -14,7 +14,7 @@ struct PlanOptions {
   RemoteOptions remote;
   std::string what;   // a file, - for standard input, or the name of a published runbook
   std::string csv;    // a file with members to take instead of the data source's; may be empty
-  std::string start;  // T of those; may be empty
+  std::string start;  // T of those; empty: what the CSV says
   int members = 5;    // to show with their steps
 };
 

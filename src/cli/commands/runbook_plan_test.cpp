@@ -46,6 +46,11 @@ TEST(PlanText, MakesWhatIsUnknownRed) {
   EXPECT_NE(plan_text(Fields(plan), planned_at, true).find("\x1b[31m! {{Departmnt}} is unknown"), std::string::npos);
 }
 
+TEST(PlanText, SaysWhyThereIsNoTime) {
+  const Fields by_hand(R"({"name":"contoso","version":3,"member_count":0,"note":"no T","batches":[],"unresolved":[]})");
+  EXPECT_EQ(plan_text(by_hand, planned_at, false), "contoso version 3: 0 members in 0 batches\nnote: no T\n");
+}
+
 TEST(PlanText, OfNobodyIsShort) {
   EXPECT_EQ(
       plan_text(Fields(R"({"name":"contoso","version":3,"member_count":0,"batches":[],"unresolved":[]})"),

@@ -439,10 +439,34 @@ TEST_F(BatchRoutes, a_plan_may_name_a_runbook_and_bring_its_rows) {
   EXPECT_EQ(text(plan.at("batches").at(0).at("phases").at(1), "due_at"), "2026-03-11T00:00:00.000Z");
   const auto manual = json(ask("POST", "/api/v1/runbooks/plan", R"({"runbook":"move","csv":"Upn\nada\n"})"));
   EXPECT_TRUE(manual.at("batches").at(0).at("phases").at(0).at("due_at").is_null());
+  EXPECT_EQ(text(manual, "note"), "the CSV has no column 'Day', and no T is given: it is planned as a batch by hand");
   EXPECT_EQ(ask("POST", "/api/v1/runbooks/plan", "{}").status, 422);
   EXPECT_EQ(ask("POST", "/api/v1/runbooks/plan", R"({"runbook":"nope"})").status, 404);
   EXPECT_EQ(ask("POST", "/api/v1/runbooks/plan", R"({"yaml":"name: x"})").status, 422);
   EXPECT_EQ(ask("POST", "/api/v1/runbooks/plan", "name: x", {}, "application/yaml").status, 422);
+}
+
+TEST_F(BatchRoutes, a_plan_reads_the_times_of_its_rows_unless_it_is_given_one) {
+  const std::string rows = R"("csv":"Upn,Day\nada,2026-03-12 02:00\nbob,2026-03-11\ncy,2026-03-12T02:00Z\n")";
+  const auto plan = json(ask("POST", "/api/v1/runbooks/plan", R"({"runbook":"move",)" + rows + "}"));
+  const auto batches = plan.at("batches").as_array();
+  ASSERT_EQ(batches.size(), 2U);
+  EXPECT_EQ(text(batches[0], "batch_start_time"), "2026-03-11T00:00:00.000Z");
+  EXPECT_EQ(batches[0].at("member_count").as_int64(), 1);
+  EXPECT_EQ(text(batches[1], "batch_start_time"), "2026-03-12T02:00:00.000Z");
+  EXPECT_EQ(batches[1].at("member_count").as_int64(), 2);
+  EXPECT_EQ(text(batches[1].at("phases").at(1), "due_at"), "2026-03-12T02:00:00.000Z");
+  EXPECT_EQ(text(plan, "note"), "");
+
+  const auto given = json(
+      ask("POST", "/api/v1/runbooks/plan", R"({"runbook":"move","batch_start_time":"2026-11-17 02:00",)" + rows + "}"));
+  ASSERT_EQ(given.at("batches").as_array().size(), 1U);
+  EXPECT_EQ(text(given.at("batches").at(0), "batch_start_time"), "2026-11-17T02:00:00.000Z");
+
+  const auto wrong = ask("POST", "/api/v1/runbooks/plan", R"({"runbook":"move","csv":"Upn,Day\nada,soon\n"})");
+  EXPECT_EQ(code(wrong), "invalid_rows");
+  EXPECT_EQ(ask("POST", "/api/v1/runbooks/plan", R"({"runbook":"move","batch_start_time":"17/11/2026",)" + rows + "}").status,
+            422);
 }
 
 class WithoutSources : public BatchRoutes {

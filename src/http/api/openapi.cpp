@@ -168,14 +168,14 @@ constexpr std::array<Short, 83> short_schemas{{
     {"SourceMember", "", "member_key:text data:any"},
     {"PreviewBatch", "", "batch_start_time:time? member_count:int members:SourceMember[]"},
     {"Preview", "", "name:text version:int member_count:int batches:PreviewBatch[]"},
-    {"PlanRequest", "", "~runbook:text ~version:int ~yaml:text ~csv:text ~batch_start_time:time ~limit:int"},
+    {"PlanRequest", "", "~runbook:text ~version:int ~yaml:text ~csv:text ~batch_start_time:text ~limit:int"},
     {"PlannedStep", "", "step_name:text worker_id:text function_name:text params:any unresolved:text[] from_earlier_steps:text[]"},
     {"PlannedPhase", "", "phase_name:text offset_minutes:int due_at:time? overdue:bool step_count:int"},
     {"PlannedSteps", "", "phase_name:text steps:PlannedStep[]"},
     {"PlannedMember", "", "member_key:text phases:PlannedSteps[]"},
     {"PlannedBatch", "", "batch_start_time:time? member_count:int init_steps:PlannedStep[] phases:PlannedPhase[] members:PlannedMember[]"},
     {"Unresolved", "", "phase_name:text? step_name:text variable:text count:int member_keys:text[]"},
-    {"Plan", "", "name:text version:int member_count:int batches:PlannedBatch[] unresolved:Unresolved[] warnings:Diagnostic[]"},
+    {"Plan", "", "name:text version:int member_count:int note:text batches:PlannedBatch[] unresolved:Unresolved[] warnings:Diagnostic[]"},
 }};
 
 constexpr std::string_view job_members =

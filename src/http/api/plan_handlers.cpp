@@ -76,7 +76,11 @@ std::expected<PlanRequest, Response> read_plan_request(const Request& request) {
     fields.wrong("runbook", "is required, or yaml, but not both");
   plan.version = static_cast<std::int32_t>(fields.integer("version", {1, 2'147'483'647}).value_or(0));
   plan.csv = fields.prose("csv");
-  plan.batch_start_time = fields.time("batch_start_time");
+  if (const auto start = fields.text("batch_start_time", 100)) {
+    plan.batch_start_time = runbook::parse_batch_time(*start);  // as in the source
+    if (!plan.batch_start_time)
+      fields.wrong("batch_start_time", "must be a time such as 2026-11-17 02:00 or 2026-11-17T02:00:00Z");
+  }
   plan.limit = static_cast<std::size_t>(fields.integer("limit", limits).value_or(5));
   if (!errors.empty()) return std::unexpected(problem("the request has invalid fields", errors));
   return plan;
@@ -203,6 +207,13 @@ class Planner {
   Unresolved unresolved_;
 };
 
+// Only members of a CSV may lack both a T of their own and one of the request.
+std::string note_of(const runbook::Definition& definition, const SourceMembers& members, std::optional<Time> otherwise) {
+  if (otherwise || members.empty() || members.front().batch_time) return "";
+  return "the CSV has no column '" + definition.data_source.batch_time_column +
+         "', and no T is given: it is planned as a batch by hand";
+}
+
 runbook::Parsed parse_plan(std::string_view text) { return runbook::parse(text); }
 
 Task<std::expected<StoredRunbook, Response>> choose(Context& context, const PlanRequest& request) {
@@ -250,19 +261,21 @@ Task<Response> plan_runbook(Context& context) {
   auto chosen = co_await choose(context, *request);
   if (!chosen) co_return std::move(chosen.error());
   const auto now = context.services.clock.now();
+  const auto& start = request->batch_start_time;
   std::expected<SourceMembers, Response> members;
-  std::optional<Time> otherwise = time_of_others(*chosen->definition, now);
   if (request->csv) {
-    members = co_await read_csv_members(context, chosen->definition, *request->csv);
-    otherwise = request->batch_start_time;
+    members = co_await read_csv_members(context, chosen->definition, *request->csv,
+                                        start ? CsvTimes::none : CsvTimes::if_there);
   } else {
     members = co_await fetch_members(context, chosen->definition);
   }
   if (!members) co_return std::move(members.error());
+  const auto otherwise = start ? start : time_of_others(*chosen->definition, now);
   auto work = [members = *std::move(members), chosen = *std::move(chosen), otherwise, now,
                limit = request->limit] {
     std::string out = "{";
     append_head(out, chosen.definition->name, chosen.version, members.size());
+    append_member(out, "note", note_of(*chosen.definition, members, otherwise));
     Planner planner(*chosen.definition, now, limit);
     append_list(out, "batches", group_by_time(members, otherwise),
                 [&](std::string& to, const Wave& wave) { planner.append_wave(to, wave); });

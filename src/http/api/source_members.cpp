@@ -1,5 +1,6 @@
 #include "http/api/source_members.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "base/csv.hpp"
@@ -20,6 +21,11 @@ MembersOrProblem read_table(const runbook::Definition& definition, const SourceT
   return *std::move(members);
 }
 
+bool has_times(const runbook::DataSource& source, const SourceTable& table) {
+  const auto is_time = [&](const std::string& column) { return equal_ignoring_case(column, source.batch_time_column); };
+  return std::ranges::any_of(table.columns, is_time);
+}
+
 MembersOrProblem fetch(const runbook::Definition& definition, DataSources& sources, std::mutex& busy) {
   const std::unique_lock lock(busy, std::try_to_lock);
   if (!lock)
@@ -31,18 +37,19 @@ MembersOrProblem fetch(const runbook::Definition& definition, DataSources& sourc
 
 }  // namespace
 
-MembersOrProblem members_of_csv(const runbook::Definition& definition, std::string_view text) {
+MembersOrProblem members_of_csv(const runbook::Definition& definition, std::string_view text, CsvTimes times) {
   auto parsed = csv::read(text);
   if (!parsed) return std::unexpected(problem(422, "invalid_rows", "the CSV cannot be read", parsed.error()));
   if (parsed->rows.empty()) return std::unexpected(problem(422, "invalid_rows", "the CSV has no rows"));
   SourceTable table{.columns = std::move(parsed->columns), .rows = {}, .lines = std::move(parsed->lines)};
   for (auto& row : parsed->rows)
     table.rows.emplace_back(std::make_move_iterator(row.begin()), std::make_move_iterator(row.end()));
-  return read_table(definition, table, false);
+  return read_table(definition, table, times == CsvTimes::if_there && has_times(definition.data_source, table));
 }
 
-Task<MembersOrProblem> read_csv_members(Context& context, const Definition& definition, std::string& text) {
-  auto work = [definition, text = std::move(text)] { return members_of_csv(*definition, text); };
+Task<MembersOrProblem> read_csv_members(Context& context, const Definition& definition, std::string& text,
+                                        CsvTimes times) {
+  auto work = [definition, text = std::move(text), times] { return members_of_csv(*definition, text, times); };
   auto members = co_await context.compute(std::move(work));
   MembersOrProblem answer = members ? *std::move(members) : MembersOrProblem(std::unexpected(problem(stopping())));
   co_return answer;

@@ -16,12 +16,14 @@ namespace baton::http {
 
 using SourceMembers = std::vector<runbook::SourceMember>;
 
-// No T is read: a batch that is made by hand has none.
+// A batch that is made by hand has no T, whatever the rows say. Otherwise the column of the time is read if there is one:
+// a file for a batch by hand may lack it.
+enum class CsvTimes { none, if_there };
 [[nodiscard]] std::expected<SourceMembers, Response> members_of_csv(const runbook::Definition& definition,
-                                                                    std::string_view text);
+                                                                    std::string_view text, CsvTimes times);
 // The same off the I/O thread; takes the text with it.
 Task<std::expected<SourceMembers, Response>> read_csv_members(Context& context, const Definition& definition,
-                                                              std::string& text);
+                                                              std::string& text, CsvTimes times = CsvTimes::none);
 
 // Asks the data source, one request at a time: whoever comes meanwhile hears that it is busy.
 Task<std::expected<SourceMembers, Response>> fetch_members(Context& context, const Definition& definition);
