@@ -50,12 +50,18 @@ std::shared_ptr<const runbook::Definition> Runbooks::definition(const runbook::R
   return known.definition;
 }
 
-// As many as were not enough at least, so that a batch that makes many rows is not decided again for each block
-// of them.
+// A restart forgets ids that were not used, and people see the gap. Of runbooks and batches few are made, and how many
+// members come is known before: of those no more are reserved than are asked for. Of the others a block is as large as
+// all before it, so that a gap is no larger than what was used, and soon there are enough for thousands of rows. As many
+// as were not enough at least, so that a batch that makes many rows is not decided again for each block of them.
 Result<> Runbooks::reserve_ids(Store& store, runbook::Table table, std::size_t at_least) {
-  const bool many = table == runbook::Table::step_executions || table == runbook::Table::batch_members;
-  const std::size_t block = many ? ids_block_ : ids_block_ / 50 + 1;
+  using runbook::Table;
+  constexpr std::size_t least = 10;
+  const bool is_seen = table == Table::runbooks || table == Table::batches || table == Table::batch_members;
+  std::size_t& reserved = ids_reserved_[table];
+  const std::size_t block = is_seen ? 1 : std::clamp(reserved, std::min(least, ids_block_), ids_block_);
   TRY_ASSIGN(auto fresh, store.reserve_ids(table, std::max(block, at_least)));
+  reserved += fresh.size();
   std::ranges::sort(fresh, std::greater{});
   auto& pool = ids_[table];
   pool.insert(pool.begin(), fresh.begin(), fresh.end());

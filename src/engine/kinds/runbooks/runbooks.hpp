@@ -39,7 +39,7 @@ class Runbooks final : public Kind {
   friend class RunbookTransaction;
 
   [[nodiscard]] std::shared_ptr<const runbook::Definition> definition(const runbook::Runbook& row);
-  // Ids are reserved in blocks; those that are not used are gaps.
+  // Ids are reserved in blocks; those that are not used when the server ends are gaps.
   [[nodiscard]] Result<> reserve_ids(Store& store, runbook::Table table, std::size_t at_least);
 
   struct KnownDefinition {
@@ -56,6 +56,7 @@ class Runbooks final : public Kind {
   metrics::Counter* const steps_ended_;
   metrics::Counter* const batches_ended_;
   runbook::IdPool ids_;
+  std::map<runbook::Table, std::size_t> ids_reserved_;  // since the start
   std::map<std::int64_t, KnownDefinition> definitions_;  // by id of the runbook; a cache
   std::vector<std::int64_t> adopted_;  // at start, by the commands before
   runbook::Ref last_adopted_;          // of the jobs

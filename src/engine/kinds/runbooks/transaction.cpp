@@ -82,12 +82,23 @@ Result<> RunbookTransaction::load(std::span<const Item> items, std::span<const T
     for (const runbook::RowTimer& timer : round_->timers)
       unless_unreadable([&] { runbook::foresee(Ref{timer.type, timer.id}, round_->ledger, needs); });
   }));
+  TRY(reserve_for_members(items.first(admitted)));
   choose_walks();
   TRY(load_rounds([&](Needs& needs) {
     for (const runbook::RowTimer& timer : round_->walks)
       runbook::foresee_chunk(Ref{timer.type, timer.id}, kind_.policy_, round_->ledger, needs);
   }));
   return write_data(items.first(admitted));
+}
+
+// How many members come is known, unlike all else that is made.
+Result<> RunbookTransaction::reserve_for_members(std::span<const Item> items) {
+  std::size_t joining = 0;
+  for (const Item& item : items)
+    if (const auto* add = std::get_if<AddMembers>(&item.command)) joining += add->members.size();
+  const std::size_t at_hand = kind_.ids_[runbook::Table::batch_members].size();
+  if (joining <= at_hand) return {};
+  return kind_.reserve_ids(turn_.store, runbook::Table::batch_members, joining - at_hand);
 }
 
 // A chunk of a walk may bring thousands of rows: only few have their turn in one batch. The others stay due.

@@ -45,6 +45,7 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] std::size_t admit(std::span<const Item> items);
   [[nodiscard]] std::size_t count_own(std::span<const Item> items) const;
   void foresee(const Command& command, runbook::Needs& needs);
+  [[nodiscard]] Result<> reserve_for_members(std::span<const Item> items);
   void choose_walks();
   [[nodiscard]] Result<> write_data(std::span<const Item> items);
 

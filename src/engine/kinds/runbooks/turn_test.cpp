@@ -37,8 +37,13 @@ class CountingStore final : public store::MemoryStore {
       if (const auto* chunk = std::get_if<runbook::need::MembersOf>(&need)) members_in_chunk = chunk->limit;
     return MemoryStore::load(needs);
   }
+  Result<std::vector<std::int64_t>> reserve_ids(runbook::Table table, std::size_t count) override {
+    ++reservations[table];
+    return MemoryStore::reserve_ids(table, count);
+  }
   std::size_t members_at_once = 0;
   std::int32_t members_in_chunk = 0;  // at most
+  std::map<runbook::Table, int> reservations;
 };
 
 constexpr std::string_view text = R"(
@@ -115,6 +120,34 @@ class RunbookTurn : public testing::Test {
   CountingStore store_{database_};
   std::unique_ptr<Writer> writer_;
 };
+
+TEST_F(RunbookTurn, gives_ids_that_do_not_jump_after_a_restart) {
+  using runbook::Table;
+  std::vector<std::int64_t> batches, runbooks, last_members, last_steps;
+  for (int start = 0; start < 3; ++start) {
+    open({});
+    batches.push_back(open_batch(0));
+    (void)run({PublishRunbook{runbook::parse(text).definition, std::string(text) + "# " + std::to_string(start)}});
+    runbooks.push_back(database_.runbooks.runbooks.rbegin()->first);
+    (void)run({add(batches.back(), keys("m", 50))});
+    advance(batches.back());
+    last_members.push_back(database_.runbooks.members.rbegin()->first);
+    last_steps.push_back(database_.runbooks.steps.rbegin()->first);
+  }
+  EXPECT_EQ(batches, (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(runbooks[2] - runbooks[1], runbooks[1] - runbooks[0]);
+  EXPECT_EQ(last_members, (std::vector<std::int64_t>{50, 100, 150}));
+  EXPECT_LE(last_steps.back(), 300) << "of steps the gaps are no larger than what was used";
+  EXPECT_EQ(store_.reservations[Table::batch_members], 3) << "how many members come is known before";
+}
+
+TEST_F(RunbookTurn, reserves_many_ids_at_a_time_where_many_are_used) {
+  open({});
+  const auto batch = open_batch(1'000);
+  advance(batch);
+  ASSERT_EQ(database_.runbooks.steps.size(), 1'000U);
+  EXPECT_LT(store_.reservations[runbook::Table::step_executions], 10);
+}
 
 TEST_F(RunbookTurn, takes_commands_as_far_as_their_members_are_few_enough) {
   open({.members_named = 20});
