@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "base/time.hpp"
 #include "core/runbook/definition/definition.hpp"
+#include "core/runbook/machine/left_out.hpp"
 #include "core/runbook/machine/messages.hpp"
 #include "core/runbook/machine/rows.hpp"
 #include "core/runbook/members/members.hpp"
@@ -155,9 +156,10 @@ struct BatchReply {
 };
 struct MembersReply {
   std::vector<std::int64_t> member_ids;  // those that were added, refreshed, removed or retried
-  std::size_t left_out = 0;
+  runbook::LeftOuts left_out;
   bool more = false;
   std::vector<std::string> phases;  // retried as a whole
+  std::string note;                 // why there was nobody, when nobody was named
 };
 struct StepReply {
   runbook::Ref ref;

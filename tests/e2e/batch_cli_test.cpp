@@ -166,6 +166,29 @@ TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {
   EXPECT_EQ(server_.asked("/cleanups/5/cancel").size(), 1U);
 }
 
+TEST_F(BatchCommands, WhoIsLeftOutIsToldAndNothingDoneIsAFailure) {
+  answer_with([](const Request& request) -> Reply {
+    const std::string left =
+        R"("left_out":7,"left_out_because":[{"reason":"not_failed","message":"not failed","count":6,)"
+        R"("member_keys":["a","b","c","d","e"]},{"reason":"removed","message":"removed","count":1,"member_keys":["x"]}],)";
+    if (request.target.ends_with(":remove")) return {200, R"({"count":2,)" + left + R"("note":"","phases":[]})"};
+    if (request.body.find("all") == std::string::npos)
+      return {200, R"({"count":0,)" + left + R"("note":"","phases":[]})"};
+    return {200, R"({"count":0,"left_out":0,"left_out_because":[],"note":"no member of batch 42 has failed","phases":[]})"};
+  });
+  const std::string why = "left out:\n  not failed (6): a, b, c, d, e, …\n  removed (1): x\n";
+  const Ran none = baton({"member", "retry", "42", "bob"});
+  EXPECT_EQ(none.out, "Retried 0 members; 7 were " + why);
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(baton({"member", "retry", "42", "bob", "--json"}).code, 1);
+  const Ran some = baton({"member", "remove", "42", "bob"});
+  EXPECT_EQ(some.out, "Removed 2 members; 7 were " + why);
+  EXPECT_EQ(some.code, 0);
+  const Ran all = baton({"member", "retry", "42", "--all"});
+  EXPECT_EQ(all.out, "Retried 0 members: no member of batch 42 has failed.\n");
+  EXPECT_EQ(all.code, 1);
+}
+
 TEST_F(BatchCommands, APlanWithUnknownVariablesFails) {
   answer_with([](const Request&) -> Reply {
     return {200, R"({"name":"contoso","version":3,"member_count":0,"batches":[],"warnings":[],)"

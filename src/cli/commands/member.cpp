@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "cli/commands/input.hpp"
 #include "cli/commands/subcommand.hpp"
 #include "cli/commands/targets.hpp"
 #include "cli/request.hpp"
@@ -129,28 +130,46 @@ int show(const Options& options) {
   return tell_member(remote, options, remote.get(fmt::format("{}/{}", members_target(options), *id)));
 }
 
-// What a change of members comes to: "Retried 12 members; 3 were left out."
-Show changed(std::string_view done) {
-  return [done](const Fields& reply) {
-    const std::int64_t left_out = reply.number("left_out");
-    const auto phases = reply.items("phases");
-    for (const Fields& phase : phases)
-      fmt::print("Phase '{}' goes on from where it failed.\n", phase.whole());
-    if (!phases.empty()) return;
-    fmt::print("{} {}", done, counted(reply.number("count"), "member"));
-    if (left_out > 0) fmt::print("; {} {} left out", left_out, left_out == 1 ? "was" : "were");
-    fmt::print(".\n");
-  };
+// What a change of members comes to: "Retried 12 members; 3 were left out:", and a line for each reason.
+void print_change(const Fields& reply, std::string_view done) {
+  const std::int64_t left_out = reply.number("left_out");
+  const auto phases = reply.items("phases");
+  for (const Fields& phase : phases) fmt::print("Phase '{}' goes on from where it failed.\n", printable(phase.whole()));
+  if (!phases.empty()) return;
+  fmt::print("{} {}", done, counted(reply.number("count"), "member"));
+  if (const std::string note = reply.text("note"); !note.empty()) fmt::print(": {}", printable(note));
+  const auto reasons = reply.items("left_out_because");
+  if (left_out > 0) fmt::print("; {} {} left out", grouped(left_out), left_out == 1 ? "was" : "were");
+  fmt::print("{}\n", reasons.empty() ? "." : ":");
+  for (const Fields& each : reasons) {
+    const auto keys = each.items("member_keys");
+    fmt::print("  {} ({}): ", printable(each.text("message")), grouped(each.number("count")));
+    for (std::size_t i = 0; i < keys.size(); ++i) fmt::print("{}{}", i > 0 ? ", " : "", printable(keys[i].whole()));
+    fmt::print("{}\n", each.number("count") > static_cast<std::int64_t>(keys.size()) ? ", …" : "");
+  }
+}
+
+// A change that changed nobody has failed, as one that the server refuses.
+int tell_change(const Options& options, const Result<Answer>& answer, std::string_view done) {
+  const int code = tell(options.remote, answer, [&](const Fields& reply) { print_change(reply, done); });
+  if (code != exit_ok) return code;
+  const Fields reply(answer->body);
+  return reply.number("count") == 0 && reply.items("phases").empty() ? exit_failed : exit_ok;
 }
 
 int add(const Options& options) {
-  return post_file(options.remote, members_target(options), options.csv, "text/csv", changed("Added"));
+  auto text = read_file(options.csv);
+  if (!text) {
+    complain(text.error().message);
+    return exit_usage;
+  }
+  return tell_change(options, Remote(options.remote).post(members_target(options), *std::move(text), "text/csv"), "Added");
 }
 
 int change(const Options& options, const std::string& verb, std::string_view done, bool all = false) {
-  return post(options.remote, members_target(options) + ":" + verb,
-              json_object_of_given("member_keys", options.keys, "all", all, "by", options.by).text,
-              changed(done));
+  const std::string body = json_object_of_given("member_keys", options.keys, "all", all, "by", options.by).text;
+  return tell_change(options, Remote(options.remote).post(members_target(options) + ":" + verb, body, "application/json"),
+                     done);
 }
 
 int remove(const Options& options) { return change(options, "remove", "Removed"); }
@@ -191,6 +210,9 @@ void add_member(Parser app, Action& chosen) {
   auto options = std::make_shared<Options>();
   Parser member = app.add_subcommand("member", "Look at the members of a batch, add, retry and remove them");
   member.require_subcommand(1);
+  member.footer(
+      "`add`, `retry` and `remove` say whom they left out, and why.\n"
+      "Exit codes: 0 done, also if some were left out; 1 nothing was done.");
   add_looks(member, chosen, options);
   add_one(member, chosen, options, "add", "Add members to a batch; they catch up on what has begun", add)
       .add_option("--csv", options->csv, "the members, with a heading; - is standard input")

@@ -189,7 +189,7 @@ TEST_F(BatchRoutes, members_are_listed_and_shown_with_steps_and_cleanups) {
 
 TEST_F(BatchRoutes, members_are_removed_by_id_or_key) {
   EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:remove", R"({"member_ids":[31,32],"by":"ada"})").body,
-            R"({"count":2,"left_out":0,"member_ids":[31,32],"phases":[]})");
+            R"({"count":2,"left_out":0,"left_out_because":[],"note":"","member_ids":[31,32],"phases":[]})");
   EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:remove", R"({"member_keys":["ada"]})").status, 200);
   EXPECT_EQ(inbox_.all<RemoveMembers>().back().member_keys, std::vector<std::string>{"ada"});
   for (const std::string body :
@@ -201,7 +201,9 @@ TEST_F(BatchRoutes, all_failed_members_are_retried_in_as_many_turns_as_it_takes)
   for (const std::string nobody : {"", "{}", R"({"member_ids":[]})", R"({"memberKeys":["a"]})", R"({"all":false})"})
     EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:retry", nobody).status, 422) << nobody;
   EXPECT_EQ(ask("POST", "/api/v1/batches/7/members:retry", R"({"all":true})").body,
-            R"({"count":6,"left_out":3,"member_ids":[11,12,11,12,11,12],"phases":[]})");
+            R"({"count":6,"left_out":1,"left_out_because":[{"reason":"rolling_back","message":"its rollback still runs",)"
+            R"("count":1,"member_keys":["eve"]}],"note":"","member_ids":[11,12,11,12,11,12],"phases":[]})")
+      << "who is left out in every turn is counted once";
   EXPECT_EQ(inbox_.all<RetryMembers>().size(), 3U);
   EXPECT_EQ(
       json(ask("POST", "/api/v1/batches/7/members:retry", R"({"member_ids":[32]})")).at("count").as_int64(),
@@ -366,7 +368,7 @@ TEST_F(BatchRoutes, a_runbook_that_is_not_active_makes_batches_only_by_version) 
 
 TEST_F(BatchRoutes, members_are_added_from_csv) {
   EXPECT_EQ(csv("/api/v1/batches/7/members", "Upn\ndee\n").body,
-            R"({"count":1,"left_out":0,"member_ids":[1],"phases":[]})");
+            R"({"count":1,"left_out":0,"left_out_because":[],"note":"","member_ids":[1],"phases":[]})");
   EXPECT_EQ(code(csv("/api/v1/batches/8/members", "Upn\ndee\n")), "batch_not_found");
   EXPECT_EQ(code(csv("/api/v1/batches/6/members", "Upn\ndee\n")), "row_unreadable");
   runbook::Writes w;

@@ -47,7 +47,7 @@ Task<std::expected<MembersReply, Refused>> add_members(Context& context, std::in
       break;
     }
     total->member_ids.insert(total->member_ids.end(), reply->member_ids.begin(), reply->member_ids.end());
-    total->left_out += reply->left_out;
+    append(total->left_out, reply->left_out);
   }
   co_return total;
 }
@@ -91,7 +91,7 @@ Task<Response> create_batch(Context& context) {
   auto response = json_response(201, {});
   append_batch(response.body, started->batch, ObjectEnd::open);
   append_member(response.body, "member_count", added->member_ids.size());
-  append_member(response.body, "left_out", added->left_out);
+  append_member(response.body, "left_out", count_of(added->left_out));
   response.body += '}';
   response.headers.emplace_back("Location", "/api/v1/batches/" + std::to_string(id));
   co_return response;

@@ -192,8 +192,9 @@ Task<Response> retry_members(Context& context) {
     auto reply = co_await tell<MembersReply>(context, std::move(again));
     if (!reply) co_return problem(reply.error());
     total.member_ids.insert(total.member_ids.end(), reply->member_ids.begin(), reply->member_ids.end());
-    total.left_out += reply->left_out;
+    total.left_out = std::move(reply->left_out);  // who was left out before is so again, or was retried meanwhile
     total.phases = std::move(reply->phases);
+    if (total.member_ids.empty()) total.note = std::move(reply->note);
     // Without progress the next answer would be the same.
     if (!reply->more || reply->member_ids.empty()) break;
   }

@@ -92,7 +92,7 @@ struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 83> short_schemas{{
+constexpr std::array<Short, 84> short_schemas{{
     {"BusSettings", bus_settings, ""},
     {"BusEntityCreation", bus_settings, "type:text path:text ~rules:BusRule[]"},
     {"BusCounts", "", "active:int dead:int scheduled:int deferred:int"},
@@ -152,7 +152,8 @@ constexpr std::array<Short, 83> short_schemas{{
     {"MemberPage", "", "members:Member[] next_cursor:text?"},
     {"MemberView", member_members, "steps:ExecutionText[] cleanups:ExecutionText[]"},
     {"ChosenMembers", "", "~member_ids:int[] ~member_keys:text[] ~all:bool ~by:text"},
-    {"MembersChanged", "", "count:int left_out:int member_ids:int[] phases:text[]"},
+    {"LeftOut", "", "reason:text message:text count:int member_keys:text[]"},
+    {"MembersChanged", "", "count:int left_out:int left_out_because:LeftOut[] note:text member_ids:int[] phases:text[]"},
     {"Execution", execution_members, ""},
     {"ExecutionText", execution_members, "params_json:any result_json:any"},
     {"Failure", execution_members, "member_key:text phase_name:text"},

@@ -59,11 +59,11 @@ struct RunbookAgrees {
   }
   Reply operator()(const StartBatch& c) const { return BatchReply{batch_row(c.batch_id), true, ""}; }
   Reply operator()(const RemoveMembers& c) const {
-    return MembersReply{c.member_ids.empty() ? std::vector<std::int64_t>{1} : c.member_ids, 0, false};
+    return MembersReply{c.member_ids.empty() ? std::vector<std::int64_t>{1} : c.member_ids, {}, false};
   }
   Reply operator()(const RetryMembers& c) const {
-    if (!c.member_ids.empty() || !c.member_keys.empty()) return MembersReply{c.member_ids, 0, false};
-    return MembersReply{{11, 12}, 1, (*retries)++ < 2};
+    if (!c.member_ids.empty() || !c.member_keys.empty()) return MembersReply{c.member_ids, {}, false};
+    return MembersReply{{11, 12}, {{"rolling_back", "its rollback still runs", 1, {"eve"}}}, (*retries)++ < 2};
   }
   Reply operator()(const ChangeBatch& c) const {
     if (c.batch_id == 404) return Refused{Refusal::batch_not_found, "no batch 404", {}};

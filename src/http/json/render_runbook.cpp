@@ -224,7 +224,12 @@ void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
 void append_members_reply(std::string& out, const MembersReply& reply) {
   out += '{';
   append_member(out, "count", reply.member_ids.size());
-  append_member(out, "left_out", reply.left_out);
+  append_member(out, "left_out", count_of(reply.left_out));
+  append_list(out, "left_out_because", reply.left_out, [](std::string& to, const runbook::LeftOut& each) {
+    append_object(to, "reason", each.reason, "message", each.message, "count", each.count, "member_keys",
+                  each.member_keys);
+  });
+  append_member(out, "note", reply.note);
   append_member(out, "member_ids", reply.member_ids);
   append_member(out, "phases", reply.phases);
   out += '}';

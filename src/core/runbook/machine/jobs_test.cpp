@@ -130,8 +130,46 @@ TEST(FailedMembers, can_be_removed_by_hand) {
   EXPECT_EQ(machine.rows.members.at(member).status, MemberStatus::removed);
   EXPECT_EQ(machine.rows.members.at(member).removed_by, "eve");
   EXPECT_EQ(machine.rows.cleanups.size(), 1U);
-  EXPECT_EQ(remove().left_out, 1U);
+  const auto again = remove().left_out;
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again.front().reason, "removed");
+  EXPECT_EQ(again.front().member_keys, std::vector<std::string>{"ada"});
   EXPECT_EQ(machine.rows.cleanups.size(), 1U);
+}
+
+TEST(FailedMembers, that_are_not_retried_are_told_with_the_reason) {
+  MachineOnRows machine;
+  machine.publish(R"(name: waves
+data_source: {type: csv, connection: X, interval: 1h, primary_key: Key, batch_time_column: T}
+phases: [{name: work, offset: T-0, steps: [{name: a, worker_id: pool, function: A, on_failure: undo}]}]
+rollbacks: {undo: [{name: back, worker_id: pool, function: Back}]}
+)");
+  const auto batch = machine.open("waves", machine.now, {"ada", "bob", "cyd", "dee", "eve", "fay", "gil", "hal"});
+  machine.settle();
+  const auto retry = [&](const std::vector<std::string>& keys) {
+    return machine.decide([&](Context c) { return retry_members(batch, {}, keys, "eve", c); });
+  };
+  EXPECT_EQ(retry({}).note, "no member of batch " + std::to_string(batch) + " has failed");
+  const Ref step = machine.queued().at(0);
+  ASSERT_TRUE(machine.take(step));
+  ASSERT_EQ(machine.fail(step).verdict, Verdict::accepted);
+  machine.decide([&](Context c) { return remove_members(batch, {}, {"bob"}, "eve", true, c).member_ids; });
+
+  const Joined named = retry({"ada", "bob", "cyd", "dee", "eve", "fay", "gil", "hal"});
+  EXPECT_TRUE(named.member_ids.empty());
+  ASSERT_EQ(named.left_out.size(), 3U);
+  EXPECT_EQ(named.left_out[0].reason, "rolling_back");
+  EXPECT_EQ(named.left_out[1].reason, "removed");
+  EXPECT_EQ(named.left_out[2].reason, "not_failed");
+  EXPECT_EQ(named.left_out[2].count, 6U);
+  EXPECT_EQ(named.left_out[2].member_keys, (std::vector<std::string>{"cyd", "dee", "eve", "fay", "gil"}));
+  const Joined all = retry({});
+  ASSERT_EQ(all.left_out.size(), 1U);
+  EXPECT_EQ(all.left_out[0].member_keys, std::vector<std::string>{"ada"});
+  EXPECT_EQ(retry({"ada", "nobody", "no one"}).outcome.why,
+            "batch " + std::to_string(batch) + " has no member 'nobody', 'no one'; nothing was done");
+  machine.work();
+  EXPECT_EQ(retry({"ada"}).member_ids.size(), 1U);
 }
 
 // It was taken out of the phase on purpose; what comes after the cancelled step would run without it.

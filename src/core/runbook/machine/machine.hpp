@@ -36,6 +36,7 @@
 
 #include "core/delivery/delivery.hpp"
 #include "core/runbook/machine/ledger.hpp"
+#include "core/runbook/machine/left_out.hpp"
 #include "core/runbook/machine/messages.hpp"
 #include "core/runbook/members/members.hpp"
 #include "core/workflow/machine/rows.hpp"
@@ -217,9 +218,10 @@ struct Opened {
 struct Joined {
   Outcome outcome;
   std::vector<std::int64_t> member_ids;
-  std::size_t left_out = 0;
+  LeftOuts left_out;
   bool more = false;
   std::vector<std::string> phases;  // that are retried as a whole
+  std::string note;                 // why there was nobody, when nobody was named
 };
 [[nodiscard]] Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context);
 [[nodiscard]] bool refresh_member(std::int64_t member_id, const DataRow& row, Context context);

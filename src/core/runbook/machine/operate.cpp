@@ -127,7 +127,7 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
   for_all(members, [&](const DataRow& from) {
     const auto same = context.ledger.members_named(batch_id, from.member_key);
     if (std::ranges::any_of(same, [](const auto* m) { return m->row.status != MemberStatus::removed; })) {
-      ++joined.left_out;
+      leave_out(joined.left_out, "in_batch", "in the batch already", from.member_key);
       return;
     }
     Member row;
@@ -158,14 +158,14 @@ bool refresh_member(std::int64_t member_id, const DataRow& row, Context context)
 
 std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                                          const std::vector<std::string>& keys, Ledger& ledger,
-                                         std::string& missing) {
+                                         std::vector<std::string>& missing) {
   std::vector<Slot<Member>*> found;
   for_all(ids, [&](std::int64_t id) {
     auto* member = ledger.member(id);
     if (member && member->row.batch_id == batch_id)
       found.push_back(member);
     else
-      missing = std::to_string(id);
+      missing.push_back(std::to_string(id));
   });
   for_all(keys, [&](const std::string& key) {
     const auto same = ledger.members_named(batch_id, key);
@@ -173,11 +173,20 @@ std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vecto
       return m->row.status == MemberStatus::active ? 2 : m->row.status == MemberStatus::failed ? 1 : 0;
     };
     if (same.empty())
-      missing = "'" + key + "'";
+      missing.push_back("'" + key + "'");
     else
       found.push_back(*std::ranges::max_element(same, {}, presence));
   });
   return found;
+}
+
+Outcome no_members(std::int64_t batch_id, const std::vector<std::string>& missing) {
+  constexpr std::size_t named = LeftOut::keys_max;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(missing.size(), named); ++i) text += (i > 0 ? ", " : "") + missing[i];
+  if (missing.size() > named) text += " and " + std::to_string(missing.size() - named) + " more";
+  return wrong(Problem::member_not_found, "batch " + std::to_string(batch_id) + " has no member " + text +
+                                              "; nothing was done");
 }
 
 Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
@@ -186,17 +195,15 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
-  std::string missing;
+  std::vector<std::string> missing;
   const auto members = named_members(batch_id, ids, keys, context.ledger, missing);
-  if (!missing.empty())
-    return {.outcome = wrong(Problem::member_not_found,
-                             "batch " + std::to_string(batch_id) + " has no member " + missing)};
+  if (!missing.empty()) return {.outcome = no_members(batch_id, missing)};
   Joined left{.outcome = changed()};
   Decision decision(context);
   const auto* book = context.ledger.runbook(batch->row.runbook_id);
   for_all(members, [&](Slot<Member>* member) {
     if (member->row.status == MemberStatus::removed) {
-      ++left.left_out;
+      leave_out(left.left_out, "removed", "removed already", member->row.member_key);
       return;
     }
     decision.remove(*member, *batch, book ? book->row.version : 0);

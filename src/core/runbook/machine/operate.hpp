@@ -28,6 +28,7 @@ namespace baton::runbook {
 // Those that are named by id or by key and belong to the batch; `missing` is told of the others.
 [[nodiscard]] std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
                                                        const std::vector<std::string>& keys, Ledger& ledger,
-                                                       std::string& missing);
+                                                       std::vector<std::string>& missing);
+[[nodiscard]] Outcome no_members(std::int64_t batch_id, const std::vector<std::string>& missing);
 
 }  // namespace baton::runbook

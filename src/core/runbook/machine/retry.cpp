@@ -71,6 +71,7 @@ Joined retry_phases(Slot<Batch>& batch, const std::string& by, Decision& decisio
     decision.run_again(*phase, by);
     retried.phases.push_back(phase_name);
   }
+  if (retried.phases.empty()) retried.note = "no phase of batch " + std::to_string(batch.row.id) + " has failed";
   decision.settle();
   return retried;
 }
@@ -92,18 +93,19 @@ Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids
                              "retry one step")};
   }
   if (is_in_init(batch->row)) return {.outcome = init_comes_first(batch->row)};
-  std::string missing;
+  std::vector<std::string> missing;
   const auto members = all ? context.ledger.failed_members_of(batch_id, retried_at_once)
                            : named_members(batch_id, ids, keys, context.ledger, missing);
-  if (!missing.empty())
-    return {.outcome = wrong(Problem::member_not_found,
-                             "batch " + std::to_string(batch_id) + " has no member " + missing)};
+  if (!missing.empty()) return {.outcome = no_members(batch_id, missing)};
   Joined retried{.outcome = changed(), .more = all && members.size() == retried_at_once};
+  if (all && members.empty()) retried.note = "no member of batch " + std::to_string(batch_id) + " has failed";
   for_all(members, [&](Slot<Member>* member) {
-    if (member->row.status != MemberStatus::failed || is_rolled_back_now(*member, decision)) {
-      ++retried.left_out;
-      return;
-    }
+    const std::string& key = member->row.member_key;
+    if (member->row.status == MemberStatus::removed) return leave_out(retried.left_out, "removed", "removed", key);
+    if (member->row.status != MemberStatus::failed)
+      return leave_out(retried.left_out, "not_failed", "not failed", key);
+    if (is_rolled_back_now(*member, decision))
+      return leave_out(retried.left_out, "rolling_back", "failed, and its rollback still runs", key);
     retry_member(*member, *batch, by, decision);
     retried.member_ids.push_back(member->row.id);
   });

@@ -28,7 +28,7 @@ Reply refused(const runbook::Outcome& outcome) { return Refused{refusal(outcome.
 
 Reply members_reply(const runbook::Joined& joined) {
   if (is_wrong(joined.outcome)) return refused(joined.outcome);
-  return MembersReply{joined.member_ids, joined.left_out, joined.more, joined.phases};
+  return MembersReply{joined.member_ids, joined.left_out, joined.more, joined.phases, joined.note};
 }
 
 Reply no_task(const std::string& task_id) {
@@ -108,7 +108,7 @@ Reply RunbookTransaction::decide(const RefreshMembers& c) {
     if (runbook::refresh_member(one.member_id, one.row, context()))
       reply.member_ids.push_back(one.member_id);
     else
-      ++reply.left_out;
+      leave_out(reply.left_out, "gone", "removed, or not there", one.row.member_key);
   }
   return reply;
 }
