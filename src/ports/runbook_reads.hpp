@@ -50,6 +50,7 @@ struct MatrixCell {
   std::int32_t retry_count = 0;
   std::int32_t poll_count = 0;
   bool is_catch_up = false;
+  bool is_skipped = false;
 };
 
 // A step, init step or cleanup that failed for good, with whose it is.

@@ -70,6 +70,7 @@ Result<MatrixCell> read_cell(const RowView& view) {
                   decode(view, 6, cell.retry_count) && decode(view, 7, cell.poll_count) &&
                   decode(view, 8, cell.is_catch_up);
   if (!ok) return fail(Code::invalid, "table step_executions holds a row that this version cannot read");
+  cell.is_skipped = !view.is_null(9) && is_result_of_skip(view.text(9));
   return cell;
 }
 
@@ -140,8 +141,8 @@ struct RunbookReadStatements {
       : status(status_word(dialect, "status")),
         batch_status(status_word(dialect, "t.status")),
         cells{"SELECT t.batch_member_id,t.phase_execution_id,t.id,t.step_index,t.step_name,t.status,"
-              "t.retry_count,t.poll_count,t.is_catch_up" +
-                  from_steps_of_members(dialect) + " ORDER BY p.id,t.step_index",
+              "t.retry_count,t.poll_count,t.is_catch_up,CASE WHEN t.status='succeeded' THEN substr(t.result_json,1," +
+                  std::to_string(result_of_skip_bytes) + ") END" + from_steps_of_members(dialect) + " ORDER BY p.id,t.step_index",
               {integer},
               true},
         steps_of_member{"SELECT " + names<StepExecution>(Columns::all, "t.") +

@@ -101,17 +101,19 @@ void RunbookWatch::check_counts(const Whole& all) const {
   };
   for (const Member* row : all.members)
     if (row->counted_as) add(0, "member", 0, name(*row->counted_as));
-  for (const InitExecution* row : all.inits)
-    if (row->counted_as) add(0, "init", 0, name(*row->counted_as));
+  const auto add_job = [&](const Execution& row, std::int64_t phase, std::string_view lane, std::int32_t index) {
+    if (!row.counted_as) return;
+    add(phase, lane, index, name(*row.counted_as));
+    if (*row.counted_as == StepStatus::succeeded && is_skipped(row)) add(phase, "skipped", index, lane);
+  };
+  for (const InitExecution* row : all.inits) add_job(*row, 0, "init", 0);
   for (const StepExecution* row : all.steps) {
-    if (!row->counted_as) continue;
-    add(row->phase_execution_id, row->is_catch_up ? "catch_up" : "step", row->step_index, name(*row->counted_as));
-    if (row->is_catch_up) add(0, "catch_up", 0, name(*row->counted_as));
+    add_job(*row, row->phase_execution_id, row->is_catch_up ? "catch_up" : "step", row->step_index);
+    if (row->is_catch_up) add_job(*row, 0, "catch_up", 0);
   }
   for (const CleanupExecution* row : all.cleanups) {
-    if (!row->counted_as) continue;
-    add(0, name(row->kind), 0, name(*row->counted_as));
-    if (row->phase_execution_id) add(*row->phase_execution_id, name(row->kind), 0, name(*row->counted_as));
+    add_job(*row, 0, name(row->kind), 0);
+    if (row->phase_execution_id) add_job(*row, *row->phase_execution_id, name(row->kind), 0);
   }
   for (auto it = rows_.counts.lower_bound({batch_id, 0, "", 0, ""});
        it != rows_.counts.end() && it->second.batch_id == batch_id; ++it) {

@@ -81,7 +81,7 @@ Row row_of(const Fields& step, const PhaseNames& phases) {
   return {part.empty() ? step.text("sequence") : part,
           job_of(step),
           step.text("step_name"),
-          step.text("status"),
+          step.flag("skipped") ? "skipped" : step.text("status"),
           std::to_string(step.number("retry_count") + 1),
           step.text("worker_id"),
           step.text("leased_by"),

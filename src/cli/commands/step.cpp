@@ -38,6 +38,14 @@ void print_times(const Fields& step) {
   print_field("ended", step.text("completed_at"));
 }
 
+// "skipped by ada; stored as succeeded"
+std::string status_text(const Fields& step) {
+  const std::string status = step.text("status");
+  if (!step.flag("skipped")) return status;
+  const std::string by = Fields(step.document("result_json")).text("skipped_by");
+  return fmt::format("skipped{}; stored as {}", by.empty() ? "" : " by " + printable(by), status);
+}
+
 void print_step(const Fields& step) {
   const bool colour = has_colour(stdout);
   const std::string status = step.text("status");
@@ -45,7 +53,7 @@ void print_step(const Fields& step) {
   print_field("job", job_of(step));
   print_field("step", printable(step.text("step_name")));
   print_field("part of", printable(step.text("sequence")));
-  print_field("status", paint(status, colour_of_status(status), colour) +
+  print_field("status", paint(status_text(step), colour_of_status(step.flag("skipped") ? "skipped" : status), colour) +
                             (state.empty() || state == "none" ? "" : ", its job is " + state));
   print_field("error", one_line(step.text("error_message")));
   print_field("batch", std::to_string(step.number("batch_id")));
@@ -72,7 +80,8 @@ int logs(const Options& options) {
 int change(const Options& options, const std::string& verb, std::string_view done) {
   return post(options.remote, job_target(options.job_id) + "/" + verb,
               json_object_of_given("by", options.by).text, [&](const Fields& step) {
-                fmt::print("{} {}; it is {}.\n", done, options.job_id, step.text("status"));
+                fmt::print("{} {}; it {} {}.\n", done, options.job_id, verb == "skip" ? "counts as" : "is",
+                           step.text("status"));
               });
 }
 

@@ -264,6 +264,7 @@ std::string status_line(const BatchView& batch) {
     line += fmt::format(" | {} {}", printable(phase.name), phase.status);
     if (!phase.has_ended()) line += fmt::format(" {} %", phase.steps.percent());
     if (phase.steps.failed > 0) line += fmt::format(", {} failed", grouped(phase.steps.failed));
+    if (phase.steps.skipped > 0) line += fmt::format(", {} skipped", grouped(phase.steps.skipped));
   }
   line += fmt::format(" | members {} active", grouped(batch.active));
   if (batch.failed > 0) line += fmt::format(", {} failed", grouped(batch.failed));

@@ -159,6 +159,18 @@ TEST(BatchStatusLine, ChangesOnlyWithWhatIsWorthALine) {
   EXPECT_NE(line(199), line(200));
 }
 
+TEST(BatchStatusLine, TellsWhatWasSkipped) {
+  const std::string work = R"({"phase_name":"work","offset_minutes":0,"due_at":null,"runbook_version":3,"status":"completed",)"
+                           R"("walk":"none","counts":{"succeeded":5},"skipped":{"step":2,"catch_up":1}})";
+  const BatchView view = read_batch(Fields(batch(
+      work, R"(,"init_steps":[{"status":"succeeded","skipped":true},{"status":"succeeded","skipped":false}],)"
+            R"("catch_up":{"succeeded":1},"skipped":{"catch_up":1,"init":1})")));
+  EXPECT_EQ(words(view.phases.at(0).steps), (Lines{"3 ok", "2 skipped"}));
+  EXPECT_EQ(words(view.init), (Lines{"1 ok", "1 skipped"}));
+  EXPECT_EQ(words(view.catch_up), Lines{"1 skipped"});
+  EXPECT_EQ(status_line(view), "batch 42 active | work completed, 2 skipped | members 9,969 active, 31 failed");
+}
+
 TEST(Pace, IsThatOfTheLastTenSeconds) {
   Pace pace;
   EXPECT_FALSE(pace.per_second());

@@ -5,11 +5,12 @@
 namespace baton::cli {
 namespace {
 
-// {"succeeded":12,"pending":3}
-Tally read_tally(const Fields& fields, std::string_view key) {
+// {"succeeded":12,"pending":3}, and how many of the lane were skipped: {"step":2}
+Tally read_tally(const Fields& fields, std::string_view key, std::string_view lane) {
   Tally tally;
   const Fields counts(fields.document(key));
   for (const auto& [status, number] : fields.members(key)) tally.add(status, counts.number(status));
+  tally.skipped = std::min(Fields(fields.document("skipped")).number(lane), tally.succeeded);
   return tally;
 }
 
@@ -20,7 +21,7 @@ PhaseView read_phase(const Fields& phase) {
           .version = phase.number("runbook_version"),
           .due_at = time_of(phase, "due_at"),
           .is_walking = phase.text("walk") == "start",
-          .steps = read_tally(phase, "counts")};
+          .steps = read_tally(phase, "counts", "step")};
 }
 
 }  // namespace
@@ -57,12 +58,15 @@ BatchView read_batch(const Fields& batch) {
   view.failed = members.number("failed");
   view.removed = members.number("removed");
   view.held_removals = Fields(batch.document("held_removals")).number("leaving");
-  for (const Fields& step : batch.items("init_steps")) view.init.add(step.text("status"), 1);
+  for (const Fields& step : batch.items("init_steps")) {
+    view.init.add(step.text("status"), 1);
+    if (step.flag("skipped")) ++view.init.skipped;
+  }
   for (const Fields& phase : batch.items("phases")) view.phases.push_back(read_phase(phase));
   std::ranges::stable_sort(view.phases, std::ranges::greater{}, &PhaseView::offset_minutes);
-  view.catch_up = read_tally(batch, "catch_up");
-  view.rollbacks = read_tally(batch, "rollbacks");
-  view.removals = read_tally(batch, "removals");
+  view.catch_up = read_tally(batch, "catch_up", "catch_up");
+  view.rollbacks = read_tally(batch, "rollbacks", "rollback");
+  view.removals = read_tally(batch, "removals", "removal");
   return view;
 }
 

@@ -75,6 +75,7 @@ Tally& Tally::operator+=(const Tally& other) {
   cancelled += other.cancelled;
   dispatched += other.dispatched;
   pending += other.pending;
+  skipped += other.skipped;
   return *this;
 }
 
@@ -85,7 +86,8 @@ std::vector<std::string> words(const Tally& tally) {
   const auto say = [&](std::int64_t number, std::string_view word) {
     if (number > 0) all.push_back(fmt::format("{} {}", grouped(number), word));
   };
-  say(tally.succeeded, "ok");
+  say(tally.succeeded - tally.skipped, "ok");
+  say(tally.skipped, "skipped");
   say(tally.failed, "failed");
   say(tally.dispatched, "dispatched");
   say(tally.pending, "pending");

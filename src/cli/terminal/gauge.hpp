@@ -19,6 +19,7 @@ struct Tally {
   std::int64_t cancelled = 0;
   std::int64_t dispatched = 0;  // or polling: a worker has it, or is to take it
   std::int64_t pending = 0;
+  std::int64_t skipped = 0;  // of those that succeeded: because a person said so
 
   void add(std::string_view status, std::int64_t number);  // one that is not known counts as pending
   Tally& operator+=(const Tally& other);
@@ -28,7 +29,7 @@ struct Tally {
   [[nodiscard]] std::int64_t percent() const;  // 100 only when nothing is open; 0 of nothing
 };
 
-// "6,200 ok", "31 failed", …: those that are not zero, in an order that can be cut at the end.
+// "6,200 ok", "2 skipped", "31 failed", …: those that are not zero, in an order that can be cut at the end.
 [[nodiscard]] std::vector<std::string> words(const Tally& tally);
 
 // A bar of exactly so many columns. What is not zero has at least one of them, so that one failure of 10,000

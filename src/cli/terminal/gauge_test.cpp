@@ -52,6 +52,8 @@ TEST(Tallies, PutTheEightStatusesOfAStepInFive) {
   EXPECT_EQ(tally.total(), 8);
   EXPECT_EQ(words({.succeeded = 6200, .failed = 31, .dispatched = 1}),
             (std::vector<std::string>{"6,200 ok", "31 failed", "1 dispatched"}));
+  EXPECT_EQ(words({.succeeded = 5, .skipped = 2}), (std::vector<std::string>{"3 ok", "2 skipped"}));
+  EXPECT_EQ(words({.succeeded = 2, .skipped = 2}), std::vector<std::string>{"2 skipped"});
 }
 
 TEST(Tallies, HaveAHundredPercentOnlyWhenNothingIsLeft) {

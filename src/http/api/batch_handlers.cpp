@@ -136,6 +136,7 @@ Task<Response> show_batch(Context& context) {
   append_counts(out, "rollbacks", view->counts, {"rollback"});
   append_counts(out, "removals", view->counts, {"removal"});
   append_counts(out, "catch_up", view->counts, {"catch_up"});
+  append_counts(out, "skipped", view->counts, {"skipped"});
   append_list(out, "open_cleanups", view->open_cleanups,
               [](std::string& to, const auto& row) { append_execution(to, row, Documents::none); });
   append_member(out, "held_removals", view->held_removals);

@@ -89,6 +89,7 @@ void append_cell(std::string& out, const MatrixCell& cell) {
   append_member(out, "retry_count", cell.retry_count);
   append_member(out, "poll_count", cell.poll_count);
   append_member(out, "is_catch_up", cell.is_catch_up);
+  append_member(out, "skipped", cell.is_skipped);
   out += '}';
 }
 
@@ -104,6 +105,7 @@ void append_matrix(std::string& out, const Matrix& matrix) {
       append_counts(into, "counts", matrix.counts, {"step", column.phase_execution_id, column.step_index});
       append_counts(into, "catch_up", matrix.counts,
                     {"catch_up", column.phase_execution_id, column.step_index});
+      append_counts(into, "skipped", matrix.counts, {"skipped", column.phase_execution_id, column.step_index});
       into += '}';
     });
     to += '}';

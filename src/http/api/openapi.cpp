@@ -71,7 +71,7 @@ constexpr std::string_view member_members =
     "catching_up:bool ~data_json:any ~worker_data_json:any ";
 constexpr std::string_view execution_members =
     "id:int type:text batch_id:int runbook_version:int ~phase_execution_id:int? ~batch_member_id:int? ~is_catch_up:bool ~kind:text ~sequence:text ~caused_by_step_id:int? "
-    "~caused_by_init_id:int? step_name:text step_index:int status:StepStatus worker_id:text function_name:text? job_id:text? error_message:text? dispatched_at:time? "
+    "~caused_by_init_id:int? step_name:text step_index:int status:StepStatus skipped:bool worker_id:text function_name:text? job_id:text? error_message:text? dispatched_at:time? "
     "completed_at:time? is_poll_step:bool ~poll_interval_sec:int? ~poll_timeout_sec:int? ~poll_started_at:time? ~last_polled_at:time? poll_count:int max_retries:int? "
     "retry_interval_sec:int? retry_backoff:text? retry_count:int retry_after:time? timeout_sec:int? job_state:text queued_at:time? leased_by:text? leased_at:time? "
     "lease_until:time? delivery_count:int dead_at:time? ";
@@ -142,11 +142,11 @@ constexpr std::array<Short, 84> short_schemas{{
     {"BatchChanged", batch_members, "changed:bool note:text"},
     {"BatchCreated", batch_members, "member_count:int left_out:int"},
     {"BatchPage", "", "batches:BatchSummary[] next_cursor:text?"},
-    {"BatchView", batch_members, "runbook_name:text runbook_version:int members:Counts phases:PhaseView[] init_steps:Execution[] rollbacks:Counts removals:Counts catch_up:Counts open_cleanups:Execution[] held_removals:any"},
+    {"BatchView", batch_members, "runbook_name:text runbook_version:int members:Counts phases:PhaseView[] init_steps:Execution[] rollbacks:Counts removals:Counts catch_up:Counts skipped:Counts open_cleanups:Execution[] held_removals:any"},
     {"BatchEvent", "", "event_id:int event_type:text created_at:time batch_member_id:int? job_id:text? message:text"},
     {"BatchEvents", "", "events:BatchEvent[] next_after:int"},
-    {"StepCounts", "", "step_index:int ~step_name:text counts:Counts ~catch_up:Counts"},
-    {"PhaseView", phase_members, "counts:Counts steps:StepCounts[] rollbacks:Counts catch_up:Counts"},
+    {"StepCounts", "", "step_index:int ~step_name:text counts:Counts ~catch_up:Counts skipped:Counts"},
+    {"PhaseView", phase_members, "counts:Counts steps:StepCounts[] rollbacks:Counts catch_up:Counts skipped:Counts"},
     {"PhaseList", "", "phases:PhaseView[]"},
     {"Member", member_members, ""},
     {"MemberPage", "", "members:Member[] next_cursor:text?"},
@@ -162,7 +162,7 @@ constexpr std::array<Short, 84> short_schemas{{
     {"StepPage", "", "steps:Execution[] next_cursor:text?"},
     {"StepChanged", "", "id:int type:text status:StepStatus"},
     {"MatrixPhase", phase_members, "steps:StepCounts[]"},
-    {"MatrixCell", "", "step_id:int status:StepStatus retry_count:int poll_count:int is_catch_up:bool"},
+    {"MatrixCell", "", "step_id:int status:StepStatus retry_count:int poll_count:int is_catch_up:bool skipped:bool"},
     {"MatrixRow", "", "id:int member_key:text status:MemberStatus catching_up:bool cells:MatrixCells"},
     {"Matrix", "", "batch_id:int members_by_status:Counts phases:MatrixPhase[] members:MatrixRow[] next_cursor:text?"},
     {"Advance", "", "~phase:text ~by:text ~reason:text"},

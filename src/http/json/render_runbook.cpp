@@ -157,6 +157,7 @@ void append_execution(std::string& out, const ExecutionView& view, Documents doc
   append_member(out, "step_name", row.step_name);
   append_member(out, "step_index", row.step_index);
   append_member(out, "status", name(row.status));
+  append_member(out, "skipped", is_skipped(row));
   append_member(out, "worker_id", row.worker_id);
   append_member(out, "function_name", row.function_name);
   append_member(out, "job_id", row.job_id);
@@ -215,10 +216,12 @@ void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
     to += '{';
     append_member(to, "step_index", index);
     append_counts(to, "counts", counts, {"step", phase.id, index});
+    append_counts(to, "skipped", counts, {"skipped", phase.id, index});
     to += '}';
   });
   append_counts(out, "rollbacks", counts, {"rollback", phase.id});
   append_counts(out, "catch_up", counts, {"catch_up", phase.id});
+  append_counts(out, "skipped", counts, {"skipped", phase.id});
 }
 
 void append_members_reply(std::string& out, const MembersReply& reply) {

@@ -40,7 +40,8 @@ struct CountFilter {
 };
 void append_counts(std::string& out, std::string_view key, const std::vector<runbook::Count>& counts,
                    CountFilter filter);
-// The counters of a phase: of all its steps, of each, of its rollbacks and of those who catch up on it.
+// The counters of a phase: of all its steps, of each, of its rollbacks and of those who catch up on it; and how many of
+// them have succeeded because a person skipped them.
 void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
                          const std::vector<runbook::Count>& counts);
 

@@ -269,7 +269,8 @@ Result<std::vector<MatrixCell>> MemoryReads::cells(const std::vector<std::int64_
                        .status = step->status,
                        .retry_count = step->retry_count,
                        .poll_count = step->poll_count,
-                       .is_catch_up = step->is_catch_up});
+                       .is_catch_up = step->is_catch_up,
+                       .is_skipped = is_skipped(*step)});
   return cells;
 }
 

@@ -218,7 +218,26 @@ TEST_P(RunbookStepsRead, CellsAreThoseOfTheMembersByPhaseAndStep) {
   EXPECT_EQ(cell.retry_count, 1);
   EXPECT_EQ(cell.poll_count, 4);
   EXPECT_TRUE(cell.is_catch_up);
+  EXPECT_FALSE(cell.is_skipped);
   EXPECT_TRUE(reads->cells({})->empty());
+}
+
+TEST_P(RunbookStepsRead, CellsOfStepsThatAPersonSkippedSayIt) {
+  Writes skip;
+  for (int i = 0; i < 4; ++i) {
+    StepExecution& step = skip.steps_new.emplace_back(w.steps_new.front());
+    step.id = 900 + i;
+    step.batch_member_id = 77;
+    step.step_index = i;
+    step.status = i < 3 ? StepStatus::succeeded : StepStatus::cancelled;
+    step.result_json = i == 2 ? Json{R"({"skipped":"no"})"} : result_of_skip("ada", i == 1);
+  }
+  skip.members_new = {w.members_new.front()};
+  skip.members_new.front().id = 77;
+  commit(skip);
+  const auto cells = reads->cells({77}).value();
+  ASSERT_EQ(cells.size(), 4u);
+  for (const MatrixCell& cell : cells) EXPECT_EQ(cell.is_skipped, cell.step_index < 2) << cell.step_index;
 }
 
 TEST_P(RunbookStepsRead, StepsOfAMemberComeByPhaseAndIndexWithTheirResults) {

@@ -67,19 +67,23 @@ bool says_incomplete(const OptionalJson& result, bool is_poll_step) {
 // --- counting and status
 
 void Decision::count(const Job& job, StepStatus status, std::int64_t by) {
+  const bool skipped = status == StepStatus::succeeded && is_skipped(*job.row);
+  const auto add = [&](std::int64_t batch_id, std::int64_t phase_id, std::string_view lane, std::int32_t step_index) {
+    ledger.count(batch_id, phase_id, lane, step_index, name(status), by);
+    if (skipped) ledger.count(batch_id, phase_id, "skipped", step_index, lane, by);
+  };
   if (job.step) {
     const std::int64_t phase_id = job.step->phase_execution_id;
     const std::int64_t batch_id = ledger.existing_phase(phase_id).row.batch_id;
     const bool catch_up = job.step->is_catch_up;
-    ledger.count(batch_id, phase_id, catch_up ? "catch_up" : "step", job.row->step_index, name(status), by);
-    if (catch_up) ledger.count(batch_id, 0, "catch_up", 0, name(status), by);
+    add(batch_id, phase_id, catch_up ? "catch_up" : "step", job.row->step_index);
+    if (catch_up) add(batch_id, 0, "catch_up", 0);
   } else if (job.init) {
-    ledger.count(job.init->batch_id, 0, "init", 0, name(status), by);
+    add(job.init->batch_id, 0, "init", 0);
   } else {
-    ledger.count(job.cleanup->batch_id, 0, name(job.cleanup->kind), 0, name(status), by);
+    add(job.cleanup->batch_id, 0, name(job.cleanup->kind), 0);
     if (job.cleanup->phase_execution_id)
-      ledger.count(job.cleanup->batch_id, *job.cleanup->phase_execution_id, name(job.cleanup->kind), 0,
-                   name(status), by);
+      add(job.cleanup->batch_id, *job.cleanup->phase_execution_id, name(job.cleanup->kind), 0);
   }
 }
 

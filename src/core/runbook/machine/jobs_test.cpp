@@ -110,6 +110,29 @@ TEST_F(Jobs, of_a_member_that_is_removed_by_hand_are_no_dead_letters_any_more) {
 }
 
 // As with the message of a scheduler: what it leaves behind is cleaned up, and nobody retries it.
+TEST_F(Jobs, that_a_person_skips_succeed_and_are_counted_as_skipped) {
+  const auto skip = [&](Ref ref, const std::string& by) {
+    return machine_.decide([&](Context c) { return skip_step(ref, by, c); });
+  };
+  const std::int64_t phase = row().phase_execution_id;
+  const auto skipped = [&](std::int32_t index) {
+    const auto found = machine_.rows.counts.find({batch_, phase, "skipped", index, "step"});
+    return found == machine_.rows.counts.end() ? 0 : found->second.n;
+  };
+  ASSERT_TRUE(skip(step_, "ada").changed);
+  EXPECT_EQ(row().status, StepStatus::succeeded);
+  EXPECT_TRUE(is_skipped(row()));
+  EXPECT_EQ(row().result_json->text, R"({"skipped_by":"ada"})");
+  EXPECT_EQ(skipped(0), 1);
+  machine_.settle();
+  const Ref poll = machine_.queued().at(0);
+  ASSERT_TRUE(skip(poll, "").changed);
+  EXPECT_TRUE(is_skipped(machine_.row(poll))) << "also what is polled, by nobody in particular";
+  EXPECT_EQ(skipped(1), 1);
+  EXPECT_EQ((machine_.rows.counts.at({batch_, phase, "step", 1, "succeeded"}).n), 1) << "it has succeeded all the same";
+  EXPECT_FALSE(is_result_of_skip(R"({"id":"skipped_by"})"));
+}
+
 TEST(FailedMembers, can_be_removed_by_hand) {
   MachineOnRows machine;
   machine.publish(jobs_book + "on_member_removed: [{name: r, worker_id: pool, function: R}]\n");

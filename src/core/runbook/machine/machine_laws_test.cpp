@@ -100,15 +100,19 @@ class MachineWorld {
     const auto add = [&](std::int64_t phase, std::string_view lane, std::int32_t index, std::string_view status) {
       ++expected[{batch, phase, std::string(lane), index, std::string(status)}];
     };
+    const auto add_job = [&](const Execution& row, std::int64_t phase, std::string_view lane, std::int32_t index) {
+      add(phase, lane, index, name(row.status));
+      if (is_skipped(row)) add(phase, "skipped", index, lane);
+    };
     for (const auto& [id, row] : machine.rows.members) add(0, "member", 0, name(row.status));
-    for (const auto& [id, row] : machine.rows.inits) add(0, "init", 0, name(row.status));
+    for (const auto& [id, row] : machine.rows.inits) add_job(row, 0, "init", 0);
     for (const auto& [id, row] : machine.rows.steps) {
-      add(row.phase_execution_id, row.is_catch_up ? "catch_up" : "step", row.step_index, name(row.status));
-      if (row.is_catch_up) add(0, "catch_up", 0, name(row.status));
+      add_job(row, row.phase_execution_id, row.is_catch_up ? "catch_up" : "step", row.step_index);
+      if (row.is_catch_up) add_job(row, 0, "catch_up", 0);
     }
     for (const auto& [id, row] : machine.rows.cleanups) {
-      add(0, name(row.kind), 0, name(row.status));
-      if (row.phase_execution_id) add(*row.phase_execution_id, name(row.kind), 0, name(row.status));
+      add_job(row, 0, name(row.kind), 0);
+      if (row.phase_execution_id) add_job(row, *row.phase_execution_id, name(row.kind), 0);
     }
     std::map<store::memory::CountKey, std::int64_t> counted;
     for (const auto& [key, count] : machine.rows.counts)

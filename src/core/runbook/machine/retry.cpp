@@ -249,8 +249,7 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   decision.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
                  job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
   job->row->retry_after.reset();
-  decision.succeed(*job, Json{std::string("{") + (job->row->is_poll_step ? "\"complete\":true," : "") +
-                              "\"skipped_by\":" + quoted(by) + "}"});
+  decision.succeed(*job, result_of_skip(by, job->row->is_poll_step));
   decision.settle();
   return changed();
 }

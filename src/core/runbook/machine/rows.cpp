@@ -50,4 +50,12 @@ std::optional<Walk> walk(std::string_view name) { return find_word<Walk>(walk_wo
 std::optional<CleanupKind> cleanup_kind(std::string_view name) { return find_word<CleanupKind>(cleanup_words, name); }
 std::optional<RowType> row_type(std::string_view name) { return find_word<RowType>(type_words, name); }
 
+Json result_of_skip(const std::string& by, bool is_poll_step) {
+  return Json{std::string("{") + (is_poll_step ? "\"complete\":true," : "") + "\"skipped_by\":" + quoted(by) + "}"};
+}
+
+bool is_result_of_skip(std::string_view result_json) {
+  return result_json.starts_with(R"({"skipped_by":)") || result_json.starts_with(R"({"complete":true,"skipped_by":)");
+}
+
 }  // namespace baton::runbook

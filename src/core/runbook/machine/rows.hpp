@@ -187,6 +187,14 @@ struct Execution {
   std::optional<StepStatus> counted_as;  // in which column of batch_counts this row is
 };
 
+// A person took a step as done. The contract has no status for that: it has succeeded, and its result says who it was.
+[[nodiscard]] Json result_of_skip(const std::string& by, bool is_poll_step);
+[[nodiscard]] bool is_result_of_skip(std::string_view result_json);  // its first bytes will do
+constexpr int result_of_skip_bytes = 40;                             // so many
+[[nodiscard]] inline bool is_skipped(const Execution& row) {
+  return row.status == StepStatus::succeeded && row.result_json && is_result_of_skip(row.result_json->text);
+}
+
 struct StepExecution : Execution {
   std::int64_t phase_execution_id = 0;
   std::int64_t batch_member_id = 0;
@@ -213,7 +221,8 @@ struct CleanupExecution : Execution {
 // batch_counts: how many rows of a batch are in which status, so that nobody has to count them. lane is
 // member, init, step, catch_up, rollback or removal; phase_execution_id and step_index are 0 where the lane
 // has none. Rollbacks, removals and catch-up are counted for the batch as a whole (phase 0), rollbacks and
-// catch-up also for their phase.
+// catch-up also for their phase. In the lane `skipped` are those that have succeeded because a person skipped them, with
+// the lane that they are in as the status.
 struct Count {
   std::int64_t batch_id = 0;
   std::int64_t phase_execution_id = 0;
