@@ -21,8 +21,8 @@ TEST_F(CsvSource, a_connection_that_is_not_there_is_named) {
   source.connection = "WAVES_CSV";
   EXPECT_EQ(
       sources.fetch(source).error().message,
-      "connection 'WAVES_CSV': there is neither a configured connection nor an environment variable of the "
-      "server with this name");
+      "connection 'WAVES_CSV': the server has neither an environment variable nor a configured connection of this "
+      "name; set it where 'baton serve' is started, not where the command line runs, and start the server again");
 }
 
 TEST_F(CsvSource, a_file_that_cannot_be_read_is_an_error_without_its_path) {

@@ -33,8 +33,9 @@ Result<SourceTable> Sources::fetch(const runbook::DataSource& source) {
   if (!connection || connection->empty()) {
     return fail(
         Code::invalid,
-        fmt::format("connection {}: there is neither a configured connection nor an environment variable of "
-                    "the server with this name",
+        fmt::format("connection {}: the server has neither an environment variable nor a configured connection of this "
+                    "name; set it where 'baton serve' is started, not where the command line runs, and start the server "
+                    "again",
                     in_quotes(source.connection)));
   }
   const auto failed = [&](Code code, std::string message) {

@@ -260,7 +260,8 @@ void add_plan(Parser runbook, Action& chosen) {
                   "T of these members, as \"2026-01-31 22:00\" (UTC); default what the CSV says")
       .needs(csv);
   command.footer(
-      "The server reads the data source now.\n"
+      "The server reads the data source now; the connection that the runbook names is a variable of\n"
+      "the server's environment, not of this one.\n"
       "Exit codes: 0 every variable is known, 1 some are not, 2 the runbook has errors.\n"
       "Example:\n  baton runbook plan contoso.yaml --members 1");
 }
