@@ -65,7 +65,7 @@ std::size_t size_of(const Command& command) {
                  [](const one_of<AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers, Poll> auto&) {
                    return std::size_t{0};
                  },
-                 [](const one_of<ChangeRunbook, OpenBatch, StartBatch, ChangeBatch, ChangeStep> auto&) {
+                 [](const one_of<ChangeRunbook, OpenBatch, StartBatch, ChangeBatch, AnswerHold, ChangeStep> auto&) {
                    return std::size_t{0};
                  },
                  [](const one_of<RepeatCall, ChangeCall> auto&) { return std::size_t{0}; },

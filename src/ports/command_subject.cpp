@@ -49,7 +49,7 @@ Subject::Type subject_type(const Command& command) {
           [](const one_of<Heartbeat, ListWorkers> auto&) { return worker; },
           [](const one_of<PublishRunbook, ChangeRunbook, OpenBatch> auto&) { return runbook; },
           [](const one_of<NoteSync, SyncData> auto&) { return version; },
-          [](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch,
+          [](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch, AnswerHold,
                           RunbookEvent> auto&) { return batch; },
           [](const RefreshMembers&) { return member; },
           [](const AdoptPhases&) { return phase; },
@@ -86,7 +86,7 @@ Subject subject_of(const Command& command) {
           [](const ChangeRunbook& c) { return c.name; },
           [](const OpenBatch& c) { return c.runbook_name; },
           [&](const one_of<NoteSync, SyncData> auto& c) { return number(c.runbook_id); },
-          [&](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch> auto& c) {
+          [&](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch, AnswerHold> auto& c) {
             return number(c.batch_id);
           },
           [&](const RunbookEvent& c) { return number(c.message.batch_id); },

@@ -95,6 +95,7 @@ std::vector<Sample> samples() {
       {SyncData{.runbook_id = 3}, {version, "3"}},
       {about_batch<RetryMembers>(), a_batch},
       {about_batch<ChangeBatch>(), a_batch},
+      {about_batch<AnswerHold>(), a_batch},
       {ChangeStep{.ref = step_7}, a_step},
       {RunbookEvent{{.batch_id = 5}}, a_batch},
       {AdoptPhases{{4, 5}}, {phase, "4"}},

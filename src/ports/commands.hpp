@@ -173,7 +173,7 @@ using Command =
     std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
                  PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, SettleTask, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
-                 SyncData, RetryMembers, ChangeBatch, ChangeStep, RunbookEvent, AdoptPhases, AdoptJobs, SubmitCalls, RepeatCall,
+                 SyncData, RetryMembers, ChangeBatch, AnswerHold, ChangeStep, RunbookEvent, AdoptPhases, AdoptJobs, SubmitCalls, RepeatCall,
                  ChangeCall, StartCalls, EndCalls, RebuildCalls, SendMessages, SettleMessages, RenewLocks, PeekMessages, ReceiveDeferred,
                  CancelScheduled, ReplayDeadLetters, ChangeEntity, ChangeRule, FindEntity, ListEntities>;
 
@@ -266,7 +266,7 @@ struct WorkersReply {
 
 using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, SettleReply,
                            NoteReply, ExplainReply, WorkersReply, RunbookReply, BatchReply, MembersReply,
-                           StepReply, EventReply, CallsReply, StartedReply, SentReply, SettledReply, RenewedReply,
+                           StepReply, HoldReply, EventReply, CallsReply, StartedReply, SentReply, SettledReply, RenewedReply,
                            MessagesReply, ReplayedReply, EntitiesReply, Refused>;
 
 // ---- the way in ----

@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, 4> roles = {"admin", "operator", "viewer", "worker"};
 static_assert(roles.size() == static_cast<std::size_t>(Role::worker) + 1);
 
-constexpr std::array<std::string_view, 30> refusals = {"workflow_not_found",
+constexpr std::array<std::string_view, 33> refusals = {"workflow_not_found",
                                                        "job_not_found",
                                                        "task_not_found",
                                                        "invalid_input",
@@ -36,6 +36,9 @@ constexpr std::array<std::string_view, 30> refusals = {"workflow_not_found",
                                                        "row_unreadable",
                                                        "not_possible",
                                                        "runbook_replaced",
+                                                       "open_batches",
+                                                       "hold_not_found",
+                                                       "already_decided",
                                                        "overloaded",
                                                        "stopping",
                                                        "store_unavailable",
@@ -107,7 +110,8 @@ bool runbook::Writes::empty() const {
   return runbooks_new.empty() && runbooks_changed.empty() && batches_new.empty() && batches_changed.empty() &&
          members_new.empty() && members_changed.empty() && phases_new.empty() && phases_changed.empty() &&
          steps_new.empty() && steps_changed.empty() && inits_new.empty() && inits_changed.empty() &&
-         cleanups_new.empty() && cleanups_changed.empty() && counts.empty() && events_new.empty();
+         cleanups_new.empty() && cleanups_changed.empty() && holds_new.empty() && holds_changed.empty() &&
+         counts.empty() && events_new.empty();
 }
 
 }  // namespace baton

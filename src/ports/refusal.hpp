@@ -34,6 +34,9 @@ enum class Refusal {
   row_unreadable,  // what is stored cannot be read
   not_possible,        // the batch, member, step or call is not in a state that allows it
   runbook_replaced,    // the scheduler's: another version is active by now
+  open_batches,        // what becomes of them was not said when a version was published
+  hold_not_found,
+  already_decided,     // somebody else was first
   overloaded,          // the inbox is full
   stopping,            // the server is shutting down
   store_unavailable,

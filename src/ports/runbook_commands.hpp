@@ -120,6 +120,15 @@ struct ChangeBatch {
   std::string reason;
 };  // → BatchReply
 
+// What waits for a person is decided; see core/runbook/machine/holds.hpp.
+struct AnswerHold {
+  std::int64_t batch_id = 0;  // that it is about
+  std::int64_t hold_id = 0;
+  std::string answer;
+  std::string by;
+  std::string reason;
+};  // → HoldReply
+
 // What a person does to one step: try it again, take it as done, give it up.
 struct ChangeStep {
   enum class What { retry, skip, cancel };
@@ -160,6 +169,10 @@ struct MembersReply {
   bool more = false;
   std::vector<std::string> phases;  // retried as a whole
   std::string note;                 // why there was nobody, when nobody was named
+};
+struct HoldReply {
+  runbook::Hold hold;
+  bool changed = false;  // false: the same person has said the same before
 };
 struct StepReply {
   runbook::Ref ref;

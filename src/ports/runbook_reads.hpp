@@ -144,6 +144,11 @@ class RunbookReads {
   // Pending phases of open batches whose time another program has changed, so that it is not that of their timer, or
   // that it has added, so that they have none: at most `limit` ids, by id; `after` is the last of the page before.
   [[nodiscard]] virtual Result<std::vector<std::int64_t>> moved_phases(std::int64_t after, std::size_t limit) = 0;
+  // What waits for a person, oldest first; `after` is the last id of the page before.
+  [[nodiscard]] virtual Result<std::vector<runbook::Hold>> open_holds(std::int64_t after, std::size_t limit) = 0;
+  // All of a batch, the answered ones too, by id.
+  [[nodiscard]] virtual Result<std::vector<runbook::Hold>> holds(std::int64_t batch_id) = 0;
+  [[nodiscard]] virtual Result<std::optional<runbook::Hold>> hold(std::int64_t id) = 0;
   // Batches whose import was interrupted.
   [[nodiscard]] virtual Result<std::vector<BatchSummary>> importing() = 0;
 };

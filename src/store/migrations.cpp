@@ -730,10 +730,50 @@ CREATE TABLE bus_history (
 CREATE INDEX bus_history_oldest ON bus_history (entity_id, forget_at, message_id);
 )sql";
 
+// What waits for a person, and the rules that batches run by. Columns that others do not know have defaults, and a batch
+// that was open before has none of the rules.
+constexpr std::string_view version_16 = R"sql(
+CREATE TABLE holds (
+  id {id},
+  kind {text} NOT NULL,
+  status {text} NOT NULL DEFAULT 'open',
+  runbook_name {text} NOT NULL,
+  batch_id {bigint} NOT NULL,
+  phase_execution_id {bigint},
+  opened_at {time} NOT NULL DEFAULT ({now}),
+  mark {text},
+  answer_by {time},
+  answer {text},
+  decided_by {text},
+  decided_at {time},
+  reason {text},
+  message {text} NOT NULL,
+  details_json {json}
+) {heap};
+CREATE INDEX holds_by_batch ON holds (batch_id{,id});
+CREATE INDEX holds_open ON holds (id) WHERE status='open';
+
+ALTER TABLE runbooks ADD COLUMN open_batches {text};
+ALTER TABLE batches ADD COLUMN paused_reason {text};
+ALTER TABLE batches ADD COLUMN phase_overlap {text};
+ALTER TABLE batches ADD COLUMN source_time {time};
+ALTER TABLE batches ADD COLUMN hold_id {bigint};
+ALTER TABLE batches ADD COLUMN failures_accepted {int} DEFAULT 0;
+ALTER TABLE batch_members ADD COLUMN added_by {text};
+ALTER TABLE batch_members ADD COLUMN hold_id {bigint};
+ALTER TABLE batch_members ADD COLUMN moved_to {bigint};
+ALTER TABLE batch_members ADD COLUMN done_json {json};
+CREATE INDEX batch_members_held ON batch_members (hold_id{,id}) WHERE hold_id IS NOT NULL;
+ALTER TABLE phase_executions ADD COLUMN waits_for {text};
+ALTER TABLE phase_executions ADD COLUMN expected_at {time};
+ALTER TABLE step_executions ADD COLUMN has_slot {int} DEFAULT 0;
+CREATE INDEX step_executions_limited ON step_executions (phase_execution_id, step_index DESC{,id}) WHERE job_state='limited';
+)sql";
+
 // Version n is at n - 1; append only.
 constexpr std::array all = {version_1, version_2, version_3, version_4,  version_5,  version_6,
                             version_7, version_8, version_9, version_10, version_11, version_12,
-                            version_13, version_14, version_15};
+                            version_13, version_14, version_15, version_16};
 
 constexpr std::string_view paged_events_sqlite =
     "SELECT p.job_id, e.value->>0, e.value->>1, e.value->>2, e.value->>3, e.value->4"

@@ -28,6 +28,7 @@ struct Table<runbook::Runbook> {
       live("transition_after", &Row::transition_after),
       live("timer_due", &Row::timer_due),
       live("held_removals", &Row::held_removals),
+      live("open_batches", &Row::open_batches),
       live("yaml_content", &Row::yaml_content),
   };
 };
@@ -54,6 +55,11 @@ struct Table<runbook::Batch> {
       live("walk", &Row::walk),
       live("walk_after", &Row::walk_after),
       live("timer_due", &Row::timer_due),
+      live("paused_reason", &Row::paused_reason),
+      live("phase_overlap", &Row::phase_overlap),
+      live("source_time", &Row::source_time),
+      live("hold_id", &Row::hold_id),
+      live("failures_accepted", &Row::failures_accepted),
   };
 };
 
@@ -74,6 +80,10 @@ struct Table<runbook::Member> {
       live("failed_at", &Row::failed_at),
       live("catching_up", &Row::catching_up),
       live("counted_as", &Row::counted_as),
+      live("added_by", &Row::added_by),
+      live("hold_id", &Row::hold_id),
+      live("moved_to", &Row::moved_to),
+      live("done_json", &Row::done_json),
       document("data_json", &Row::data_json),
       document("worker_data_json", &Row::worker_data_json),
   };
@@ -98,6 +108,8 @@ struct Table<runbook::PhaseExecution> {
       live("current_index", &Row::current_index),
       live("timer_due", &Row::timer_due),
       live("member_ids", &Row::member_ids),
+      live("waits_for", &Row::waits_for),
+      live("expected_at", &Row::expected_at),
   };
 };
 
@@ -150,6 +162,7 @@ struct Table<runbook::StepExecution> {
                                                      live("phase_execution_id", &Row::phase_execution_id),
                                                      live("batch_member_id", &Row::batch_member_id),
                                                      live("is_catch_up", &Row::is_catch_up),
+                                                     live("has_slot", &Row::has_slot),
                                                  },
                                                  inherit<Row>(execution_columns));
 };
@@ -182,6 +195,29 @@ struct Table<runbook::CleanupExecution> {
                                                      live("sequence", &Row::sequence),
                                                  },
                                                  inherit<Row>(execution_columns));
+};
+
+template <>
+struct Table<runbook::Hold> {
+  using Row = runbook::Hold;
+  static constexpr std::string_view name = "holds";
+  static constexpr auto columns = std::tuple{
+      key("id", &Row::id),
+      live("kind", &Row::kind),
+      live("status", &Row::status),
+      live("runbook_name", &Row::runbook_name),
+      live("batch_id", &Row::batch_id),
+      live("phase_execution_id", &Row::phase_execution_id),
+      live("opened_at", &Row::opened_at),
+      live("message", &Row::message),
+      live("details_json", &Row::details_json),
+      live("mark", &Row::mark),
+      live("answer_by", &Row::answer_by),
+      live("answer", &Row::answer),
+      live("decided_by", &Row::decided_by),
+      live("reason", &Row::reason),
+      live("decided_at", &Row::decided_at),
+  };
 };
 
 template <>

@@ -161,7 +161,8 @@ struct RunbookReadStatements {
                          status_word(dialect, "b.status") +
                          " IN ('detected','init_dispatched','active') AND t.batch_id=b.id AND t.id>?1 AND " +
                          status_word(dialect, "t.status") +
-                         "='pending' AND (t.timer_due IS NULL OR t.timer_due<>t.due_at) ORDER BY t.id",
+                         "='pending' AND t.waits_for IS NULL AND (t.timer_due IS NULL OR t.timer_due<>t.due_at)"
+                         " ORDER BY t.id",
                      {integer}} {}
 
   static std::string cleanups_of_steps(Dialect dialect) {
@@ -244,6 +245,10 @@ struct RunbookReadStatements {
           " WHERE batch_id=?1 AND status IN ('pending','dispatched','polling') ORDER BY id LIMIT ?2",
       {integer, integer}};
   Statement removals{select<CleanupExecution>() + " WHERE batch_member_id=?1 AND kind='removal' ORDER BY id", {integer}};
+
+  Statement open_holds{select<Hold>() + " WHERE status='open' AND id>?1 ORDER BY id LIMIT ?2", {integer, integer}};
+  Statement holds{select<Hold>() + " WHERE batch_id=?1 ORDER BY id", {integer}};
+  Statement hold{select<Hold>() + " WHERE id=?1", {integer}};
 
   Statement known_batches{
       "SELECT b.id,b.status,b.batch_start_time,b.is_manual FROM runbooks AS r CROSS JOIN batches AS b"
@@ -351,6 +356,18 @@ Result<std::vector<std::int64_t>> SqlRunbookReads::moved_phases(std::int64_t aft
   for (const TimedPhase& phase : phases)
     if (ids.size() < limit && phase.due_at && phase.due_at != phase.timer_due) ids.push_back(phase.id);
   return ids;
+}
+
+Result<std::vector<Hold>> SqlRunbookReads::open_holds(std::int64_t after, std::size_t limit) {
+  return reader_.all<Hold>(sql_->open_holds, {after, number(limit)});
+}
+
+Result<std::vector<Hold>> SqlRunbookReads::holds(std::int64_t batch_id) {
+  return reader_.all<Hold>(sql_->holds, {batch_id});
+}
+
+Result<std::optional<Hold>> SqlRunbookReads::hold(std::int64_t id) {
+  return reader_.first<Hold>(sql_->hold, {id});
 }
 
 Result<std::vector<BatchSummary>> SqlRunbookReads::importing() {
@@ -534,6 +551,9 @@ std::vector<Statement> runbook_list_statements(Dialect dialect) {
           sql.steps_of_phase,
           sql.steps_of_member,
           sql.cleanups,
+          sql.open_holds,
+          sql.holds,
+          sql.hold,
           sql.known_batches,
           sql.batch_of_member,
           sql.known_members};

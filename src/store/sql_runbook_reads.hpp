@@ -55,6 +55,9 @@ class SqlRunbookReads : public Reads {
                                                           std::size_t limit) override;
   Result<std::vector<runbook::ApprovedRemovals>> approved_removals(const std::string& runbook_name) override;
   Result<std::vector<std::int64_t>> moved_phases(std::int64_t after, std::size_t limit) override;
+  Result<std::vector<runbook::Hold>> open_holds(std::int64_t after, std::size_t limit) override;
+  Result<std::vector<runbook::Hold>> holds(std::int64_t batch_id) override;
+  Result<std::optional<runbook::Hold>> hold(std::int64_t id) override;
   Result<std::vector<BatchSummary>> importing() override;
 
  protected:

@@ -56,10 +56,10 @@ Statement untimed_statement(Dialect dialect, std::string_view table) {
           {integer_type, integer_type}};
 }
 
-constexpr std::array<std::string_view, 7> table_names = {
-    "runbooks",        "batches",         "batch_members",     "phase_executions",
-    "step_executions", "init_executions", "cleanup_executions"};
-static_assert(table_names.size() == static_cast<std::size_t>(runbook::Table::cleanup_executions) + 1);
+constexpr std::array<std::string_view, 8> table_names = {
+    "runbooks",        "batches",         "batch_members",      "phase_executions",
+    "step_executions", "init_executions", "cleanup_executions", "holds"};
+static_assert(table_names.size() == static_cast<std::size_t>(runbook::Table::holds) + 1);
 
 // SQLite's AUTOINCREMENT takes the larger of sqlite_sequence and what is in the table, and so do we. The
 // answer is the last id of the range.
@@ -92,6 +92,7 @@ struct RunbookStatements {
         steps(d),
         inits(d),
         cleanups(d),
+        holds(d),
         count_upsert(upsert_statement<Count>(d)),
         event_insert(insert_statement<BatchEvent>(d)),
         runbook_version(select_by<Runbook>(d, Columns::deciding, {{"name", text_type}, {"version", integer_type}})),
@@ -118,6 +119,7 @@ struct RunbookStatements {
         open_cleanups_of(cleanups_by(d, "batch_id", "t.status IN ('pending','dispatched','polling')")),
         dead_cleanups_of(cleanups_by(
             d, "batch_id", "(t.status='failed' OR t.status='poll_timeout') AND t.dead_at IS NOT NULL")),
+        holds_of(select_by<Hold>(d, Columns::deciding, {{"batch_id", integer_type}}, "", "t.batch_id,t.id")),
         counts_of(select_by<Count>(d, Columns::all, {{"batch_id", integer_type}, {"phase_execution_id", integer_type}})) {
     for (std::size_t i = 0; i < table_names.size(); ++i) {
       reserve[i] = reserve_statement(d, std::string(table_names[i]));
@@ -139,9 +141,10 @@ struct RunbookStatements {
   WriteStatements<StepExecution> steps;
   WriteStatements<InitExecution> inits;
   WriteStatements<CleanupExecution> cleanups;
+  WriteStatements<Hold> holds;
   Statement count_upsert, event_insert;
   Statement runbook_version, phases_of, inits_of, members_named, steps_of, steps_ahead, steps_of_member;
-  Statement cleanups_of_step, cleanups_of_init, removals_of, open_cleanups_of, dead_cleanups_of, counts_of;
+  Statement cleanups_of_step, cleanups_of_init, removals_of, open_cleanups_of, dead_cleanups_of, holds_of, counts_of;
 
   // The active version, else the newest.
   Statement runbook_active = page<Runbook>(
@@ -177,6 +180,12 @@ struct RunbookStatements {
                           " ORDER BY p.id,t.id LIMIT ?2",
                           {integer_type, integer_type});
 
+  Statement limited_steps =
+      page<StepExecution>("WHERE t.phase_execution_id=?1 AND t.job_state='limited' ORDER BY t.step_index DESC,t.id LIMIT ?2",
+                          {integer_type, integer_type});
+  Statement held_members =
+      page<Member>("WHERE t.hold_id=?1 ORDER BY t.id LIMIT ?2", {integer_type, integer_type});
+
   // With the batch and the runbook that the step belongs to, behind its columns.
   Statement step_and_place{
       "SELECT " + names<StepExecution>(Columns::deciding, "t.") + ",p.batch_id,b.runbook_id FROM " +
@@ -192,7 +201,7 @@ struct RunbookStatements {
   Statement waiting_inits = waiting_statement("init_executions");
   Statement waiting_cleanups = waiting_statement("cleanup_executions");
   Statement untimed{"SELECT id FROM phase_executions WHERE " + status_word(dialect, "status") +
-                        "='pending' AND timer_due IS NULL AND due_at IS NOT NULL ORDER BY id LIMIT ?1",
+                        "='pending' AND timer_due IS NULL AND due_at IS NOT NULL AND waits_for IS NULL ORDER BY id LIMIT ?1",
                     {integer_type}};
   Statement unwalked_phases{"SELECT id FROM phase_executions WHERE id>?1 AND " + status_word(dialect, "status") +
                                 "='dispatched' AND coalesce(walk,'none')='none' AND coalesce(walk_after,0)=0"
@@ -226,6 +235,7 @@ void SqlRunbooks::add_writes(std::vector<Query>& queries, const Writes& w) {
   sql_->steps.add(queries, w.steps_new, w.steps_changed);
   sql_->inits.add(queries, w.inits_new, w.inits_changed);
   sql_->cleanups.add(queries, w.cleanups_new, w.cleanups_changed);
+  sql_->holds.add(queries, w.holds_new, w.holds_changed);
   add_write(queries, sql_->count_upsert, w.counts, Columns::all);
   add_write(queries, sql_->event_insert, w.events_new, Columns::all);
 }
@@ -335,6 +345,9 @@ void RunbookLoad::add_queries(std::vector<Query>& queries) {
   add<need::StepsAhead>(queries, sql_.steps_ahead, steps_);
   add<need::StepsOfMember>(queries, sql_.steps_of_member, steps_);
   add<need::ParkedSteps>(queries, sql_.parked_steps, steps_);
+  add<need::LimitedSteps>(queries, sql_.limited_steps, steps_);
+  add<need::HeldMembers>(queries, sql_.held_members, members_);
+  add<need::HoldsOf>(queries, sql_.holds_of, holds_);
   add<need::CleanupsOfStep>(queries, sql_.cleanups_of_step, cleanups_);
   add<need::CleanupsOfInit>(queries, sql_.cleanups_of_init, cleanups_);
   add<need::RemovalsOf>(queries, sql_.removals_of, cleanups_);
@@ -349,6 +362,7 @@ void RunbookLoad::add_queries(std::vector<Query>& queries) {
   add<need::Member>(queries, sql_.members.by_id, members_);
   add_steps(queries);
   add<need::Cleanup>(queries, sql_.cleanups.by_id, cleanups_);
+  add<need::Hold>(queries, sql_.holds.by_id, holds_);
 }
 
 void RunbookLoad::add_steps(std::vector<Query>& queries) {
@@ -402,6 +416,7 @@ runbook::Loaded RunbookLoad::finish() {
   note(runbook::Table::step_executions, steps_.unreadable);
   note(runbook::Table::init_executions, inits_.unreadable);
   note(runbook::Table::cleanup_executions, cleanups_.unreadable);
+  note(runbook::Table::holds, holds_.unreadable);
   return {.runbooks = std::move(runbooks_.rows),
           .batches = std::move(batches_.rows),
           .members = std::move(members_.rows),
@@ -410,6 +425,7 @@ runbook::Loaded RunbookLoad::finish() {
           .places = std::move(places_),
           .inits = std::move(inits_.rows),
           .cleanups = std::move(cleanups_.rows),
+          .holds = std::move(holds_.rows),
           .counts = std::move(counts_),
           .data_rows = {},
           .unreadable = std::move(unreadable)};
@@ -457,6 +473,10 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.removals_of,
           sql.open_cleanups_of,
           sql.dead_cleanups_of,
+          sql.limited_steps,
+          sql.held_members,
+          sql.holds.by_id,
+          sql.holds_of,
           sql.counts_of,
           sql.waiting_steps,
           sql.waiting_inits,

@@ -87,6 +87,7 @@ class RunbookLoad {
   std::vector<runbook::StepPlace> places_;
   Found<runbook::InitExecution> inits_;
   Found<runbook::CleanupExecution> cleanups_;
+  Found<runbook::Hold> holds_;
   std::vector<runbook::Count> counts_;
   std::map<std::pair<std::string, Time>, runbook::Batch> newest_;  // by runbook name and T; id 0: none yet
 };

@@ -43,7 +43,8 @@ constexpr Type type_of() {
 
 // Enumerations whose `none` is stored as NULL, as it is in the rows of those who do not know the column.
 template <class T>
-constexpr bool none_is_null = std::is_same_v<T, runbook::JobState> || std::is_same_v<T, runbook::Walk>;
+constexpr bool none_is_null =
+    std::is_same_v<T, runbook::JobState> || std::is_same_v<T, runbook::Walk> || std::is_same_v<T, runbook::PhaseWait>;
 
 // The value borrows from `from`.
 template <class T>
@@ -102,6 +103,21 @@ inline std::optional<runbook::Walk> parse(std::string_view word, runbook::Walk) 
 }
 inline std::optional<runbook::CleanupKind> parse(std::string_view word, runbook::CleanupKind) {
   return runbook::cleanup_kind(word);
+}
+inline std::optional<runbook::PhaseWait> parse(std::string_view word, runbook::PhaseWait) {
+  return runbook::phase_wait(word);
+}
+inline std::optional<runbook::HoldKind> parse(std::string_view word, runbook::HoldKind) {
+  return runbook::hold_kind(word);
+}
+inline std::optional<runbook::HoldStatus> parse(std::string_view word, runbook::HoldStatus) {
+  return runbook::hold_status(word);
+}
+inline std::optional<runbook::PhaseOverlap> parse(std::string_view word, runbook::PhaseOverlap) {
+  return runbook::phase_overlap(word);
+}
+inline std::optional<runbook::OpenBatches> parse(std::string_view word, runbook::OpenBatches) {
+  return runbook::open_batches(word);
 }
 inline std::optional<message::EntityType> parse(std::string_view word, message::EntityType) {
   return message::entity_type(word);

@@ -1,3 +1,4 @@
+#include "core/runbook/machine/holds.hpp"
 #include "tests/simulation/runbook_actors.hpp"
 
 #include <algorithm>
@@ -166,7 +167,7 @@ void Planner::publish() {
 
 void Planner::new_batch() {
   OpenBatch command{.runbook_name = side_.parsed(texts_[0])->name};
-  if (side_.random().chance(0.85)) command.batch_start_time = side_.now() + side_.within(-1h, 26h);
+  if (side_.random().chance(0.85)) command.batch_start_time = side_.now() + (side_.random().chance(0.1) ? side_.within(-9h, -1h) : side_.within(-1h, 26h));
   side_.send_surely(command, [this](const Reply& reply) {
     if (const auto* opened = std::get_if<BatchReply>(&reply))
       import(opened->batch.id, static_cast<int>(side_.random().between(0, 8)));
@@ -225,8 +226,21 @@ void Person::start() {
 
 void Person::meddle() {
   Random& random = side_.random();
+  if (random.chance(0.4)) answer();
   if (const Batch* batch = side_.any_batch(random.chance(0.2)); batch && random.chance(0.6)) return steer(*batch);
   touch_step();
+}
+
+// What waits for people; perhaps somebody else has said something already.
+void Person::answer() {
+  std::vector<const runbook::Hold*> holds;
+  for (const auto& [id, hold] : side_.rows().holds)
+    if (hold.status == runbook::HoldStatus::open || side_.random().chance(0.05)) holds.push_back(&hold);
+  if (holds.empty()) return;
+  const runbook::Hold& hold = *holds[side_.random().below(holds.size())];
+  const auto answers = runbook::answers_of(hold.kind);
+  const auto& said = side_.random().chance(0.6) ? answers.front() : answers[side_.random().below(answers.size())];
+  side_.send(AnswerHold{.batch_id = hold.batch_id, .hold_id = hold.id, .answer = std::string(said.word), .by = "a person"});
 }
 
 void Person::steer(const Batch& batch) {

@@ -107,6 +107,7 @@ class Person {
  private:
   void meddle();
   void steer(const runbook::Batch& batch);
+  void answer();
   void touch_step();
 
   RunbookSide& side_;

@@ -12,7 +12,7 @@ namespace baton::simulation {
 
 using RunbookTexts = std::array<std::string_view, 2>;
 
-inline constexpr std::array<RunbookTexts, 7> runbook_texts{
+inline constexpr std::array<RunbookTexts, 8> runbook_texts{
     // Everything at once, per member.
     RunbookTexts{R"(
 name: moves
@@ -245,9 +245,49 @@ phases:
     offset: T-30m
     steps: [{name: wave, worker_id: pool-1, function: Work, params: {Key: "{{Key}}"}}]
 )"},
+    // What waits for people: gates, a requirement, a threshold.
+    RunbookTexts{R"(
+name: guarded
+data_source: {type: csv, connection: WAVES, primary_key: Key, batch_time_column: When}
+max_failed_percent: 40
+min_failed: 2
+phases:
+  - name: prepare
+    offset: T-6h
+    steps:
+      - {name: a, worker_id: pool-1, function: Flaky, params: {Key: "{{Key}}"}}
+      - {name: b, worker_id: pool-2, function: Flaky, params: {Key: "{{Key}}"}, retry: {max_retries: 2, interval: 1m}}
+  - name: copy
+    offset: T-5h
+    requires: {phase: prepare, succeeded_percent: 60}
+    steps: [{name: c, worker_id: pool-1, function: Wait, params: {Key: "{{Key}}"}, poll: {interval: 20m, timeout: 6h}}]
+  - name: cut-over
+    offset: T-0
+    gate: {type: approval, timeout: 3h, on_timeout: go}
+    steps: [{name: d, worker_id: pool-2, function: Work, params: {Key: "{{Key}}"}}]
+)",
+                 R"(
+name: guarded
+data_source: {type: csv, connection: WAVES, primary_key: Key, batch_time_column: When}
+late_after: 3h
+max_failed_percent: 40
+min_failed: 2
+phases:
+  - name: prepare
+    offset: T-6h
+    steps: [{name: a, worker_id: pool-1, function: Flaky, params: {Key: "{{Key}}"}}]
+  - name: cut-over
+    offset: T-0
+    gate: approval
+    requires: {phase: prepare}
+    steps:
+      - {name: d, worker_id: pool-2, function: Work, params: {Key: "{{Key}}"}}
+      - {name: e, worker_id: pool-1, function: "{{Kind}}", params: {Key: "{{Key}}"}, retry: {max_retries: 1, interval: 1m}}
+)"},
     // Two phases that run at the same time, and long chains of steps.
     RunbookTexts{R"(
 name: braid
+phase_overlap: allow
 data_source: {type: csv, connection: WAVES, primary_key: Key, batch_time_column: When}
 retry: {max_retries: 5, interval: 30s}
 phases:

@@ -31,6 +31,7 @@ RunbookWatch::Whole RunbookWatch::whole(std::int64_t batch_id) const {
   take(rows_.phases, all.phases);
   take(rows_.inits, all.inits);
   take(rows_.cleanups, all.cleanups);
+  take(rows_.holds, all.holds);
   for (const auto& [id, row] : rows_.steps)
     if (rows_.phases.at(row.phase_execution_id).batch_id == batch_id) all.steps.push_back(&row);
   return all;
@@ -55,7 +56,9 @@ void RunbookWatch::check_phases(const Whole& all) const {
       expect(phase->timer_due && phase->status == PhaseStatus::dispatched, "a walk goes on", what);
     if (is_terminal(phase->status))
       expect(!phase->timer_due && phase->walk == Walk::none, "a phase that has ended has no timer", what);
-    if (phase->status == PhaseStatus::pending && scheduler_ && !is_terminal(batch.status))
+    if (phase->waits_for != PhaseWait::none)
+      check_waiting(all, *phase);
+    else if (phase->status == PhaseStatus::pending && scheduler_ && !is_terminal(batch.status))
       expect(phase->timer_due == phase->due_at, "a phase that waits has a timer", what);
     if (is_terminal(batch.status) && batch.walk == Walk::none)
       expect(is_terminal(phase->status), "a batch that has ended has only ended phases", what);
@@ -66,9 +69,55 @@ void RunbookWatch::check_phases(const Whole& all) const {
   }
 }
 
+// What a phase waits for is there, so that somebody will come back to it.
+void RunbookWatch::check_waiting(const Whole& all, const PhaseExecution& phase) const {
+  const std::string what = "phase " + std::to_string(phase.id) + " '" + phase.phase_name + "' of batch " +
+                           std::to_string(all.batch->id) + " waits for " + std::string(name(phase.waits_for));
+  expect(phase.status == PhaseStatus::pending && !is_terminal(all.batch->status), "only what has not begun waits", what);
+  const auto is_open = [&](const PhaseExecution* other) { return other->id != phase.id && !is_terminal(other->status); };
+  switch (phase.waits_for) {
+    case PhaseWait::batch_held: return expect(all.batch->hold_id.has_value(), "what a phase waits for is there", what);
+    case PhaseWait::batch_paused: return expect(all.batch->paused_at.has_value(), "what a phase waits for is there", what);
+    case PhaseWait::phases_before:
+    case PhaseWait::required_phase:
+      return expect(std::ranges::any_of(all.phases, is_open), "what a phase waits for is there", what);
+    case PhaseWait::answer:
+      return expect(std::ranges::any_of(all.holds, [&](const Hold* hold) {
+                      return hold->status == HoldStatus::open && hold->phase_execution_id == phase.id;
+                    }), "what a phase waits for is there", what);
+    case PhaseWait::none: return;
+  }
+}
+
+void RunbookWatch::check_holds(const Whole& all) const {
+  for (const Hold* hold : all.holds) {
+    const std::string what = "hold " + std::to_string(hold->id) + " " + std::string(name(hold->kind)) + " of batch " +
+                             std::to_string(all.batch->id);
+    expect(hold->status != HoldStatus::open || !is_terminal(all.batch->status), "a batch that has ended waits for nobody", what);
+    expect((hold->status == HoldStatus::open) == !hold->decided_at, "what is decided says when", what);
+  }
+  if (all.batch->hold_id)
+    expect(rows_.holds.at(*all.batch->hold_id).status == HoldStatus::open, "a batch is held by what is open",
+           "batch " + std::to_string(all.batch->id));
+}
+
+// Who pauses itself because too many fail has not gone on.
+void RunbookWatch::check_threshold(const Whole& all) const {
+  const Batch& batch = *all.batch;
+  const Definition& book = definition(batch, rows_.runbooks.at(batch.runbook_id).version);
+  if (is_terminal(batch.status) || batch.paused_at || !book.threshold || book.progression == Progression::lockstep) return;
+  const auto is = [](MemberStatus status) { return [status](const Member* row) { return row->counted_as == status; }; };
+  const std::int64_t failed = std::ranges::count_if(all.members, is(MemberStatus::failed)) - batch.failures_accepted;
+  const std::int64_t active = std::ranges::count_if(all.members, is(MemberStatus::active));
+  expect(failed < book.threshold->min_failed || failed * 100 <= book.threshold->max_failed_percent * (failed + active),
+         "a batch in which too many fail pauses", "batch " + std::to_string(batch.id));
+}
+
 void RunbookWatch::check_batch(const Whole& all) const {
   check_counts(all);
   check_phases(all);
+  check_holds(all);
+  check_threshold(all);
   const Batch& batch = *all.batch;
   check_timer(RowType::batch, batch.id, batch.timer_due);
   expect((batch.walk != Walk::none) == batch.timer_due.has_value(), "a walk over a batch goes on",

@@ -122,6 +122,9 @@ void RunbookWatch::answered(const Command& command, const Reply& reply) {
     if (is_its) lease_promised_[{settled.task_id, settled.lease}] = *row->lease_until;
     if (row && row->job_id == settled.task_id && settled.how == SettleTask::How::give_up)
       expect(is_terminal(row->status), "what a worker calls hopeless has failed", settled.task_id);
+  } else if (const auto* decided = std::get_if<HoldReply>(&reply)) {
+    expect(rows_.holds.at(decided->hold.id).status != HoldStatus::open, "an acknowledged answer is stored",
+           std::to_string(decided->hold.id));
   } else if (const auto* batch = std::get_if<BatchReply>(&reply)) {
     expect(rows_.batches.contains(batch->batch.id), "an acknowledged batch is stored",
            std::to_string(batch->batch.id));
@@ -197,6 +200,7 @@ void RunbookWatch::before_commit(const Writes& writes) {
   remember(rows_.steps, writes.steps_changed, steps_before_);
   remember(rows_.inits, writes.inits_changed, inits_before_);
   remember(rows_.cleanups, writes.cleanups_changed, cleanups_before_);
+  remember(rows_.holds, writes.holds_changed, holds_before_);
   overdue_applied_before_.clear();
   for (const auto& [id, book] : rows_.runbooks)
     if (book.ignore_overdue_applied) overdue_applied_before_.insert(id);
@@ -241,8 +245,16 @@ void RunbookWatch::committed(const Writes& writes) {
            row.member_key);
   });
   each(writes.phases_new, writes.phases_changed, [&](std::int64_t id, bool fresh) {
-    touched_.insert(rows_.phases.at(id).batch_id);
-    if (!fresh) check_move(phases_before_.at(id), rows_.phases.at(id));
+    const PhaseExecution& row = rows_.phases.at(id);
+    touched_.insert(row.batch_id);
+    if (row.waits_for == PhaseWait::phases_before || row.waits_for == PhaseWait::required_phase) was_in_line_.insert(id);
+    if (!fresh) check_move(phases_before_.at(id), row);
+    const bool was_waiting = fresh || phases_before_.at(id).status == PhaseStatus::pending;
+    if (was_waiting && row.status != PhaseStatus::pending && row.dispatched_at) check_begin(row);
+  });
+  each(writes.holds_new, writes.holds_changed, [&](std::int64_t id, bool fresh) {
+    touched_.insert(rows_.holds.at(id).batch_id);
+    if (!fresh) check_move(holds_before_.at(id), rows_.holds.at(id));
   });
   const auto jobs = [&](RowType type, const auto& table, const auto& before, const auto& fresh, const auto& changed) {
     each(fresh, changed, [&](std::int64_t id, bool is_new) {
@@ -333,6 +345,59 @@ void RunbookWatch::check_move(const PhaseExecution& from, const PhaseExecution& 
   if (to.status == completed || (to.status == failed && !is_terminal(batch.status))) check_phase_end(to);
 }
 
+bool RunbookWatch::is_answered(HoldKind kind, std::int64_t phase_id) const {
+  return std::ranges::any_of(rows_.holds, [&](const auto& entry) {
+    const Hold& hold = entry.second;
+    return hold.kind == kind && hold.phase_execution_id == phase_id && hold.status == HoldStatus::answered && hold.answer == "go";
+  });
+}
+
+void RunbookWatch::check_move(const Hold& from, const Hold& to) const {
+  expect(from.status == HoldStatus::open, "a hold is decided once", "hold " + std::to_string(to.id));
+}
+
+// A phase that we have begun by ourselves: nobody and nothing was in the way.
+void RunbookWatch::check_begin(const PhaseExecution& phase) const {
+  const Batch& batch = rows_.batches.at(phase.batch_id);
+  if (!scheduler_ || !batch.phase_overlap || advanced_.contains(batch.id) || interfered_.contains(batch.id)) return;
+  const std::string what = "phase " + std::to_string(phase.id) + " '" + phase.phase_name + "' of batch " + std::to_string(batch.id);
+  const Definition& book = definition(batch, phase.runbook_version);
+  const bool goes_on = !is_terminal(batch.status);
+  expect(!batch.hold_id, "a batch on hold begins nothing", what);
+  expect(!batch.paused_at || batch.paused_by == "baton" || !goes_on, "a paused batch begins no phase", what);
+  if (phase.expected_at && goes_on)
+    expect(clock_.now() - *phase.expected_at <= book.late_after + std::chrono::minutes{10} || was_in_line_.contains(phase.id) ||
+               is_answered(HoldKind::late_phase, phase.id),
+           "what is much too late waits for a person", what);
+  const Phase* of = book.phase(phase.phase_name);
+  if (of && of->gate)
+    expect(is_answered(HoldKind::gate, phase.id), "a phase with a gate waits for go", what);
+  for (const auto& [id, other] : rows_.phases) {
+    const bool before = std::pair(-other.offset_minutes, id) < std::pair(-phase.offset_minutes, phase.id);
+    if (other.batch_id == batch.id && before && batch.phase_overlap == PhaseOverlap::wait && goes_on && other.due_at)
+      expect(other.status != PhaseStatus::pending, "phases begin in their order", what + " before '" + other.phase_name + "'");
+    if (!of || !of->required || other.batch_id != batch.id || other.phase_name != of->required->phase) continue;
+    if (other.status == PhaseStatus::superseded || is_answered(HoldKind::required, phase.id)) continue;
+    expect(is_terminal(other.status), "what is required is over", what);
+    if (!retried_.contains(batch.id) && !handled_.contains(batch.id) && other.runbook_version == phase.runbook_version)
+      expect(is_met(*of->required, other), "a phase begins if what it requires is met", what);
+  }
+}
+
+// By the steps: who began it, and who came through.
+bool RunbookWatch::is_met(const Requirement& required, const PhaseExecution& other) const {
+  std::map<std::int64_t, std::pair<bool, bool>> members;  // has begun, has come through
+  for (const auto& [id, step] : rows_.steps) {
+    if (step.phase_execution_id != other.id) continue;
+    auto& [began, through] = members.try_emplace(step.batch_member_id, false, true).first->second;
+    began = began || (step.step_index == 0 && step.status != StepStatus::cancelled);
+    through = through && step.status == StepStatus::succeeded;
+  }
+  const auto began = std::ranges::count_if(members, [](const auto& each) { return each.second.first; });
+  const auto through = std::ranges::count_if(members, [](const auto& each) { return each.second.second; });
+  return began > 0 && through * 100 >= required.succeeded_percent * began;
+}
+
 void RunbookWatch::check_move(const Member& from, const Member& to) const {
   const std::string what = "member '" + to.member_key + "' of batch " + std::to_string(to.batch_id) + " from " +
                            std::string(name(from.status)) + " to " + std::string(name(to.status));
@@ -421,6 +486,16 @@ void RunbookWatch::check_begin(const StepExecution& step) const {
       expect(init.status == StepStatus::succeeded || retried_.contains(batch.id),
              "no step runs before the init steps have succeeded", what);
   expect(phase.status == PhaseStatus::dispatched || step.is_catch_up, "a step runs in its phase", what);
+  for (const auto& [id, other] : rows_.steps) {
+    if (!batch.phase_overlap || step.is_catch_up || other.is_catch_up || other.batch_member_id != step.batch_member_id) continue;
+    if (other.phase_execution_id == phase.id || !under_way(other.status) || retried_.contains(batch.id)) continue;
+    const PhaseExecution& of = rows_.phases.at(other.phase_execution_id);
+    expect(of.phase_name != phase.phase_name, "a member does no two versions of a phase at once", what + ", " + about(other, RowType::step));
+    const bool before = std::pair(-of.offset_minutes, of.id) < std::pair(-phase.offset_minutes, phase.id);
+    expect(batch.phase_overlap == PhaseOverlap::allow || !before, "a member does one phase after the other",
+           what + ", " + about(other, RowType::step));
+  }
+  expect(!rows_.members.at(step.batch_member_id).hold_id || step.is_catch_up, "who is held begins nothing", what);
   for (const auto& [id, other] : rows_.steps) {
     if (!step.is_catch_up || !other.is_catch_up || other.batch_member_id != step.batch_member_id || id == step.id) continue;
     expect(!under_way(other.status), "who is late begins one step after the other", what + ", " + about(other, RowType::step));

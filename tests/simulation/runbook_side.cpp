@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/runbook/machine/holds.hpp"
 #include "tests/simulation/runbook_actors.hpp"
 
 namespace baton::simulation {
@@ -118,6 +119,9 @@ void RunbookSide::tidy_up() {
     if (is_terminal(batch.status)) continue;
     if (batch.importing) send(StartBatch{id});
     if (batch.paused_at) send(ChangeBatch{.batch_id = id, .what = What::resume, .by = "janitor"});
+    for (const auto& [hold_id, hold] : rows().holds)
+      if (hold.batch_id == id && hold.status == runbook::HoldStatus::open)
+        send(AnswerHold{.batch_id = id, .hold_id = hold_id, .answer = std::string(answers_of(hold.kind).front().word), .by = "janitor"});
     if (batch.is_manual) send(ChangeBatch{.batch_id = id, .what = What::advance, .by = "janitor"});
   }
 }

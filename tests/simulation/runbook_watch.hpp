@@ -43,6 +43,7 @@ class RunbookWatch {
     std::vector<const runbook::StepExecution*> steps;
     std::vector<const runbook::InitExecution*> inits;
     std::vector<const runbook::CleanupExecution*> cleanups;
+    std::vector<const runbook::Hold*> holds;
   };
   template <class Row>
   using Rows = std::map<std::int64_t, Row>;
@@ -56,6 +57,10 @@ class RunbookWatch {
                   const std::string& about);
   void check_lease(const runbook::Execution& from, const runbook::Execution& to, const std::string& about);
   void check_begin(const runbook::StepExecution& step) const;
+  void check_begin(const runbook::PhaseExecution& phase) const;
+  void check_move(const runbook::Hold& from, const runbook::Hold& to) const;
+  [[nodiscard]] bool is_answered(runbook::HoldKind kind, std::int64_t phase_id) const;
+  [[nodiscard]] bool is_met(const runbook::Requirement& required, const runbook::PhaseExecution& other) const;
   void check_failure(const runbook::Execution& from, const runbook::Execution& to, runbook::Ref ref,
                      const std::string& about) const;
   void check_phase_end(const runbook::PhaseExecution& phase) const;
@@ -76,6 +81,9 @@ class RunbookWatch {
   void check_members(const Whole& batch) const;
   void check_order(const std::vector<const runbook::StepExecution*>& steps, const std::string& about) const;
   void check_phases(const Whole& batch) const;
+  void check_waiting(const Whole& batch, const runbook::PhaseExecution& phase) const;
+  void check_holds(const Whole& batch) const;
+  void check_threshold(const Whole& batch) const;
   void check_lockstep(const Whole& batch, const runbook::PhaseExecution& phase) const;
   void check_cleanups(const Whole& batch) const;
   void check_timer(runbook::RowType type, std::int64_t id, std::optional<Time> due) const;
@@ -116,6 +124,7 @@ class RunbookWatch {
   Rows<runbook::StepExecution> steps_before_;
   Rows<runbook::InitExecution> inits_before_;
   Rows<runbook::CleanupExecution> cleanups_before_;
+  Rows<runbook::Hold> holds_before_;
   mutable std::map<std::int64_t, std::shared_ptr<const runbook::Definition>> definitions_;  // by runbook id
 
   std::set<std::int64_t> retried_;     // batches of which somebody asked to retry a part
@@ -126,6 +135,7 @@ class RunbookWatch {
   std::set<std::pair<std::string, std::string>> handed_out_;
   std::map<std::pair<std::string, std::string>, Time> lease_promised_;
   std::map<std::string, int> accepted_;  // by job id
+  std::set<std::int64_t> was_in_line_;   // phases that have waited for others
   std::map<std::int64_t, std::int32_t> told_removed_;  // members, with the version that was said; acknowledged
 };
 

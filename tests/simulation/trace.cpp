@@ -84,6 +84,7 @@ std::string describe(const Command& command) {
           [](const ChangeBatch& c) {
             return "change batch " + number(c.batch_id) + " what " + number(static_cast<int>(c.what));
           },
+          [](const AnswerHold& c) { return "answer hold " + number(c.hold_id) + " " + c.answer; },
           [](const ChangeStep& c) {
             return "change " + std::string(name(c.ref.type)) + " " + number(c.ref.id) + " what " +
                    number(static_cast<int>(c.what));

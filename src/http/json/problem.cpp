@@ -136,6 +136,7 @@ int status_of(Refusal refusal) {
     case Refusal::call_not_found:
     case Refusal::entity_not_found:
     case Refusal::message_not_found:
+    case Refusal::hold_not_found:
     case Refusal::task_not_found: return 404;
     case Refusal::row_unreadable:
     case Refusal::invalid_input: return 422;
@@ -144,6 +145,8 @@ int status_of(Refusal refusal) {
     case Refusal::quota_exceeded:
     case Refusal::not_possible:
     case Refusal::runbook_replaced:
+    case Refusal::open_batches:
+    case Refusal::already_decided:
     case Refusal::idempotency_key_reused:
     case Refusal::version_exists:
     case Refusal::stale_result:

@@ -53,6 +53,9 @@ void append_batch(std::string& out, const runbook::Batch& batch, ObjectEnd endin
   append_member(out, "completed_at", batch.completed_at);
   append_member(out, "paused_at", batch.paused_at);
   append_member(out, "paused_by", batch.paused_by);
+  append_member(out, "paused_reason", batch.paused_reason);
+  append_member(out, "hold_id", batch.hold_id);
+  append_member(out, "phase_overlap", name(batch.phase_overlap.value_or(runbook::PhaseOverlap::allow)));
   append_member(out, "error_message", batch.error_message);
   append_member(out, "removals_approved", batch.removals_approved.has_value());
   append_member(out, "walk", name(batch.walk));
@@ -89,6 +92,7 @@ void append_phase(std::string& out, const runbook::PhaseExecution& phase, Object
   append_member(out, "dispatched_at", phase.dispatched_at);
   append_member(out, "completed_at", phase.completed_at);
   append_member(out, "walk", name(phase.walk));
+  append_member(out, "waits_for", name(phase.waits_for));
   append_member(out, "current_index", phase.current_index);
   if (ending == ObjectEnd::closed) out += '}';
 }

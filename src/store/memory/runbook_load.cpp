@@ -61,6 +61,11 @@ class Load {
     for (const auto* row : db_.cleanups.with<CleanupsFailed>(n.batch))
       if (row->dead_at) cleanups_.add(row);
   }
+  void list(const need::HoldsOf& n) { holds_.add_all(db_.holds.with<HoldsByBatch>(n.batch)); }
+  void list(const need::LimitedSteps& n);
+  void list(const need::HeldMembers& n) {
+    members_.add_page(db_.members.with<MembersHeld>(n.hold), n.limit);
+  }
   void list(const need::CountsOf& n);
   void list(const need::DataRow& n);
 
@@ -72,6 +77,7 @@ class Load {
   void by_id(const need::Member& n) { members_.add(db_.members.get(n.id)); }
   void by_id(const need::Step& n);
   void by_id(const need::Cleanup& n) { cleanups_.add(db_.cleanups.get(n.id)); }
+  void by_id(const need::Hold& n) { holds_.add(db_.holds.get(n.id)); }
   [[nodiscard]] runbook::Loaded finish() { return std::move(loaded_); }
 
  private:
@@ -99,6 +105,7 @@ class Load {
   Found<StepExecution> steps_{loaded_.steps, {}};
   Found<InitExecution> inits_{loaded_.inits, {}};
   Found<CleanupExecution> cleanups_{loaded_.cleanups, {}};
+  Found<Hold> holds_{loaded_.holds, {}};
 };
 
 // The newest open one.
@@ -137,6 +144,10 @@ void Load::list(const need::ParkedSteps& need) {
       if (left-- <= 0) return;
       steps_.add(step);
     }
+}
+
+void Load::list(const need::LimitedSteps& need) {
+  steps_.add_page(db_.steps.with<StepsLimited>(need.phase), need.limit);
 }
 
 void Load::list(const need::CountsOf& need) {

@@ -127,6 +127,21 @@ Result<std::optional<BatchSummary>> MemoryReads::batch(std::int64_t id) {
   return found == nullptr ? std::nullopt : std::optional(summary_of(*found));
 }
 
+Result<std::vector<Hold>> MemoryReads::open_holds(std::int64_t after, std::size_t limit) {
+  const auto reading = lock();
+  return all<Hold>(database_.runbooks.holds.after<memory::HoldsOpen>(std::tuple<>{}, after) | at_most(limit));
+}
+
+Result<std::vector<Hold>> MemoryReads::holds(std::int64_t batch_id) {
+  const auto reading = lock();
+  return all<Hold>(database_.runbooks.holds.with<memory::HoldsByBatch>(batch_id));
+}
+
+Result<std::optional<Hold>> MemoryReads::hold(std::int64_t id) {
+  const auto reading = lock();
+  return copy_of(database_.runbooks.holds.get(id));
+}
+
 Result<std::vector<BatchSummary>> MemoryReads::importing() {
   const auto reading = lock();
   std::vector<BatchSummary> found;
@@ -151,7 +166,8 @@ Result<std::vector<std::int64_t>> MemoryReads::moved_phases(std::int64_t after, 
   for (const auto& [id, phase] : database_.runbooks.phases) {
     const Batch* batch = database_.runbooks.batches.get(phase.batch_id);
     if (id > after && ids.size() < limit && batch && !is_terminal(batch->status) &&
-        phase.status == PhaseStatus::pending && phase.due_at && phase.due_at != phase.timer_due)
+        phase.status == PhaseStatus::pending && phase.waits_for == PhaseWait::none && phase.due_at &&
+        phase.due_at != phase.timer_due)
       ids.push_back(id);
   }
   return ids;

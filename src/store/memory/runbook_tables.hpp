@@ -70,6 +70,10 @@ struct MembersByBatch {
 struct MembersByKey {
   static auto key(const runbook::Member& row) { return std::tie(row.batch_id, row.member_key, row.id); }
 };
+struct MembersHeld {
+  static bool has(const runbook::Member& row) { return row.hold_id.has_value(); }
+  static auto key(const runbook::Member& row) { return std::tie(*row.hold_id, row.id); }
+};
 struct MembersLeft {
   static bool has(const runbook::Member& row) { return row.status != runbook::MemberStatus::active; }
   static auto key(const runbook::Member& row) { return std::tie(row.batch_id, row.status, row.id); }
@@ -80,7 +84,8 @@ struct PhasesByBatch {
 };
 struct PhasesUntimed {
   static bool has(const runbook::PhaseExecution& row) {
-    return row.status == runbook::PhaseStatus::pending && !row.timer_due && row.due_at;
+    return row.status == runbook::PhaseStatus::pending && !row.timer_due && row.due_at &&
+           row.waits_for == runbook::PhaseWait::none;
   }
   static auto key(const runbook::PhaseExecution& row) { return std::tie(row.id); }
 };
@@ -111,6 +116,13 @@ struct StepsFailed {
   static bool has(const runbook::StepExecution& row) { return is_failure(row.status); }
   static auto key(const runbook::StepExecution& row) {
     return std::tuple{row.phase_execution_id, row.completed_at.value_or(Time{}), row.id};
+  }
+};
+// Those that wait for a limit or a window, in the order in which they go on: who has come furthest first.
+struct StepsLimited {
+  static bool has(const runbook::StepExecution& row) { return row.job_state == runbook::JobState::limited; }
+  static auto key(const runbook::StepExecution& row) {
+    return std::tuple{row.phase_execution_id, -row.step_index, row.id};
   }
 };
 struct StepsParked {
@@ -147,6 +159,13 @@ struct CleanupsOfInit {
   static bool has(const runbook::CleanupExecution& row) { return row.caused_by_init_id.has_value(); }
   static auto key(const runbook::CleanupExecution& row) { return std::tie(*row.caused_by_init_id, row.id); }
 };
+struct HoldsByBatch {
+  static auto key(const runbook::Hold& row) { return std::tie(row.batch_id, row.id); }
+};
+struct HoldsOpen {
+  static bool has(const runbook::Hold& row) { return row.status == runbook::HoldStatus::open; }
+  static auto key(const runbook::Hold& row) { return std::tie(row.id); }
+};
 struct RemovalsOfMember {
   static bool has(const runbook::CleanupExecution& row) {
     return row.kind == runbook::CleanupKind::removal && row.batch_member_id;
@@ -171,10 +190,10 @@ struct RunbookTables {
   IndexedTable<runbook::Batch, BatchesByTime, BatchesByRunbook, BatchesByStatus, BatchesImporting,
                BatchesApproved>
       batches;
-  IndexedTable<runbook::Member, MembersByBatch, MembersByKey, MembersLeft> members;
+  IndexedTable<runbook::Member, MembersByBatch, MembersByKey, MembersHeld, MembersLeft> members;
   IndexedTable<runbook::PhaseExecution, PhasesByBatch, PhasesUntimed> phases;
   IndexedTable<runbook::StepExecution, StepsByPhase, StepsFailed, StepsParked,
-               JobsWaiting<runbook::StepExecution>, JobsDead<runbook::StepExecution>>
+               StepsLimited, JobsWaiting<runbook::StepExecution>, JobsDead<runbook::StepExecution>>
       steps;
   IndexedTable<runbook::InitExecution, InitsByBatch, JobsWaiting<runbook::InitExecution>,
                JobsDead<runbook::InitExecution>>
@@ -183,10 +202,11 @@ struct RunbookTables {
                CleanupsOfInit, RemovalsOfMember, JobsWaiting<runbook::CleanupExecution>,
                JobsDead<runbook::CleanupExecution>>
       cleanups;
+  IndexedTable<runbook::Hold, HoldsByBatch, HoldsOpen> holds;
   IndexedTable<runbook::Count> counts;
   IndexedTable<runbook::BatchEvent> events;
   std::map<std::string, DataTable> data;   // by name
-  std::array<std::int64_t, 7> last_ids{};  // that were given out, by runbook::Table
+  std::array<std::int64_t, 8> last_ids{};  // that were given out, by runbook::Table
 
   [[nodiscard]] runbook::Loaded load(const std::vector<runbook::Need>& needs) const;
   [[nodiscard]] std::vector<std::int64_t> reserve_ids(runbook::Table table, std::size_t count);

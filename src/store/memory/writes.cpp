@@ -75,6 +75,7 @@ Result<> check(const RunbookTables& db, const runbook::Writes& w) {
   TRY(check_rows(db.steps, w.steps_new, w.steps_changed));
   TRY(check_rows(db.inits, w.inits_new, w.inits_changed));
   TRY(check_rows(db.cleanups, w.cleanups_new, w.cleanups_changed));
+  TRY(check_rows(db.holds, w.holds_new, w.holds_changed));
   TRY(check_new(db.events, w.events_new));
   std::set<std::pair<std::string, std::int32_t>> versions;
   for (const runbook::Runbook& row : w.runbooks_new)
@@ -134,6 +135,7 @@ void apply(RunbookTables& db, const runbook::Writes& w) {
   apply(db.steps, w.steps_new, w.steps_changed);
   apply(db.inits, w.inits_new, w.inits_changed);
   apply(db.cleanups, w.cleanups_new, w.cleanups_changed);
+  apply(db.holds, w.holds_new, w.holds_changed);
   for (const runbook::Count& count : w.counts)
     if (!db.counts.insert(count))
       db.counts.change(PrimaryKey<runbook::Count>::of(count), [&](auto& stored) { stored.n = count.n; });
@@ -175,6 +177,7 @@ std::int64_t largest_id(const RunbookTables& db, runbook::Table table) {
     case runbook::Table::step_executions: return last(db.steps);
     case runbook::Table::init_executions: return last(db.inits);
     case runbook::Table::cleanup_executions: return last(db.cleanups);
+    case runbook::Table::holds: return last(db.holds);
   }
   return 0;
 }

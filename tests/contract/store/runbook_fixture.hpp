@@ -42,6 +42,7 @@ inline void expect_same(const runbook::Loaded& expected, const runbook::Loaded& 
   compare(expected.steps, stored.steps);
   compare(expected.inits, stored.inits);
   compare(expected.cleanups, stored.cleanups);
+  compare(expected.holds, stored.holds);
 }
 inline void expect_same(const runbook::Writes& written, const runbook::Loaded& stored) {
   runbook::Loaded expected;
@@ -52,6 +53,7 @@ inline void expect_same(const runbook::Writes& written, const runbook::Loaded& s
   expected.steps = written.steps_new;
   expected.inits = written.inits_new;
   expected.cleanups = written.cleanups_new;
+  expected.holds = written.holds_new;
   expect_same(expected, stored);
 }
 

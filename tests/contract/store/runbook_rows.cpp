@@ -20,6 +20,7 @@ runbook::Runbook runbook_row(std::int64_t id, const std::string& name, std::int3
   row.last_synced_at = at(id + 2);
   row.held_removals = Json{R"([{"batch_id":1}])"};
   row.transition_after = 17;
+  row.open_batches = runbook::OpenBatches::keep;
   row.timer_due = at(id + 3);
   return row;
 }
@@ -40,6 +41,11 @@ runbook::Batch batch_row(std::int64_t id, std::int64_t runbook_id) {
   row.paused_by = "bob";
   row.error_message = "no";
   row.removals_approved = "7-12345";
+  row.paused_reason = "lunch";
+  row.phase_overlap = runbook::PhaseOverlap::wait;
+  row.source_time = at(1001);
+  row.hold_id = 5;
+  row.failures_accepted = 3;
   row.walk = runbook::Walk::cancel;
   row.walk_after = 99;
   row.timer_due = at(id + 4);
@@ -60,6 +66,10 @@ runbook::Member member_row(std::int64_t id, std::int64_t batch_id) {
   row.worker_data_json = Json{R"({"B":"2"})"};
   row.catching_up = true;
   row.counted_as = runbook::MemberStatus::failed;
+  row.added_by = "eve";
+  row.hold_id = 5;
+  row.moved_to = 9;
+  row.done_json = Json{R"({"prepare":["a"]})"};
   return row;
 }
 
@@ -78,6 +88,8 @@ runbook::PhaseExecution phase_row(std::int64_t id, std::int64_t batch_id) {
   row.walk_after = 7;
   row.current_index = 2;
   row.member_ids = Json{"[1,2]"};
+  row.waits_for = runbook::PhaseWait::answer;
+  row.expected_at = at(id + 4);
   row.timer_due = at(id + 3);
   return row;
 }
@@ -129,6 +141,7 @@ runbook::StepExecution step_row(std::int64_t id, std::int64_t phase, std::int64_
   row.phase_execution_id = phase;
   row.batch_member_id = member;
   row.is_catch_up = true;
+  row.has_slot = true;
   return row;
 }
 
@@ -151,6 +164,26 @@ runbook::CleanupExecution cleanup_row(std::int64_t id, std::int64_t batch_id) {
   row.caused_by_step_id = 7;
   row.caused_by_init_id = 8;
   row.sequence = "on_member_removed";
+  return row;
+}
+
+runbook::Hold hold_row(std::int64_t id, std::int64_t batch_id) {
+  runbook::Hold row;
+  row.id = id;
+  row.kind = runbook::HoldKind::gate;
+  row.status = runbook::HoldStatus::answered;
+  row.runbook_name = "waves";
+  row.batch_id = batch_id;
+  row.phase_execution_id = 4;
+  row.opened_at = at(id);
+  row.message = "go or no-go";
+  row.details_json = Json{R"({"members":30})"};
+  row.mark = "30-1";
+  row.answer_by = at(id + 1);
+  row.answer = "go";
+  row.decided_by = "ann";
+  row.reason = "it is time";
+  row.decided_at = at(id + 2);
   return row;
 }
 

@@ -13,6 +13,7 @@ runbook::StepExecution step_row(std::int64_t id, std::int64_t phase = 1, std::in
                                 std::int32_t index = 0);
 runbook::InitExecution init_row(std::int64_t id, std::int64_t batch_id = 1);
 runbook::CleanupExecution cleanup_row(std::int64_t id, std::int64_t batch_id = 1);
+runbook::Hold hold_row(std::int64_t id, std::int64_t batch_id = 1);
 runbook::BatchEvent batch_event_row(std::int64_t batch_id, std::int64_t event_id);
 
 // An update of a row that was loaded as `before`.

@@ -19,6 +19,7 @@ TEST_P(RunbookStoreContract, EveryColumnComesBackAsItWasWritten) {
   w.steps_new = {step_row(5)};
   w.inits_new = {init_row(6)};
   w.cleanups_new = {cleanup_row(7)};
+  w.holds_new = {hold_row(8)};
   w.counts = {{1, 2, "step", 3, "failed", 4'000'000'000}};
   commit(w);
   const auto l = load({need::Runbook{1},
@@ -28,6 +29,7 @@ TEST_P(RunbookStoreContract, EveryColumnComesBackAsItWasWritten) {
                        need::Step{5},
                        need::Init{6},
                        need::Cleanup{7},
+                       need::Hold{8},
                        need::CountsOf{1, 2}});
   expect_same(w, l);
   EXPECT_TRUE(same(w.counts[0], l.counts.at(0)));

@@ -88,6 +88,8 @@ constexpr std::tuple all_rows{
                         &runbook::Loaded::inits, by_id<need::Init>},
     Rows<CleanupExecution>{[](std::int64_t id) { return cleanup_row(id); }, &Writes::cleanups_new,
                            &Writes::cleanups_changed, &runbook::Loaded::cleanups, by_id<need::Cleanup>},
+    Rows<Hold>{[](std::int64_t id) { return hold_row(id); }, &Writes::holds_new, &Writes::holds_changed,
+               &runbook::Loaded::holds, by_id<need::Hold>},
 };
 
 template <class F>

@@ -18,6 +18,8 @@
 
 namespace baton::runbook {
 
+// When a phase may begin for a member: whatever the phases before it do, or after they have ended for it.
+enum class PhaseOverlap { allow, wait };
 enum class Progression { per_member, lockstep };
 // unsupported: only in a stored definition, whose source another scheduler reads; ours leaves it alone.
 enum class SourceType { csv, sqlite, postgres, http, unsupported };
@@ -50,10 +52,32 @@ struct Step {
   std::optional<Retry> retry;  // replaces the runbook's whole
 };
 
+// A phase waits for go or no-go when it is due.
+struct Gate {
+  enum class OnTimeout { hold, skip, go };
+  std::optional<std::chrono::seconds> timeout;
+  OnTimeout on_timeout = OnTimeout::hold;
+};
+
+// A phase begins only if so many of the members that began another one, which ended before, came through it.
+struct Requirement {
+  std::string phase;
+  std::int32_t succeeded_percent = 100;
+};
+
+// More failures than this, and the batch pauses itself.
+struct Threshold {
+  std::int32_t max_failed_percent = 100;
+  std::int32_t min_failed = 3;  // fewer are none of its business
+};
+
 struct Phase {
   std::string name;
   std::int32_t offset_minutes = 0;  // before T; negative: after it
   std::vector<Step> steps;
+  std::optional<Gate> gate;
+  std::optional<Requirement> required;
+  std::optional<Threshold> threshold;  // of those who fail in it
 };
 
 struct MultiValuedColumn {
@@ -83,6 +107,9 @@ struct Definition {
   std::vector<Phase> phases;
   std::map<std::string, std::vector<Step>> rollbacks;
   std::vector<Step> on_member_removed;
+  std::optional<Threshold> threshold;           // of those who fail in the batch
+  std::chrono::seconds late_after{3600};        // what would begin later than this waits for a person
+  std::optional<PhaseOverlap> phase_overlap;    // none: wait, with the built-in scheduler
 
   [[nodiscard]] const Phase* phase(std::string_view phase_name) const;
   // The steps of a rollback; empty when there is none of that name.

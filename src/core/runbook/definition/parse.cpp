@@ -10,6 +10,7 @@
 #include "base/yaml.hpp"
 #include "core/runbook/definition/definition.hpp"
 #include "core/runbook/definition/parse_policy.hpp"
+#include "core/runbook/definition/parse_rules.hpp"
 #include "core/runbook/definition/parse_source.hpp"
 #include "core/runbook/definition/parse_step.hpp"
 
@@ -23,8 +24,9 @@ constexpr std::size_t phases_max = 100;
 constexpr std::size_t rollbacks_max = 100;
 
 const Words& document_keys() {
-  static const Words keys{"name", "description", "progression", "data_source",      "retry",
-                          "init", "phases",      "rollbacks",   "on_member_removed"};
+  static const Words keys{"name",       "description",   "progression",        "data_source", "retry",      "init",
+                          "phases",     "rollbacks",     "on_member_removed",  "late_after",  "max_failed_percent",
+                          "min_failed", "phase_overlap"};
   return keys;
 }
 
@@ -67,6 +69,7 @@ class Parser {
     read_data_source(document);
     if (const auto* retry = document.find("retry"))
       definition_->retry = read_retry(*retry, "the runbook", diagnostics_);
+    read_rules(document);
     if (const auto* init = document.find("init"))
       read_list(*init, StepKind::init, "'init'", definition_->init, init_);
     if (const auto* phases = needed(document, "phases")) read_phases(*phases);
@@ -74,6 +77,7 @@ class Parser {
     if (const auto* removed = document.find("on_member_removed"))
       read_list(*removed, StepKind::cleanup, "'on_member_removed'", definition_->on_member_removed, removal_);
     check_rollbacks();
+    check_requirements();
     check_polls();
     check_outputs();
   }
@@ -161,7 +165,7 @@ class Parser {
     const auto* name = body.find("name");
     if (name && name->kind == NodeKind::string && !name->text.empty())
       where = "phase " + in_quotes(name->text);
-    diagnostics_.check_keys(body, {"name", "offset", "steps"}, where);
+    diagnostics_.check_keys(body, {"name", "offset", "steps", "gate", "requires", "max_failed_percent", "min_failed"}, where);
     if (name) {
       read_phase_name(*name, where, phase);
     } else {
@@ -175,6 +179,10 @@ class Parser {
     } else {
       diagnostics_.error(body.at, "missing_key", where + " has no 'offset'", "as offset: T-5d, or T-0");
     }
+    phase.gate = read_gate(body, where, diagnostics_);
+    phase.required = read_requirement(body, where, diagnostics_);
+    phase.threshold = read_threshold(body, where, diagnostics_);
+    if (const auto* required = body.find("requires")) required_at_.push_back({definition_->phases.size() - 1, required->at});
     const auto* steps = body.find("steps");
     if (!steps) return diagnostics_.error(body.at, "missing_key", where + " has no 'steps'");
     if (!read_list(*steps, StepKind::member, where, phase.steps, sketch)) return;
@@ -253,6 +261,27 @@ class Parser {
 
   // ---- Across phases ----
 
+  // A phase can only require one that is over when it is due.
+  void check_requirements() {
+    for (const auto& [place, at] : required_at_) {
+      const Phase& phase = definition_->phases[place];
+      if (!phase.required || phase.required->phase.empty()) continue;
+      const Phase* other = definition_->phase(phase.required->phase);
+      Words names;
+      for (const Phase& each : definition_->phases) names.push_back(each.name);
+      if (!other)
+        diagnostics_.error(at, "unknown_phase",
+                           "'requires' of phase " + in_quotes(phase.name) + " names the phase " +
+                               in_quotes(phase.required->phase) + ", which is not there",
+                           diagnostics_.did_you_mean(phase.required->phase, names));
+      else if (other == &phase || other->offset_minutes <= phase.offset_minutes)
+        diagnostics_.error(at, "phase_order",
+                           "phase " + in_quotes(phase.name) + " requires phase " + in_quotes(other->name) +
+                               ", which does not begin before it",
+                           "a phase can require one with an earlier offset");
+    }
+  }
+
   // Another scheduler's poll-check tells an init step from a member's by its name.
   void check_polls() {
     for (const Sketch& phase : phases_)
@@ -296,6 +325,16 @@ class Parser {
                          "that is later; it is known only if a column has that name");
   }
 
+  // What keeps a batch from doing harm.
+  void read_rules(const yaml::Node& document) {
+    definition_->threshold = read_threshold(document, "the runbook", diagnostics_);
+    if (const auto* late = document.find("late_after"))
+      definition_->late_after = read_duration(*late, "'late_after'", diagnostics_).value_or(definition_->late_after);
+    if (const auto* overlap = document.find("phase_overlap"))
+      if (const auto word = diagnostics_.word(*overlap, "'phase_overlap'", {"allow", "wait"}))
+        definition_->phase_overlap = static_cast<PhaseOverlap>(*word);
+  }
+
   struct Rollback {
     Position at;
     Sketch sketch;
@@ -307,6 +346,7 @@ class Parser {
   Diagnostics diagnostics_;
   std::shared_ptr<Definition> definition_ = std::make_shared<Definition>();
   std::map<std::int32_t, std::string> phase_at_;  // by offset
+  std::vector<std::pair<std::size_t, Position>> required_at_;  // by place of the phase
   std::map<std::string, Rollback> rollbacks_;
   Sketch init_;
   std::vector<Sketch> phases_;  // beside definition_->phases

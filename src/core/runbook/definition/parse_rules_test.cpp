@@ -80,7 +80,11 @@ Rules document_rules() {
        "@owner: me\n" + smallest,
        {{"unknown_key?",
          "known keys are name, description, progression, data_source, retry, init, phases, rollbacks, "
-         "on_member_removed"}}},
+         "on_member_removed, late_after, max_failed_percent, min_failed, phase_overlap"}}},
+      {"late_after without a unit", "late_after: @60\n" + smallest, {{"invalid_duration", "add a unit: 60s"}}},
+      {"phase_overlap misspelt", "phase_overlap: @waits\n" + smallest, {{"invalid_value", "did you mean 'wait'?"}}},
+      {"a threshold over a hundred", "max_failed_percent: @101\n" + smallest, {{"out_of_range"}}},
+      {"min_failed alone", "min_failed: @3\n" + smallest, {{"missing_key", "add max_failed_percent: 10"}}},
       {"what is given at publish",
        "@overdue_behavior: rerun\n@rerun_init: true\n" + smallest,
        {{"misplaced_key", "give it when you publish"}, {"misplaced_key", "give it when you publish"}}},
@@ -246,6 +250,22 @@ Rules phase_rules() {
       {"a slip in a key",
        phase("name: p, offset: T-0, @step: []" + rest),
        {{"unknown_key", "did you mean 'steps'?"}}},
+      {"a gate of an unknown type", phase("name: p, offset: T-0, gate: @vote" + rest), {{"invalid_value"}}},
+      {"a gate without a type",
+       phase("name: p, offset: T-0, gate: @{timeout: 1h}" + rest),
+       {{"missing_key", "as {type: approval, timeout: 1h, on_timeout: hold}"}}},
+      {"a gate that does something in no time",
+       phase("name: p, offset: T-0, gate: {type: approval, on_timeout: @go}" + rest),
+       {{"missing_key", "add timeout: 1h"}}},
+      {"requires a phase that is not there",
+       phase("name: p, offset: T-0, requires: @{phase: q}" + rest),
+       {{"unknown_phase"}}},
+      {"requires itself",
+       phase("name: p, offset: T-0, requires: @{phase: p}" + rest),
+       {{"phase_order", "a phase can require one with an earlier offset"}}},
+      {"requires no phase",
+       phase("name: p, offset: T-0, requires: @{succeeded_percent: 90}" + rest),
+       {{"missing_key", "as {phase: prepare, succeeded_percent: 95}"}}},
       {"the name is empty", phase("name: @'', offset: T-0" + rest), {{"empty_value"}}},
       {"the name has a variable",
        phase("name: @'{{Upn}}', offset: T-0" + rest),
@@ -489,7 +509,7 @@ TEST(RunbookRules, are_all_in_the_table_and_in_the_guide) {
   const auto covered = support::codes_of(all);
   const auto in_guide = support::codes_in("../docs/guide/runbooks.md", R"re(`([a-z_]+)`)re");
   for (const char* file : {"core/runbook/definition/parse.cpp", "core/runbook/definition/parse_policy.cpp",
-                           "core/runbook/definition/parse_source.cpp", "core/runbook/definition/parse_step.cpp", "base/diagnostics.cpp"})
+                           "core/runbook/definition/parse_rules.cpp", "core/runbook/definition/parse_source.cpp", "core/runbook/definition/parse_step.cpp", "base/diagnostics.cpp"})
     for (const std::string& code : support::codes_in(file, support::reported)) {
       EXPECT_TRUE(covered.contains(code)) << code << " of " << file << " is not in the table";
       EXPECT_TRUE(in_guide.contains(code)) << code << " of " << file << " is not in the guide";

@@ -21,6 +21,7 @@ class Decision {
   void change(Slot<Batch>& batch, const Transition<BatchStatus>& transition);
   void change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& transition);
   void change(Slot<Member>& member, const Transition<MemberStatus>& transition);
+  void change(Slot<Hold>& hold, const Transition<HoldStatus>& transition);
   void change(const Job& job, const Transition<StepStatus>& transition);
   void change(const Job& job, const Transition<JobState>& transition);
   void change(Slot<PhaseExecution>& phase, const Transition<Walk>& transition);
@@ -85,6 +86,26 @@ class Decision {
   void cancel_inits_and_cleanups(Batch& batch);
   [[nodiscard]] bool gate_is_open(Slot<Batch>& batch);
 
+  // --- what waits for its turn, or for a person (holds.cpp)
+  // A phase of ours is due, or what it waited for may be over: it begins, or it is noted what it waits for.
+  void consider(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
+  void consider_waiting(Slot<Batch>& batch);  // all of its phases that are due and have not begun
+  void gate_timed_out(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
+  // Per member: no phase that comes before is under way for it.
+  [[nodiscard]] bool may_begin(const Member& member, const PhaseExecution& phase);
+  Slot<Hold>& open_hold(HoldKind kind, Slot<Batch>& batch, const PhaseExecution* phase, std::string message,
+                        OptionalJson details = {});
+  [[nodiscard]] Slot<Hold>* find_open(HoldKind kind, std::int64_t batch_id, std::int64_t phase_id = 0);
+  // Nobody needs to answer any more: those of the batch, or of one of its phases.
+  void close_holds(std::int64_t batch_id, std::int64_t phase_id, std::string_view why);
+  void decide(Slot<Hold>& hold, const std::string& answer, const std::string& by, const std::string& reason);
+  void check_threshold(Slot<Batch>& batch, const PhaseExecution& phase);
+  void begin_batch(Slot<Batch>& batch);  // init, or its phases
+  void pause(Slot<Batch>& batch, const std::string& by, const std::string& reason);
+  void resume(Slot<Batch>& batch, const std::string& by, const std::string& reason);
+  void cancel(Slot<Batch>& batch, const std::string& by, const std::string& reason);
+  void skip(Slot<PhaseExecution>& phase, Slot<Batch>& batch, const std::string& why);
+
   void event(std::int64_t batch_id, std::string_view type, std::string message,
              std::optional<std::int64_t> member_id = std::nullopt,
              std::optional<std::string> job_id = std::nullopt);
@@ -111,7 +132,16 @@ class Decision {
   void begin_sequence(const std::vector<Step>& steps, const Definition& definition,
                       const CleanupExecution& like);
 
+  [[nodiscard]] PhaseWait wait_of(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
+  [[nodiscard]] bool waits_for_phases_before(const PhaseExecution& phase, const Batch& batch, bool lockstep);
+  [[nodiscard]] bool is_answered(HoldKind kind, const PhaseExecution& phase);
+  void settle_member(std::int64_t member_id);
+  void decide_phase(Slot<Hold>& hold, Slot<PhaseExecution>& phase, Slot<Batch>& batch);
+  void decide_batch(Slot<Hold>& hold, Slot<Batch>& batch);
+
   std::set<std::int64_t> phases_, batches_;  // to be settled
+  std::set<std::int64_t> members_;           // of whom a step has ended
+  std::set<std::int64_t> failing_;           // phases in which a step has failed
   std::int64_t listed_phase_ = 0;            // whose member_ids are in listed_
   std::set<std::int64_t> listed_;
 };

@@ -34,13 +34,17 @@ class Foresight {
     if (!found || (found->row.walk != Walk::none && found->row.walk != Walk::held)) return;
     want(need::CountsOf{found->row.batch_id, 0});
     want(need::InitsOf{found->row.batch_id});
+    want(need::PhasesOf{found->row.batch_id});
   }
   void step(std::int64_t id) {
     if (!want(need::Step{id})) return;
     const auto job = ledger_.job({RowType::step, id});
     if (!job) return;
     const std::int64_t phase_id = job->step->phase_execution_id;
-    if (const StepPlace* place = around(id)) want(need::CountsOf{place->batch_id, phase_id});
+    if (const StepPlace* place = around(id)) {
+      want(need::CountsOf{place->batch_id, phase_id});
+      want(need::PhasesOf{place->batch_id});  // the member may go on in another one
+    }
     phase(phase_id);
     want(need::Member{job->step->batch_member_id});
     want(need::StepsAhead{job->step->batch_member_id, job->step->phase_execution_id});
@@ -187,6 +191,15 @@ void foresee_handout(std::string_view job_id, Ledger& ledger, Needs& needs) {
 
 void foresee_version(std::int64_t runbook_id, Ledger& ledger, Needs& needs) {
   if (runbook_id != 0) Foresight(ledger, needs).want(need::Runbook{runbook_id});
+}
+
+void foresee_hold(std::int64_t id, Ledger& ledger, Needs& needs) {
+  Foresight see(ledger, needs);
+  if (!see.want(need::Hold{id})) return;
+  const auto* hold = ledger.hold(id);
+  if (!hold) return;
+  see.whole_batch(hold->row.batch_id);
+  see.want(need::HoldsOf{hold->row.batch_id});
 }
 
 void foresee_publish(const std::string& name, Ledger& ledger, Needs& needs) {

@@ -172,12 +172,16 @@ void phase_timer_fired(Slot<PhaseExecution>& phase, Decision& decision) {
   phase.changed = true;
   if (phase.row.due_at && *phase.row.due_at > decision.now) {  // somebody has put it off
     phase.row.timer_due = phase.row.due_at;
+    phase.row.waits_for = PhaseWait::none;
     return;
   }
   phase.row.timer_due.reset();
   auto* batch = decision.ledger.batch(phase.row.batch_id);
-  if (batch && decision.policy.scheduler && phase.row.status == PhaseStatus::pending)
-    decision.phase_due(phase, *batch);
+  if (!batch || !decision.policy.scheduler || phase.row.status != PhaseStatus::pending) return;
+  if (phase.row.waits_for == PhaseWait::answer)
+    decision.gate_timed_out(phase, *batch);
+  else
+    decision.consider(phase, *batch);
 }
 
 }  // namespace
@@ -224,6 +228,7 @@ void adopt_phase(std::int64_t phase_id, Context context) {
   } catch (const Unreadable&) {  // one of many: it is told when it is asked for by itself
   }
   if (!phase || phase->row.status != PhaseStatus::pending || !phase->row.due_at) return;
+  if (phase->row.waits_for != PhaseWait::none) return;  // it is looked at when that is over
   phase->row.timer_due = phase->row.due_at;
   phase->changed = true;
 }

@@ -97,7 +97,7 @@ TEST_F(Jobs, of_a_member_that_is_removed_are_no_dead_letters_any_more) {
 
 TEST_F(Jobs, of_a_member_that_is_removed_by_hand_are_no_dead_letters_any_more) {
   machine_.publish(std::string("progression: lockstep\n") + jobs_book);  // there members stay active when a step fails
-  batch_ = machine_.open("waves", machine_.now, {"bob", "cyd"});
+  batch_ = machine_.open("waves", machine_.now - 1min, {"bob", "cyd"});
   machine_.settle();
   step_ = machine_.queued().back();
   give_up(step_);

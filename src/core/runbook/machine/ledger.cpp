@@ -14,6 +14,7 @@ std::string_view table_name(const PhaseExecution&) { return "phase_executions"; 
 std::string_view table_name(const StepExecution&) { return "step_executions"; }
 std::string_view table_name(const InitExecution&) { return "init_executions"; }
 std::string_view table_name(const CleanupExecution&) { return "cleanup_executions"; }
+std::string_view table_name(const Hold&) { return "holds"; }
 
 template <class Row>
 Slot<Row>* readable(Slot<Row>& slot) {
@@ -104,6 +105,7 @@ void Ledger::add(Loaded loaded, const Needs& answered) {
   insert(steps_, loaded.steps, Table::step_executions, loaded.unreadable);
   insert(inits_, loaded.inits, Table::init_executions, loaded.unreadable);
   insert(cleanups_, loaded.cleanups, Table::cleanup_executions, loaded.unreadable);
+  insert(holds_, loaded.holds, Table::holds, loaded.unreadable);
   for (const std::int64_t id : members) {
     Slot<Member>& slot = members_.at(id);
     members_by_batch_[slot.row.batch_id][id] = &slot;
@@ -315,6 +317,23 @@ std::vector<Slot<StepExecution>*> Ledger::parked_steps(std::int64_t batch_id, st
   return found;
 }
 
+std::vector<Slot<StepExecution>*> Ledger::limited_steps(std::int64_t phase_id, std::int32_t limit) {
+  if (auto* p = find(phases_, phase_id); !p || !p->is_new) require(need::LimitedSteps{phase_id, limit});
+  auto found = filter(steps_, [&](const StepExecution& row) {
+    return row.job_state == JobState::limited && row.phase_execution_id == phase_id;
+  });
+  std::ranges::stable_sort(found, std::greater{}, [](const auto* step) { return step->row.step_index; });
+  if (found.size() > static_cast<std::size_t>(limit)) found.resize(static_cast<std::size_t>(limit));
+  return found;
+}
+
+std::vector<Slot<Member>*> Ledger::held_members(std::int64_t hold_id, std::int32_t limit) {
+  require(need::HeldMembers{hold_id, limit});
+  auto found = filter(members_, [&](const Member& row) { return row.hold_id == hold_id; });
+  if (found.size() > static_cast<std::size_t>(limit)) found.resize(static_cast<std::size_t>(limit));
+  return found;
+}
+
 std::vector<Slot<CleanupExecution>*> Ledger::cleanups_of(const Job& cause) {
   if (!cause.state->is_new)
     require(cause.step ? Need{need::CleanupsOfStep{cause.ref.id}} : Need{need::CleanupsOfInit{cause.ref.id}});
@@ -340,6 +359,17 @@ std::vector<Slot<CleanupExecution>*> Ledger::open_cleanups_of(std::int64_t batch
 std::vector<Slot<CleanupExecution>*> Ledger::dead_cleanups_of(std::int64_t batch_id) {
   require(need::DeadCleanupsOf{batch_id});
   return filter(cleanups_, [&](const CleanupExecution& row) { return row.batch_id == batch_id && row.dead_at; });
+}
+
+Slot<Hold>* Ledger::hold(std::int64_t id) {
+  if (auto* found = find(holds_, id)) return found;
+  require(need::Hold{id});
+  return nullptr;
+}
+
+std::vector<Slot<Hold>*> Ledger::holds_of(std::int64_t batch_id) {
+  if (auto* b = find(batches_, batch_id); !b || !b->is_new) require(need::HoldsOf{batch_id});
+  return filter(holds_, [&](const Hold& row) { return row.batch_id == batch_id; });
 }
 
 const StepPlace* Ledger::place_of(std::int64_t step_id) const {
@@ -493,6 +523,8 @@ Slot<CleanupExecution>& Ledger::create(CleanupExecution row) {
   return create_in(cleanups_, Table::cleanup_executions, std::move(row));
 }
 
+Slot<Hold>& Ledger::create(Hold row) { return create_in(holds_, Table::holds, std::move(row)); }
+
 SlotState* Ledger::slot_of(const RowTimer& timer) {
   const auto in = [&](auto& rows) -> SlotState* {
     const auto it = rows.find(timer.id);
@@ -529,6 +561,7 @@ Writes Ledger::take_writes(TimerWrites& timers) {
   move_rows(steps_, w.steps_new, w.steps_changed, RowType::step, timers);
   move_rows(inits_, w.inits_new, w.inits_changed, RowType::init, timers);
   move_rows(cleanups_, w.cleanups_new, w.cleanups_changed, RowType::cleanup, timers);
+  move_rows(holds_, w.holds_new, w.holds_changed, RowType::none, timers);
   for (const auto& [key, counted] : counts_)
     if (counted.changed)
       w.counts.push_back({key.batch_id, key.phase_id, key.lane, key.step_index, key.status, counted.n});

@@ -92,10 +92,14 @@ class Ledger {
   [[nodiscard]] Slot<StepExecution>* step_ahead(std::int64_t member_id, std::int64_t phase_id);
   [[nodiscard]] std::vector<Slot<StepExecution>*> steps_of_member(std::int64_t member_id);
   [[nodiscard]] std::vector<Slot<StepExecution>*> parked_steps(std::int64_t batch_id, std::int32_t limit);
+  [[nodiscard]] std::vector<Slot<StepExecution>*> limited_steps(std::int64_t phase_id, std::int32_t limit);
+  [[nodiscard]] std::vector<Slot<Member>*> held_members(std::int64_t hold_id, std::int32_t limit);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> cleanups_of(const Job& cause);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> removals_of(std::int64_t member_id);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> open_cleanups_of(std::int64_t batch_id);
   [[nodiscard]] std::vector<Slot<CleanupExecution>*> dead_cleanups_of(std::int64_t batch_id);
+  [[nodiscard]] Slot<Hold>* hold(std::int64_t id);
+  [[nodiscard]] std::vector<Slot<Hold>*> holds_of(std::int64_t batch_id);
   [[nodiscard]] std::optional<Job> job(Ref ref);  // step, init or cleanup
   // As it was when the step was loaded; null: it was not asked for by its id.
   [[nodiscard]] const StepPlace* place_of(std::int64_t step_id) const;
@@ -129,6 +133,7 @@ class Ledger {
   Slot<StepExecution>& create(StepExecution row);
   Slot<InitExecution>& create(InitExecution row);
   Slot<CleanupExecution>& create(CleanupExecution row);
+  Slot<Hold>& create(Hold row);
 
   // The row that a timer belongs to has a time to wait for, which may have passed before the timer if it was
   // put off; otherwise it is a stray one.
@@ -177,6 +182,7 @@ class Ledger {
   std::unordered_map<std::int64_t, Slot<StepExecution>> steps_;
   std::unordered_map<std::int64_t, Slot<InitExecution>> inits_;
   std::unordered_map<std::int64_t, Slot<CleanupExecution>> cleanups_;
+  std::unordered_map<std::int64_t, Slot<Hold>> holds_;
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> steps_by_member_;
   std::map<std::int64_t, std::map<std::int64_t, Slot<Member>*>> members_by_batch_;
   std::unordered_map<std::int64_t, StepPlace> places_;

@@ -103,7 +103,10 @@ struct Outcome {
     member_not_found,
     step_not_found,
     not_dead,
-    not_possible
+    not_possible,
+    hold_not_found,
+    already_decided,
+    no_such_answer
   };
   Problem problem = Problem::none;
   std::string why;
@@ -235,7 +238,7 @@ constexpr std::int32_t retried_at_once = 500;  // when nobody is named
                                    Context context);
 
 [[nodiscard]] Outcome pause(std::int64_t batch_id, const std::string& by, const std::string& reason, Context);
-[[nodiscard]] Outcome resume(std::int64_t batch_id, const std::string& by, Context context);
+[[nodiscard]] Outcome resume(std::int64_t batch_id, const std::string& by, const std::string& reason, Context context);
 [[nodiscard]] Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason,
                              Context);
 // The next phase that is pending, or the named one, begins now. `why` of a success names it.
@@ -245,6 +248,10 @@ constexpr std::int32_t retried_at_once = 500;  // when nobody is named
 [[nodiscard]] Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context);
 // A look at the source has seen these: they are used up, whatever it found. `held` is what it holds back now.
 void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJson& held, Context context);
+
+// What waits for a person goes on as it is answered; see holds.hpp. Once: who comes second hears who was first.
+[[nodiscard]] Outcome answer_hold(std::int64_t batch_id, std::int64_t hold_id, const std::string& answer,
+                                  const std::string& by, const std::string& reason, Context context);
 
 [[nodiscard]] Outcome retry_step(Ref ref, const std::string& by, Context context);
 [[nodiscard]] Outcome skip_step(Ref ref, const std::string& by, Context context);
@@ -271,6 +278,7 @@ void foresee_chunk(Ref ref, const Policy& policy, Ledger& ledger, Needs& needs);
 // A job is handed out, or its worker says something that is not its result.
 void foresee_handout(Ref ref, Ledger& ledger, Needs& needs);
 void foresee_handout(std::string_view job_id, Ledger& ledger, Needs& needs);
+void foresee_hold(std::int64_t id, Ledger& ledger, Needs& needs);
 void foresee_publish(const std::string& name, Ledger& ledger, Needs& needs);
 void foresee_version(std::int64_t runbook_id, Ledger& ledger, Needs& needs);  // 0: none is named
 void foresee_join(std::int64_t batch_id, const std::vector<DataRow>& members, Ledger& ledger, Needs& needs);

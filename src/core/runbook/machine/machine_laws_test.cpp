@@ -87,7 +87,7 @@ class MachineWorld {
   }
 
   void resume_batch() {
-    (void)machine.decide([&](Context c) { return resume(batch, "ada", c); });
+    (void)machine.decide([&](Context c) { return resume(batch, "ada", "", c); });
     machine.settle();
   }
 

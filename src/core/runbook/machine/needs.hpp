@@ -115,6 +115,19 @@ struct ParkedSteps {
   auto operator<=>(const ParkedSteps&) const = default;
 };
 
+// Steps of a phase whose job_state is limited: who has come furthest first, then by id.
+struct LimitedSteps {
+  Id phase;
+  std::int32_t limit;
+  auto operator<=>(const LimitedSteps&) const = default;
+};
+// Members that wait for a hold, by id.
+struct HeldMembers {
+  Id hold;
+  std::int32_t limit;
+  auto operator<=>(const HeldMembers&) const = default;
+};
+
 struct Cleanup {
   Id id;
   auto operator<=>(const Cleanup&) const = default;
@@ -143,6 +156,16 @@ struct DeadCleanupsOf {
   auto operator<=>(const DeadCleanupsOf&) const = default;
 };
 
+struct Hold {
+  Id id;
+  auto operator<=>(const Hold&) const = default;
+};
+// All of a batch, the answered ones too.
+struct HoldsOf {
+  Id batch;
+  auto operator<=>(const HoldsOf&) const = default;
+};
+
 // Phase 0: what is counted for the batch as a whole.
 struct CountsOf {
   Id batch, phase;
@@ -160,9 +183,10 @@ using Need =
     std::variant<need::Runbook, need::RunbookNamed, need::LatestVersion, need::RunbooksOfTable, need::Batch,
                  need::BatchOfTime, need::OpenBatches, need::Phase, need::PhasesOf, need::Init, need::InitsOf,
                  need::Member, need::MembersOf, need::FailedMembersOf, need::MembersNamed, need::Step,
-                 need::StepsOf, need::StepsAhead, need::StepsOfMember, need::ParkedSteps, need::Cleanup,
+                 need::StepsOf, need::StepsAhead, need::StepsOfMember, need::ParkedSteps, need::LimitedSteps,
+                 need::HeldMembers, need::Cleanup,
                  need::CleanupsOfStep, need::CleanupsOfInit, need::RemovalsOf, need::OpenCleanupsOf,
-                 need::DeadCleanupsOf, need::CountsOf, need::DataRow>;
+                 need::DeadCleanupsOf, need::Hold, need::HoldsOf, need::CountsOf, need::DataRow>;
 
 struct HashNeed {
   std::size_t operator()(const Need& need) const noexcept;

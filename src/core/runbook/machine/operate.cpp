@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/runbook/machine/operate.hpp"
 
@@ -73,6 +74,27 @@ Switched deactivate(const std::string& runbook_name, Context context) {
 
 // --- batches
 
+namespace {
+
+// T of a batch that has not begun is past: whoever wrote it may have meant another one.
+bool is_late(const Batch& batch, Context context) {
+  if (!batch.batch_start_time || !context.policy.scheduler || batch.status != BatchStatus::detected) return false;
+  const auto* book = context.ledger.runbook(batch.runbook_id);
+  if (!book) return false;
+  const Definition& definition = context.ledger.definition(book->row);
+  return !definition.data_source.immediate && context.now - *batch.batch_start_time > definition.late_after;
+}
+
+void hold_late_batch(Slot<Batch>& batch, Decision& decision) {
+  if (batch.row.hold_id || MUTANT(late_batch_begins)) return;
+  const auto& hold = decision.open_hold(HoldKind::late_batch, batch, nullptr,
+                                        "the time of the batch, " + to_iso(*batch.row.batch_start_time) + ", is past");
+  batch.row.hold_id = hold.row.id;
+  batch.changed = true;
+}
+
+}  // namespace
+
 Opened open_batch(const std::string& runbook_name, std::int32_t version, std::optional<Time> time,
                   const std::string& by, Context context) {
   auto* book = context.ledger.runbook(runbook_name, version);
@@ -88,6 +110,7 @@ Opened open_batch(const std::string& runbook_name, std::int32_t version, std::op
   row.detected_at = context.now;
   row.is_manual = !time;
   row.importing = true;
+  if (context.policy.scheduler) row.phase_overlap = definition.phase_overlap.value_or(PhaseOverlap::wait);
   if (!by.empty()) row.created_by = by;
   Slot<Batch>& batch = context.ledger.create(std::move(row));
   Decision decision(context);
@@ -106,14 +129,21 @@ Outcome start_batch(std::int64_t batch_id, Context context) {
   if (is_terminal(batch->row.status)) return ended(batch->row);
   batch->row.importing = false;
   batch->changed = true;
-  const auto* book = context.ledger.runbook(batch->row.runbook_id);
   Decision decision(context);
-  if (!book || context.ledger.definition(book->row).init.empty())
-    decision.activate(*batch);
+  if (is_late(batch->row, context))
+    hold_late_batch(*batch, decision);
   else
-    decision.begin_init(*batch, book->row.version);
+    decision.begin_batch(*batch);
   decision.settle();
   return changed();
+}
+
+void Decision::begin_batch(Slot<Batch>& batch) {
+  const auto* book = ledger.runbook(batch.row.runbook_id);
+  if (!book || ledger.definition(book->row).init.empty())
+    activate(batch);
+  else
+    begin_init(batch, book->row.version);
 }
 
 // --- members
@@ -224,25 +254,42 @@ Outcome pause(std::int64_t batch_id, const std::string& by, const std::string& r
   if (!batch) return no_batch(batch_id);
   if (is_terminal(batch->row.status)) return ended(batch->row);
   if (batch->row.paused_at) return unchanged();
-  batch->row.paused_at = context.now;
-  if (!by.empty()) batch->row.paused_by = by;
-  batch->changed = true;
-  Decision(context).event(batch_id, "batch_paused",
-                          "paused" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  Decision(context).pause(*batch, by, reason);
   return changed();
 }
 
-Outcome resume(std::int64_t batch_id, const std::string& by, Context context) {
+void Decision::pause(Slot<Batch>& batch, const std::string& by, const std::string& reason) {
+  batch.row.paused_at = now;
+  if (!by.empty()) batch.row.paused_by = by;
+  if (!reason.empty()) batch.row.paused_reason = reason;
+  batch.changed = true;
+  event(batch.row.id, "batch_paused", "paused" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+}
+
+Outcome resume(std::int64_t batch_id, const std::string& by, const std::string& reason, Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return no_batch(batch_id);
   if (is_terminal(batch->row.status)) return ended(batch->row);
   if (!batch->row.paused_at) return unchanged();
-  batch->row.paused_at.reset();
-  batch->row.paused_by.reset();
   Decision decision(context);
-  decision.change(*batch, walk_transition::resume);
-  decision.event(batch_id, "batch_resumed", "resumed" + by_whom(by));
+  if (const auto* hold = decision.find_open(HoldKind::threshold, batch_id))
+    return wrong(Problem::not_possible, "batch " + std::to_string(batch_id) + " has paused itself, because " +
+                                            batch->row.paused_reason.value_or("too many failed") + ": answer hold " +
+                                            std::to_string(hold->row.id) + " with go or cancel");
+  decision.resume(*batch, by, reason);
+  decision.settle();
   return changed();
+}
+
+void Decision::resume(Slot<Batch>& batch, const std::string& by, const std::string& reason) {
+  batch.row.paused_at.reset();
+  batch.row.paused_by.reset();
+  batch.row.paused_reason.reset();
+  change(batch, walk_transition::resume);
+  event(batch.row.id, "batch_resumed", "resumed" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  for (const Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id))  // too many may have failed meanwhile
+    if (phase->row.status == PhaseStatus::dispatched) failing_.insert(phase->row.id);
+  consider_waiting(batch);
 }
 
 Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason, Context context) {
@@ -250,15 +297,18 @@ Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& 
   if (!batch) return no_batch(batch_id);
   if (batch->row.status == BatchStatus::cancelled) return unchanged();
   if (is_terminal(batch->row.status)) return ended(batch->row);
-  Decision decision(context);
-  decision.end(*batch, batch_transition::cancel,
-               "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
-  decision.cancel_inits_and_cleanups(batch->row);
-  batch->row.importing = false;
-  batch->row.paused_at.reset();
-  batch->row.paused_by.reset();
-  decision.change(*batch, walk_transition::cancel);
+  Decision(context).cancel(*batch, by, reason);
   return changed();
+}
+
+void Decision::cancel(Slot<Batch>& batch, const std::string& by, const std::string& reason) {
+  end(batch, batch_transition::cancel, "cancelled" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
+  cancel_inits_and_cleanups(batch.row);
+  batch.row.importing = false;
+  batch.row.paused_at.reset();
+  batch.row.paused_by.reset();
+  batch.row.paused_reason.reset();
+  change(batch, walk_transition::cancel);
 }
 
 Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std::string& by,
@@ -280,6 +330,9 @@ Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std:
       next = phase;
     }
   }
+  if (next && batch->row.hold_id)
+    return wrong(Problem::not_possible, "batch " + std::to_string(batch_id) + " waits for an answer to hold " +
+                                            std::to_string(*batch->row.hold_id));
   if (!next)
     return wrong(phase_name.empty() ? Problem::not_possible : Problem::phase_not_found,
                  phase_name.empty() ? "no phase is pending" : "no phase '" + phase_name + "' is pending");

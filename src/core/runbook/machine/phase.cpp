@@ -126,6 +126,7 @@ void Decision::phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   if (is_terminal(row.status) || is_terminal(batch.row.status)) return;
   phase.changed = true;
   if (row.status == PhaseStatus::pending) {
+    if (row.waits_for == PhaseWait::answer) close_holds(row.batch_id, row.id, "the phase has begun");
     change(phase, phase_transition::dispatch);
     event(batch.row.id, "phase_dispatched", "phase '" + row.phase_name + "' is due");
   }
@@ -171,6 +172,7 @@ void Decision::walk(Slot<PhaseExecution>& phase) {
   } else {
     row.walk_after = std::max<std::int64_t>(row.walk_after, 1);
     change(phase, walk_transition::end);
+    consider_waiting(batch);
   }
 }
 
@@ -279,6 +281,7 @@ void Decision::create_phases(Slot<Batch>& batch, const Runbook& runbook, const D
     if (batch.row.batch_start_time)
       row.due_at = *batch.row.batch_start_time - std::chrono::minutes{phase.offset_minutes};
     if (policy.scheduler) row.timer_due = row.due_at;
+    if (policy.scheduler && row.due_at) row.expected_at = std::max(*row.due_at, now);
     ledger.create(std::move(row));
   }
 }
@@ -413,6 +416,7 @@ void Decision::transition(Slot<Batch>& batch, const Runbook& to, const Definitio
   for (Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id)) {
     if (phase->row.status != PhaseStatus::pending || phase->row.runbook_version >= to.version) continue;
     if (MUTANT(supersede_forgotten)) continue;
+    if (phase->row.waits_for == PhaseWait::answer) close_holds(batch.row.id, phase->row.id, "a new version has replaced the phase");
     change(*phase, phase_transition::supersede);
   }
   const auto there = ledger.phases_of(batch.row.id);
@@ -420,6 +424,7 @@ void Decision::transition(Slot<Batch>& batch, const Runbook& to, const Definitio
       std::ranges::any_of(there, [&](const auto* phase) { return phase->row.runbook_version == to.version; });
   batch.row.runbook_id = to.id;
   batch.changed = true;
+  if (batch.row.phase_overlap) batch.row.phase_overlap = definition.phase_overlap.value_or(PhaseOverlap::wait);
   if (has) return;  // it was done before
   create_phases(batch, to, definition);
   if (to.overdue_behavior == "ignore" && !to.ignore_overdue_applied && !MUTANT(overdue_never_ignored))

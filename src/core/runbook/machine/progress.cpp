@@ -63,6 +63,7 @@ void Decision::advance_member(Slot<Member>& member, PhaseExecution& phase) {
   if (member.row.status != MemberStatus::active) return;
   Slot<StepExecution>* step = ledger.step_ahead(member.row.id, phase.id);
   if (!step || step->row.is_catch_up || step->row.status != StepStatus::pending || step->row.retry_after) return;
+  if (!may_begin(member.row, phase)) return;  // settle_member() comes back to it
   dispatch(job_of(*step));
   if (MUTANT(member_runs_ahead))
     for (Slot<StepExecution>* next : ledger.steps_of(member.row.id, phase.id))
@@ -150,6 +151,7 @@ void Decision::step_failed(const Job& job) {
   const PhaseExecution& phase = ledger.existing_phase(step.phase_execution_id).row;
   const Batch& batch = batch_of(job);
   if (is_terminal(batch.status)) return;
+  failing_.insert(phase.id);
   begin_rollback(job);
   auto* member = ledger.member(step.batch_member_id);
   if (!member) return;
@@ -240,8 +242,14 @@ void Decision::cleanup_ended(CleanupExecution& ended) {
 // --- the end of phases and batches
 
 void Decision::settle() {
-  while (!phases_.empty() || !batches_.empty()) {
-    if (!phases_.empty()) {
+  const auto take = [](std::set<std::int64_t>& ids) { return ids.extract(ids.begin()).value(); };
+  while (!members_.empty() || !failing_.empty() || !phases_.empty() || !batches_.empty()) {
+    if (!members_.empty()) {
+      settle_member(take(members_));
+    } else if (!failing_.empty()) {
+      const PhaseExecution& phase = ledger.existing_phase(take(failing_)).row;
+      check_threshold(ledger.existing_batch(phase.batch_id), phase);
+    } else if (!phases_.empty()) {
       const std::int64_t id = *phases_.begin();
       phases_.erase(phases_.begin());
       settle_phase(ledger.existing_phase(id));
@@ -302,6 +310,7 @@ void Decision::settle_phase(Slot<PhaseExecution>& phase) {
   row.member_ids.reset();
   event(row.batch_id, completed ? "phase_completed" : "phase_failed",
         "phase '" + row.phase_name + "' " + std::string(name(row.status)));
+  consider_waiting(batch);
   batch_touched(row.batch_id);
 }
 
@@ -347,6 +356,8 @@ void Decision::end(Slot<Batch>& batch, const Transition<BatchStatus>& how, const
   Batch& row = batch.row;
   change(batch, how);
   row.error_message = message.empty() ? std::nullopt : std::optional{message};
+  row.hold_id.reset();
+  close_holds(row.id, 0, "the batch is " + std::string(name(row.status)));
   for (Slot<PhaseExecution>* phase : ledger.phases_of(row.id)) {
     if (is_terminal(phase->row.status)) continue;
     // What runs is ended by the walk that cancels it; what waits never begins.

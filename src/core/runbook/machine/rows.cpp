@@ -21,9 +21,15 @@ constexpr std::array<Words, 3> member_words{"active", "removed", "failed"};
 constexpr std::array<Words, 6> phase_words{"pending", "dispatched", "completed", "failed", "skipped", "superseded"};
 constexpr std::array<Words, 8> step_words{"pending", "dispatched",   "polling",     "succeeded",
                                           "failed",  "poll_timeout", "rolled_back", "cancelled"};
-constexpr std::array<Words, 4> job_words{"none", "queued", "leased", "parked"};
+constexpr std::array<Words, 5> job_words{"none", "queued", "leased", "parked", "limited"};
 constexpr std::array<Words, 8> walk_words{"none", "held", "start", "advance", "stop", "again", "cancel", "resume"};
 constexpr std::array<Words, 2> cleanup_words{"rollback", "removal"};
+constexpr std::array<Words, 6> phase_wait_words{"none",          "batch_held",     "batch_paused",
+                                                "phases_before", "required_phase", "answer"};
+constexpr std::array<Words, 7> hold_kind_words{"removals", "moves", "late_batch", "late_phase", "required", "gate", "threshold"};
+constexpr std::array<Words, 3> hold_status_words{"open", "answered", "obsolete"};
+constexpr std::array<Words, 2> overlap_words{"allow", "wait"};
+constexpr std::array<Words, 3> open_batches_words{"keep", "ignore", "rerun"};
 constexpr std::array<Words, 7> type_words{"none", "step", "init", "cleanup", "phase", "batch", "runbook"};
 
 template <class Enum, std::size_t n>
@@ -40,6 +46,11 @@ std::string_view name(StepStatus status) { return word(step_words, status); }
 std::string_view name(JobState state) { return word(job_words, state); }
 std::string_view name(Walk walk) { return word(walk_words, walk); }
 std::string_view name(CleanupKind kind) { return word(cleanup_words, kind); }
+std::string_view name(PhaseWait wait) { return word(phase_wait_words, wait); }
+std::string_view name(HoldKind kind) { return word(hold_kind_words, kind); }
+std::string_view name(HoldStatus status) { return word(hold_status_words, status); }
+std::string_view name(PhaseOverlap overlap) { return word(overlap_words, overlap); }
+std::string_view name(OpenBatches how) { return word(open_batches_words, how); }
 std::string_view name(RowType type) { return word(type_words, type); }
 std::optional<BatchStatus> batch_status(std::string_view name) { return find_word<BatchStatus>(batch_words, name); }
 std::optional<MemberStatus> member_status(std::string_view name) { return find_word<MemberStatus>(member_words, name); }
@@ -48,6 +59,11 @@ std::optional<StepStatus> step_status(std::string_view name) { return find_word<
 std::optional<JobState> job_state(std::string_view name) { return find_word<JobState>(job_words, name); }
 std::optional<Walk> walk(std::string_view name) { return find_word<Walk>(walk_words, name); }
 std::optional<CleanupKind> cleanup_kind(std::string_view name) { return find_word<CleanupKind>(cleanup_words, name); }
+std::optional<PhaseWait> phase_wait(std::string_view name) { return find_word<PhaseWait>(phase_wait_words, name); }
+std::optional<HoldKind> hold_kind(std::string_view name) { return find_word<HoldKind>(hold_kind_words, name); }
+std::optional<HoldStatus> hold_status(std::string_view name) { return find_word<HoldStatus>(hold_status_words, name); }
+std::optional<PhaseOverlap> phase_overlap(std::string_view name) { return find_word<PhaseOverlap>(overlap_words, name); }
+std::optional<OpenBatches> open_batches(std::string_view name) { return find_word<OpenBatches>(open_batches_words, name); }
 std::optional<RowType> row_type(std::string_view name) { return find_word<RowType>(type_words, name); }
 
 Json result_of_skip(const std::string& by, bool is_poll_step) {

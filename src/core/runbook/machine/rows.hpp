@@ -11,6 +11,7 @@
 
 #include "base/json.hpp"
 #include "base/time.hpp"
+#include "core/runbook/definition/definition.hpp"
 
 namespace baton::runbook {
 
@@ -28,14 +29,28 @@ enum class StepStatus {
   cancelled
 };
 
-// Where the job of a step is: nobody has it, it waits in its queue, a worker has it, a pause holds it back.
-enum class JobState { none, queued, leased, parked };
+// Where the job of a step is: nobody has it, it waits in its queue, a worker has it, a pause holds it back, a limit or
+// a window does.
+enum class JobState { none, queued, leased, parked, limited };
 
 // What is being done to all members of a batch or phase, in chunks. held: a phase that is due and waits for
 // the init steps.
 enum class Walk { none, held, start, advance, stop, again, cancel, resume };
 
 enum class CleanupKind { rollback, removal };
+
+// What a phase waits for that is due and has not begun: its batch, which is held or paused, the phases before it, the
+// phase that it requires, an answer.
+enum class PhaseWait { none, batch_held, batch_paused, phases_before, required_phase, answer };
+
+// What needs a person; see Hold.
+enum class HoldKind { removals, moves, late_batch, late_phase, required, gate, threshold };
+// obsolete: what it was about is over, and nobody needs to answer.
+enum class HoldStatus { open, answered, obsolete };
+
+// What becomes of open batches that have begun when a version is published: they stay on theirs, go over to the new one
+// for what is not due yet, or begin again what is overdue.
+enum class OpenBatches { keep, ignore, rerun };
 
 [[nodiscard]] std::string_view name(BatchStatus status);
 [[nodiscard]] std::string_view name(MemberStatus status);
@@ -44,6 +59,11 @@ enum class CleanupKind { rollback, removal };
 [[nodiscard]] std::string_view name(JobState state);
 [[nodiscard]] std::string_view name(Walk walk);
 [[nodiscard]] std::string_view name(CleanupKind kind);
+[[nodiscard]] std::string_view name(PhaseWait wait);
+[[nodiscard]] std::string_view name(HoldKind kind);
+[[nodiscard]] std::string_view name(HoldStatus status);
+[[nodiscard]] std::string_view name(PhaseOverlap overlap);
+[[nodiscard]] std::string_view name(OpenBatches how);
 [[nodiscard]] std::optional<BatchStatus> batch_status(std::string_view name);
 [[nodiscard]] std::optional<MemberStatus> member_status(std::string_view name);
 [[nodiscard]] std::optional<PhaseStatus> phase_status(std::string_view name);
@@ -51,6 +71,11 @@ enum class CleanupKind { rollback, removal };
 [[nodiscard]] std::optional<JobState> job_state(std::string_view name);
 [[nodiscard]] std::optional<Walk> walk(std::string_view name);
 [[nodiscard]] std::optional<CleanupKind> cleanup_kind(std::string_view name);
+[[nodiscard]] std::optional<PhaseWait> phase_wait(std::string_view name);
+[[nodiscard]] std::optional<HoldKind> hold_kind(std::string_view name);
+[[nodiscard]] std::optional<HoldStatus> hold_status(std::string_view name);
+[[nodiscard]] std::optional<PhaseOverlap> phase_overlap(std::string_view name);
+[[nodiscard]] std::optional<OpenBatches> open_batches(std::string_view name);
 
 [[nodiscard]] constexpr bool is_terminal(BatchStatus s) { return s >= BatchStatus::completed; }
 [[nodiscard]] constexpr bool is_terminal(PhaseStatus s) { return s >= PhaseStatus::completed; }
@@ -85,6 +110,7 @@ struct Runbook {
   std::optional<std::int64_t>
       transition_after;  // the version is being applied to open batches: the last done
   std::optional<Time> timer_due;
+  std::optional<OpenBatches> open_batches;  // none: as overdue_behavior says
 };
 
 // batches
@@ -107,6 +133,11 @@ struct Batch {
   Walk walk = Walk::none;
   std::int64_t walk_after = 0;
   std::optional<Time> timer_due;
+  std::optional<std::string> paused_reason;
+  std::optional<PhaseOverlap> phase_overlap;  // the rule in force; none: allow, as batches of others and of before have it
+  std::optional<Time> source_time;            // T as the source still says it, of a batch that was rescheduled by hand
+  std::optional<std::int64_t> hold_id;        // nothing of it begins before that hold is answered
+  std::int32_t failures_accepted = 0;         // so many failed members do not count for its threshold
 };
 
 // batch_members
@@ -126,6 +157,10 @@ struct Member {
   // ours
   bool catching_up = false;  // its catch-up steps run one after the other
   std::optional<MemberStatus> counted_as;
+  std::optional<std::string> added_by;   // by hand: it stays although the source does not list it
+  std::optional<std::int64_t> hold_id;   // no phase begins for it before that hold is answered
+  std::optional<std::int64_t> moved_to;  // the batch in which it goes on; it is removed here
+  OptionalJson done_json;                // {"phase": ["step", …]}: done in the batch that it was moved from
 };
 
 // phase_executions
@@ -145,6 +180,8 @@ struct PhaseExecution {
   std::int32_t current_index = 0;  // lockstep: the step that is running
   OptionalJson member_ids;         // only these, as the phase-due said
   std::optional<Time> timer_due;
+  PhaseWait waits_for = PhaseWait::none;  // while it is pending and due
+  std::optional<Time> expected_at;        // when it should begin, seen from when it was made or moved; none: nobody minds
 };
 
 // What step_executions, init_executions and cleanup_executions have in common: one job for a worker.
@@ -199,6 +236,7 @@ struct StepExecution : Execution {
   std::int64_t phase_execution_id = 0;
   std::int64_t batch_member_id = 0;
   bool is_catch_up = false;  // ours: runs beside its phase, which does not wait for it
+  bool has_slot = false;     // ours: its member is one of those that max_parallel of the phase or runbook lets run
 };
 
 struct InitExecution : Execution {
@@ -241,6 +279,26 @@ struct BatchEvent {
   std::optional<std::int64_t> batch_member_id;
   std::optional<std::string> job_id;
   std::string message;
+};
+
+// holds: what a person has to decide before something goes on. What it is about waits until then, and nothing else does.
+// It is decided once; see answers_of() for what may be answered.
+struct Hold {
+  std::int64_t id = 0;
+  HoldKind kind{};
+  HoldStatus status = HoldStatus::open;
+  std::string runbook_name;
+  std::int64_t batch_id = 0;
+  std::optional<std::int64_t> phase_execution_id;
+  Time opened_at{};
+  std::string message;                  // what it is, in a sentence
+  OptionalJson details_json;            // whom it touches: {"members": 30, "keys": ["…", at most 100]}, and what its kind needs
+  std::optional<std::string> mark;      // of the very members that it is about: others are another hold
+  std::optional<Time> answer_by;        // of a gate with a timeout
+  std::optional<std::string> answer;
+  std::optional<std::string> decided_by;
+  std::optional<std::string> reason;
+  std::optional<Time> decided_at;
 };
 
 enum class RowType { none, step, init, cleanup, phase, batch, runbook };

@@ -23,7 +23,8 @@ enum class Table {
   phase_executions,
   step_executions,
   init_executions,
-  cleanup_executions
+  cleanup_executions,
+  holds
 };
 
 // Where a step belongs: told with it, so that all that its decision needs can be asked for at once.
@@ -46,6 +47,7 @@ struct Loaded {
   std::vector<StepPlace> places;
   std::vector<InitExecution> inits;
   std::vector<CleanupExecution> cleanups;
+  std::vector<Hold> holds;
   std::vector<Count> counts;
   std::vector<FoundData> data_rows;
   std::set<std::pair<Table, std::int64_t>> unreadable;
@@ -76,6 +78,8 @@ struct Writes {
   std::vector<Update<InitExecution>> inits_changed;
   std::vector<CleanupExecution> cleanups_new;
   std::vector<Update<CleanupExecution>> cleanups_changed;
+  std::vector<Hold> holds_new;
+  std::vector<Update<Hold>> holds_changed;
   std::vector<Count> counts;  // inserted or replaced
   std::vector<BatchEvent> events_new;
   [[nodiscard]] bool empty() const;

@@ -47,6 +47,7 @@ void Decision::change(Slot<Batch>& batch, const Transition<BatchStatus>& transit
 
 void Decision::change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>& transition) {
   set(phase, transition);
+  phase.row.waits_for = PhaseWait::none;
   if (is_terminal(transition.to)) {
     phase.row.completed_at = now;
     change(phase, walk_transition::end);
@@ -54,6 +55,8 @@ void Decision::change(Slot<PhaseExecution>& phase, const Transition<PhaseStatus>
     phase.row.completed_at.reset();
   }
 }
+
+void Decision::change(Slot<Hold>& hold, const Transition<HoldStatus>& transition) { set(hold, transition); }
 
 void Decision::change(Slot<Member>& member, const Transition<MemberStatus>& transition) {
   set(member, transition);
@@ -77,6 +80,7 @@ void Decision::change(const Job& job, const Transition<StepStatus>& transition) 
     row.completed_at.reset();
   }
   recount(job);
+  if (ends && job.step) members_.insert(job.step->batch_member_id);
   if (!MUTANT(transition_settles_nothing)) touched(job);
 }
 

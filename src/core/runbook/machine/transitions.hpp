@@ -58,6 +58,12 @@ inline constexpr Transition retry{"retry", {failed}, dispatched};
 inline constexpr Transition wait_again{"wait again", {skipped}, pending};
 }  // namespace phase_transition
 
+namespace hold_transition {
+using enum HoldStatus;
+inline constexpr Transition answer{"answer", {open}, answered};
+inline constexpr Transition withdraw{"withdraw", {open}, obsolete};
+}  // namespace hold_transition
+
 namespace member_transition {
 using enum MemberStatus;
 inline constexpr Transition fail{"fail", {active}, failed};

@@ -17,6 +17,9 @@ Refusal refusal(runbook::Outcome::Problem problem) {
     case Problem::member_not_found: return Refusal::member_not_found;
     case Problem::step_not_found: return Refusal::step_not_found;
     case Problem::not_dead: return Refusal::not_dead;
+    case Problem::hold_not_found: return Refusal::hold_not_found;
+    case Problem::already_decided: return Refusal::already_decided;
+    case Problem::no_such_answer: return Refusal::invalid_input;
     default: return Refusal::not_possible;
   }
 }
@@ -133,13 +136,19 @@ Reply RunbookTransaction::decide(const ChangeBatch& c) {
   runbook::Outcome outcome;
   switch (c.what) {
     case What::pause: outcome = runbook::pause(c.batch_id, c.by, c.reason, context()); break;
-    case What::resume: outcome = runbook::resume(c.batch_id, c.by, context()); break;
+    case What::resume: outcome = runbook::resume(c.batch_id, c.by, c.reason, context()); break;
     case What::cancel: outcome = runbook::cancel(c.batch_id, c.by, c.reason, context()); break;
     case What::advance: outcome = runbook::advance(c.batch_id, c.phase, c.by, context()); break;
     case What::approve_removals: outcome = runbook::approve_removals(c.batch_id, c.by, context()); break;
   }
   if (is_wrong(outcome)) return refused(outcome);
   return BatchReply{round_->ledger.batch(c.batch_id)->row, outcome.changed, outcome.why};
+}
+
+Reply RunbookTransaction::decide(const AnswerHold& c) {
+  const auto outcome = runbook::answer_hold(c.batch_id, c.hold_id, c.answer, c.by, c.reason, context());
+  if (is_wrong(outcome)) return refused(outcome);
+  return HoldReply{round_->ledger.hold(c.hold_id)->row, outcome.changed};
 }
 
 Reply RunbookTransaction::decide(const ChangeStep& c) {

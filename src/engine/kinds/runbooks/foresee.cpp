@@ -44,6 +44,10 @@ class CommandNeeds {
   }
   void operator()(const RetryMembers& c) const { batch(c.batch_id); }
   void operator()(const ChangeBatch& c) const { batch(c.batch_id); }
+  void operator()(const AnswerHold& c) const {
+    batch(c.batch_id);
+    runbook::foresee_hold(c.hold_id, ledger_, needs_);
+  }
   void operator()(const ChangeStep& c) const { row(c.ref); }
   void operator()(const ReplayTask& c) const { runbook::foresee_job(c.task_id, ledger_, needs_); }
 

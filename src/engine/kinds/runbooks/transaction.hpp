@@ -67,6 +67,7 @@ class RunbookTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const SyncData& command);
   [[nodiscard]] Reply decide(const RetryMembers& command);
   [[nodiscard]] Reply decide(const ChangeBatch& command);
+  [[nodiscard]] Reply decide(const AnswerHold& command);
   [[nodiscard]] Reply decide(const ChangeStep& command);
   [[nodiscard]] Reply decide(const RunbookEvent& command);
   [[nodiscard]] Reply decide(const AdoptPhases& command);
