@@ -78,6 +78,7 @@ std::unique_ptr<CLI::App> make_app(Action& chosen) {
   add_call(parser, chosen);
   add_bus(parser, chosen);
   add_check(parser, chosen);
+  add_needs_you(parser, chosen);
   add_lists(parser, chosen);
   add_worker(parser, chosen);
   add_token(parser, chosen);

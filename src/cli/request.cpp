@@ -120,6 +120,13 @@ void print_field(std::string_view name, const std::string& value) {
   if (!value.empty()) fmt::print("{:<10} {}\n", name, value);
 }
 
+void print_why(const std::string& what, const Fields& answer) {
+  fmt::print("{} is {}: {}\n", what, answer.text("status"), one_line(answer.text("summary")));
+  bool first = true;
+  for (const Fields& reason : answer.items("reasons"))
+    if (!std::exchange(first, false)) fmt::print("  {}\n", one_line(reason.text("message")));
+}
+
 void print_text(std::string_view text) { fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n"); }
 
 std::string at_and_by(const std::string& at, const std::string& by) {

@@ -61,6 +61,8 @@ void print_page(const Fields& page, const Listing& listing, const Fill& fill);
 
 // "name       value", unless there is none.
 void print_field(std::string_view name, const std::string& value);
+// What an answer of …/why says: one sentence, and below it what else there is.
+void print_why(const std::string& what, const Fields& answer);
 // A text as it is, with an end of line.
 void print_text(std::string_view text);
 // Who and when: "2026-11-16T05:26:17.569Z by ada"; empty when there is no time.

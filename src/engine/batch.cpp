@@ -163,6 +163,8 @@ void Batch::decide_item(std::size_t place) {
   }
   if (const auto* list = std::get_if<ListWorkers>(&item.command))
     return answer(item.waiter, WorkersReply{services_.matching.list_workers(list->tenant, now_)});
+  if (const auto* look = std::get_if<LookAtQueues>(&item.command))
+    return answer(item.waiter, services_.matching.look_at(*look, now_));
   Transaction* part = part_of(subject_type(item.command));
   ENSURE(part);
   const auto began = TurnTimes::Clock::now();

@@ -15,7 +15,7 @@ Writer::Writer(Store& store, const Clock& clock, Kinds kinds, WriterOptions opti
       options_(std::move(options)),
       metrics_(metrics),
       kinds_(std::move(kinds)),
-      matching_(options_.queue_window),
+      matching_(options_.queue_window, clock_.now()),
       services_{store_, kinds_, matching_,
                 {options_.timers_max, options_.handouts_max, options_.short_lease}, metrics_.redecided},
       tables_(store_, clock_, options_, metrics_.follow_seconds) {}

@@ -68,6 +68,7 @@ std::size_t size_of(const Command& command) {
                  [](const one_of<ChangeRunbook, OpenBatch, StartBatch, ChangeBatch, AnswerHold, ChangeStep> auto&) {
                    return std::size_t{0};
                  },
+                 [](const LookAtQueues& c) { return c.queues.size() * names; },
                  [](const one_of<RepeatCall, ChangeCall> auto&) { return std::size_t{0}; },
                  [](const SubmitJob& c) { return c.input_data.text.size(); },
                  [](const one_of<PublishWorkflow, PublishRunbook> auto& c) { return c.text.size(); },

@@ -46,7 +46,7 @@ Subject::Type subject_type(const Command& command) {
           [](const ReturnTasks& c) { return c.tasks.empty() ? job : type_of_task(c.tasks.front().task_id); },
           [](const PublishWorkflow&) { return workflow; },
           [](const Poll&) { return queue; },
-          [](const one_of<Heartbeat, ListWorkers> auto&) { return worker; },
+          [](const one_of<Heartbeat, ListWorkers, LookAtQueues> auto&) { return worker; },
           [](const one_of<PublishRunbook, ChangeRunbook, OpenBatch> auto&) { return runbook; },
           [](const one_of<NoteSync, SyncData> auto&) { return version; },
           [](const one_of<AddMembers, StartBatch, RemoveMembers, RetryMembers, ChangeBatch, AnswerHold,
@@ -81,7 +81,7 @@ Subject subject_of(const Command& command) {
           [](const PublishWorkflow& c) { return c.definition->workflow_id; },
           [](const Poll& c) { return c.queue; },
           [](const Heartbeat& c) { return c.worker; },
-          [](const ListWorkers&) { return std::string(); },  // all that this node has seen
+          [](const one_of<ListWorkers, LookAtQueues> auto&) { return std::string(); },  // all that this node has seen
           [](const PublishRunbook& c) { return c.definition->name; },
           [](const ChangeRunbook& c) { return c.name; },
           [](const OpenBatch& c) { return c.runbook_name; },

@@ -79,6 +79,7 @@ std::vector<Sample> samples() {
       {about_task<SettleTask>(task), a_job},
       {about_task<SettleTask>("removal-9"), {cleanup, "9"}},
       {ListWorkers{}, {worker, ""}},
+      {LookAtQueues{}, {worker, ""}},
       {new_workflow(), {workflow, "order-flow"}},
       {Poll{.tenant = {"acme"}, .queue = "gpu", .worker = "w"}, {queue, "gpu"}},
       {Heartbeat{.tenant = {}, .worker = "w", .tasks = {}}, {worker, "w"}},

@@ -87,6 +87,12 @@ struct ListWorkers {
   std::optional<workflow::Tenant> tenant;  // none: all
 };
 
+// Whether anybody works on these queues.
+struct LookAtQueues {
+  workflow::Tenant tenant;
+  std::vector<std::string> queues;
+};  // → QueuesReply
+
 struct PublishWorkflow {
   workflow::Tenant tenant;
   std::shared_ptr<const workflow::Definition> definition;
@@ -170,7 +176,7 @@ struct ReturnTasks {
 };
 
 using Command =
-    std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers,
+    std::variant<SubmitJob, AwaitJob, ChangeJob, DecideApproval, ReplayTask, ExplainJob, ListWorkers, LookAtQueues,
                  PublishWorkflow, Poll, ReportResult, Heartbeat, TaskNote, SettleTask, ReturnTasks, PublishRunbook,
                  ChangeRunbook, NoteSync, OpenBatch, AddMembers, StartBatch, RefreshMembers, RemoveMembers,
                  SyncData, RetryMembers, ChangeBatch, AnswerHold, ChangeStep, RunbookEvent, AdoptPhases, AdoptJobs, SubmitCalls, RepeatCall,
@@ -264,8 +270,19 @@ struct WorkersReply {
   std::vector<WorkerInfo> workers;
 };
 
+struct QueueLook {
+  std::string queue;
+  bool polled = false;        // somebody waits for work at this moment
+  std::size_t workers = 0;    // seen on it within the last minute
+  std::optional<Time> last_poll;
+};
+struct QueuesReply {
+  Time since{};  // nothing is known of the time before: the server came up
+  std::vector<QueueLook> queues;
+};
+
 using Reply = std::variant<JobReply, WorkflowReply, PollReply, ResultReply, HeartbeatReply, ReturnReply, SettleReply,
-                           NoteReply, ExplainReply, WorkersReply, RunbookReply, BatchReply, MembersReply,
+                           NoteReply, ExplainReply, WorkersReply, QueuesReply, RunbookReply, BatchReply, MembersReply,
                            StepReply, HoldReply, EventReply, CallsReply, StartedReply, SentReply, SettledReply, RenewedReply,
                            MessagesReply, ReplayedReply, EntitiesReply, Refused>;
 

@@ -91,6 +91,8 @@ class Reads : public RunbookReads, public CallReads {
   // Approvals that wait for a person, oldest first (within a priority).
   [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> approvals(const workflow::Tenant&,
                                                                            std::size_t limit) = 0;
+  // The queues of a tenant in which tasks wait, by name; not the one of approvals.
+  [[nodiscard]] virtual Result<std::vector<QueueBacklog>> task_backlogs(const workflow::Tenant&) = 0;
   [[nodiscard]] virtual Result<JobPage> jobs(const JobFilter&, const std::optional<workflow::JobId>& before,
                                              std::size_t limit) = 0;
   // Events after `after`, oldest first.

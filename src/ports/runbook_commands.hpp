@@ -65,6 +65,7 @@ struct AddMembers {
   std::int64_t batch_id = 0;
   std::vector<runbook::DataRow> members;
   std::int64_t of_runbook = 0;
+  std::string by, reason;  // of whom adds them to a batch that is there
 };  // → MembersReply
 
 // The import is over: init steps begin, or the batch is active. Again: changes nothing.
@@ -90,6 +91,7 @@ struct RemoveMembers {
   std::vector<std::string> member_keys;
   std::string by;
   std::int64_t of_runbook = 0;
+  std::string reason;
 };  // → MembersReply
 
 // What the source says of its members, for the runbook's data table; at most 1,000 rows. The last of a sync has
@@ -109,6 +111,7 @@ struct RetryMembers {
   std::vector<std::int64_t> member_ids;
   std::vector<std::string> member_keys;
   std::string by;
+  std::string reason;
 };  // → MembersReply
 
 struct ChangeBatch {
@@ -135,6 +138,7 @@ struct ChangeStep {
   runbook::Ref ref;  // step, init or cleanup
   What what{};
   std::string by;
+  std::string reason;
 };  // → StepReply
 
 // A message of an external scheduler, or the same from inside.

@@ -19,6 +19,22 @@ struct BatchSummary {
   runbook::Batch batch;
   std::string runbook_name;
   std::int32_t runbook_version = 0;
+  bool has_failures = false;  // a member failed, or a step of a phase did
+};
+
+// Jobs that wait in a queue for a worker. No more than so many are counted.
+constexpr std::int64_t backlog_max = 10'000;
+struct QueueBacklog {
+  std::string queue;
+  std::int64_t waiting = 0;
+  std::optional<Time> since;  // the oldest of them
+};
+
+// Steps of a phase that failed and wait for their next attempt.
+struct Retrying {
+  std::int64_t phase_execution_id = 0;
+  std::int64_t n = 0;
+  std::optional<Time> next;
 };
 
 struct BatchFilter {
@@ -39,7 +55,7 @@ struct ExecutionView {
   std::string sequence;
 };
 
-// What a cell of the matrix shows: a step of a member, without its documents.
+// What a cell of the matrix shows, or a line of the report: a step of a member, without its documents.
 struct MatrixCell {
   std::int64_t batch_member_id = 0;
   std::int64_t phase_execution_id = 0;
@@ -51,6 +67,8 @@ struct MatrixCell {
   std::int32_t poll_count = 0;
   bool is_catch_up = false;
   bool is_skipped = false;
+  std::optional<Time> dispatched_at, completed_at;
+  std::optional<std::string> error_message;  // its beginning
 };
 
 // A step, init step or cleanup that failed for good, with whose it is.
@@ -149,6 +167,11 @@ class RunbookReads {
   // All of a batch, the answered ones too, by id.
   [[nodiscard]] virtual Result<std::vector<runbook::Hold>> holds(std::int64_t batch_id) = 0;
   [[nodiscard]] virtual Result<std::optional<runbook::Hold>> hold(std::int64_t id) = 0;
+  // The queues in which jobs of runbooks wait, by name.
+  [[nodiscard]] virtual Result<std::vector<QueueBacklog>> job_backlogs() = 0;
+  // What of it is of one batch.
+  [[nodiscard]] virtual Result<QueueBacklog> backlog_of_batch(std::int64_t batch_id, const std::string& queue) = 0;
+  [[nodiscard]] virtual Result<std::vector<Retrying>> retrying(std::int64_t batch_id) = 0;
   // Batches whose import was interrupted.
   [[nodiscard]] virtual Result<std::vector<BatchSummary>> importing() = 0;
 };

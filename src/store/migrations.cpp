@@ -767,6 +767,7 @@ CREATE INDEX batch_members_held ON batch_members (hold_id{,id}) WHERE hold_id IS
 ALTER TABLE phase_executions ADD COLUMN waits_for {text};
 ALTER TABLE phase_executions ADD COLUMN expected_at {time};
 ALTER TABLE step_executions ADD COLUMN has_slot {int} DEFAULT 0;
+CREATE INDEX step_executions_retrying ON step_executions (phase_execution_id{,id}) WHERE retry_after IS NOT NULL;
 CREATE INDEX step_executions_limited ON step_executions (phase_execution_id, step_index DESC{,id}) WHERE job_state='limited';
 )sql";
 

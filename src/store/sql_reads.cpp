@@ -16,6 +16,8 @@ using namespace workflow;
 constexpr std::array statuses = {JobStatus::pending, JobStatus::running, JobStatus::completed,
                                  JobStatus::failed, JobStatus::cancelled};
 
+constexpr std::size_t queues_max = 1'000;  // of a list
+
 // An id is made moments before or in the batch that writes created_at, so a range of created_at is a slightly
 // wider range of ids.
 constexpr std::chrono::seconds id_slack{30};
@@ -53,6 +55,13 @@ struct ReadStatements {
                           "ORDER BY priority "
                           "DESC,dispatched_at,job_id,item_index,node_id LIMIT ?2",
                       {Type::text, Type::integer}};
+  Statement next_queue{"SELECT queue FROM dag_node_rows WHERE status='DISPATCHED' AND tenant=?1 AND queue>?2 "
+                       "ORDER BY queue LIMIT 1",
+                       {Type::text, Type::text}};
+  Statement backlog{"SELECT count(*),min(w.dispatched_at) FROM (SELECT dispatched_at FROM dag_node_rows WHERE "
+                    "status='DISPATCHED' AND tenant=?1 AND queue=?2 LIMIT " +
+                        std::to_string(backlog_max) + ") AS w",
+                    {Type::text, Type::text}};
   // Which version is the latest is answered by the key alone; only its row is then read.
   Statement workflows{
       "SELECT w.workflow_id,w.version,w.published_at FROM (SELECT workflow_id,max(version) AS version FROM "
@@ -122,6 +131,26 @@ class SqlReads final : public SqlCallReads {
                            encode(from.node_id), number(limit)});
   }
 
+  Result<std::vector<QueueBacklog>> task_backlogs(const Tenant& tenant) override {
+    std::vector<QueueBacklog> found;
+    for (std::string after; found.size() < queues_max;) {
+      TRY_ASSIGN(const auto next, reader_.rows<std::string>(sql_.next_queue, {encode(tenant), encode(after)},
+                                                            [](const RowView& row) -> Result<std::string> {
+                                                              return std::string(row.text(0));
+                                                            }));
+      if (next.empty()) break;
+      after = next.front();
+      if (after == "approval") continue;
+      TRY_ASSIGN(auto some, reader_.rows<QueueBacklog>(sql_.backlog, {encode(tenant), encode(after)},
+                                                  [&](const RowView& row) -> Result<QueueBacklog> {
+                                                    QueueBacklog backlog{.queue = after, .waiting = row.integer(0)};
+                                                    if (!decode(row, 1, backlog.since)) backlog.since.reset();
+                                                    return backlog;
+                                                  }));
+      std::ranges::move(some, std::back_inserter(found));
+    }
+    return found;
+  }
   Result<std::vector<NodeState>> approvals(const Tenant& tenant, std::size_t limit) override {
     return all<NodeState>(sql_.approvals, {encode(tenant), number(limit)});
   }

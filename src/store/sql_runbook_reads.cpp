@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 
 #include "base/text.hpp"
 #include "core/runbook/members/members.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr auto integer = Type::integer;
 constexpr auto text = Type::text;
+constexpr std::size_t queues_max = 1'000;
 constexpr std::int64_t last_id = std::numeric_limits<std::int64_t>::max();
 
 // The rows of a table as t, with `more` columns behind them.
@@ -32,14 +34,16 @@ int width() {
 }
 
 std::string batches_where(std::string_view rest) {
-  return select_more<Batch>(",r.name,r.version",
+  return select_more<Batch>(",r.name,r.version,coalesce((SELECT 1 FROM batch_counts AS c WHERE c.batch_id=t.id AND "
+                            "c.lane IN ('member','step','catch_up') AND c.status IN ('failed','poll_timeout','rolled_back')"
+                            " AND c.n>0 LIMIT 1),0)",
                             "LEFT JOIN runbooks AS r ON r.id=t.runbook_id " + std::string(rest));
 }
 Result<BatchSummary> read_batch(const RowView& view) {
   TRY_ASSIGN(auto batch, read<Batch>(view));
   const int more = width<Batch>();
   return BatchSummary{std::move(batch), std::string(view.text(more)),
-                      static_cast<std::int32_t>(view.integer(more + 1))};
+                      static_cast<std::int32_t>(view.integer(more + 1)), view.integer(more + 2) != 0};
 }
 
 // Steps know of which batch they are through their phase.
@@ -68,9 +72,10 @@ Result<MatrixCell> read_cell(const RowView& view) {
                   decode(view, 2, cell.step_id) && decode(view, 3, cell.step_index) &&
                   decode(view, 4, cell.step_name) && decode(view, 5, cell.status) &&
                   decode(view, 6, cell.retry_count) && decode(view, 7, cell.poll_count) &&
-                  decode(view, 8, cell.is_catch_up);
+                  decode(view, 8, cell.is_catch_up) && decode(view, 9, cell.dispatched_at) &&
+                  decode(view, 10, cell.completed_at) && decode(view, 11, cell.error_message);
   if (!ok) return fail(Code::invalid, "table step_executions holds a row that this version cannot read");
-  cell.is_skipped = !view.is_null(9) && is_result_of_skip(view.text(9));
+  cell.is_skipped = !view.is_null(12) && is_result_of_skip(view.text(12));
   return cell;
 }
 
@@ -141,7 +146,8 @@ struct RunbookReadStatements {
       : status(status_word(dialect, "status")),
         batch_status(status_word(dialect, "t.status")),
         cells{"SELECT t.batch_member_id,t.phase_execution_id,t.id,t.step_index,t.step_name,t.status,"
-              "t.retry_count,t.poll_count,t.is_catch_up,CASE WHEN t.status='succeeded' THEN substr(t.result_json,1," +
+              "t.retry_count,t.poll_count,t.is_catch_up,t.dispatched_at,t.completed_at,substr(t.error_message,1,500),"
+              "CASE WHEN t.status='succeeded' THEN substr(t.result_json,1," +
                   std::to_string(result_of_skip_bytes) + ") END" + from_steps_of_members(dialect) + " ORDER BY p.id,t.step_index",
               {integer},
               true},
@@ -157,6 +163,11 @@ struct RunbookReadStatements {
                                                        failed_before(dialect, "batch_id", cleanup_has_failed)),
                          {integer, Type::time, integer, integer}},
         rollbacks_of_steps{cleanups_of_steps(dialect), {integer}, true},
+        retrying{"SELECT t.phase_execution_id,count(*),min(t.retry_after) FROM phase_executions AS p CROSS JOIN "
+                 "step_executions AS t WHERE p.batch_id=?1 AND t.phase_execution_id=p.id AND t.retry_after IS NOT NULL"
+                 " AND " +
+                     status_word(dialect, "t.status") + "='pending' GROUP BY t.phase_execution_id",
+                 {integer}},
         moved_phases{"SELECT t.id,t.due_at,t.timer_due FROM batches AS b CROSS JOIN phase_executions AS t WHERE " +
                          status_word(dialect, "b.status") +
                          " IN ('detected','init_dispatched','active') AND t.batch_id=b.id AND t.id>?1 AND " +
@@ -225,7 +236,7 @@ struct RunbookReadStatements {
       select<Member>() + " WHERE batch_id=?1 AND member_key=?2 ORDER BY " + status + "='active' DESC,id DESC LIMIT 1",
       {integer, text}};
 
-  Statement cells, steps_of_member, failures, cleanup_failures, rollbacks_of_steps, moved_phases;
+  Statement cells, steps_of_member, failures, cleanup_failures, rollbacks_of_steps, retrying, moved_phases;
   Statement steps_of_phase{
       steps_where("WHERE t.phase_execution_id=?1 AND (t.batch_member_id,t.step_index,t.id)>(?2,?3,?4)"
                   " ORDER BY t.batch_member_id,t.step_index,t.id LIMIT ?5"),
@@ -249,6 +260,27 @@ struct RunbookReadStatements {
   Statement open_holds{select<Hold>() + " WHERE status='open' AND id>?1 ORDER BY id LIMIT ?2", {integer, integer}};
   Statement holds{select<Hold>() + " WHERE batch_id=?1 ORDER BY id", {integer}};
   Statement hold{select<Hold>() + " WHERE id=?1", {integer}};
+
+  // The first queue behind this one in which a job waits, and how many do.
+  static Statement next_queue(std::string_view table) {
+    return {"SELECT worker_id FROM " + std::string(table) +
+                " WHERE job_state='queued' AND worker_id>?1 ORDER BY worker_id LIMIT 1",
+            {text}};
+  }
+  static Statement backlog(std::string_view table, std::string_view more = "") {
+    return {"SELECT count(*),min(w.queued_at) FROM (SELECT t.queued_at FROM " + std::string(table) +
+                " AS t WHERE t.job_state='queued' AND t.worker_id=?1" + std::string(more) + " LIMIT " +
+                std::to_string(backlog_max) + ") AS w",
+            more.empty() ? std::vector{text} : std::vector{text, integer}};
+  }
+  std::array<Statement, 3> next_queues{next_queue("step_executions"), next_queue("init_executions"),
+                                       next_queue("cleanup_executions")};
+  std::array<Statement, 3> backlogs{backlog("step_executions"), backlog("init_executions"),
+                                    backlog("cleanup_executions")};
+  std::array<Statement, 3> backlogs_of_batch{
+      backlog("step_executions",
+              " AND (SELECT p.batch_id FROM phase_executions AS p WHERE p.id=t.phase_execution_id)=?2"),
+      backlog("init_executions", " AND t.batch_id=?2"), backlog("cleanup_executions", " AND t.batch_id=?2")};
 
   Statement known_batches{
       "SELECT b.id,b.status,b.batch_start_time,b.is_manual FROM runbooks AS r CROSS JOIN batches AS b"
@@ -368,6 +400,58 @@ Result<std::vector<Hold>> SqlRunbookReads::holds(std::int64_t batch_id) {
 
 Result<std::optional<Hold>> SqlRunbookReads::hold(std::int64_t id) {
   return reader_.first<Hold>(sql_->hold, {id});
+}
+
+namespace {
+
+Result<QueueBacklog> read_backlog(const RowView& view) {
+  QueueBacklog backlog{.waiting = view.integer(0)};
+  if (!decode(view, 1, backlog.since)) backlog.since.reset();
+  return backlog;
+}
+
+void add(QueueBacklog& to, const QueueBacklog& more) {
+  to.waiting = std::min(to.waiting + more.waiting, backlog_max);
+  if (more.since) to.since = std::min(to.since.value_or(*more.since), *more.since);
+}
+
+}  // namespace
+
+// From one queue to the next, so that it does not matter how much waits in them.
+Result<std::vector<QueueBacklog>> SqlRunbookReads::job_backlogs() {
+  std::map<std::string, QueueBacklog> found;
+  const auto read_name = [](const RowView& view) -> Result<std::string> { return std::string(view.text(0)); };
+  for (std::size_t table = 0; table < sql_->next_queues.size(); ++table) {
+    for (std::string after; found.size() < queues_max;) {
+      TRY_ASSIGN(const auto next, reader_.rows<std::string>(sql_->next_queues[table], {encode(after)}, read_name));
+      if (next.empty()) break;
+      after = next.front();
+      TRY_ASSIGN(const auto some, reader_.rows<QueueBacklog>(sql_->backlogs[table], {encode(after)}, read_backlog));
+      QueueBacklog& backlog = found[after];
+      backlog.queue = after;
+      for (const QueueBacklog& each : some) add(backlog, each);
+    }
+  }
+  std::vector<QueueBacklog> all;
+  for (auto& [name, backlog] : found) all.push_back(std::move(backlog));
+  return all;
+}
+
+Result<QueueBacklog> SqlRunbookReads::backlog_of_batch(std::int64_t batch_id, const std::string& queue) {
+  QueueBacklog backlog{.queue = queue};
+  for (const Statement& statement : sql_->backlogs_of_batch) {
+    TRY_ASSIGN(const auto some, reader_.rows<QueueBacklog>(statement, {encode(queue), batch_id}, read_backlog));
+    for (const QueueBacklog& each : some) add(backlog, each);
+  }
+  return backlog;
+}
+
+Result<std::vector<Retrying>> SqlRunbookReads::retrying(std::int64_t batch_id) {
+  return reader_.rows<Retrying>(sql_->retrying, {batch_id}, [](const RowView& view) -> Result<Retrying> {
+    Retrying retrying{.phase_execution_id = view.integer(0), .n = view.integer(1)};
+    if (!decode(view, 2, retrying.next)) retrying.next.reset();
+    return retrying;
+  });
 }
 
 Result<std::vector<BatchSummary>> SqlRunbookReads::importing() {
@@ -519,7 +603,17 @@ Result<std::vector<ExecutionView>> SqlRunbookReads::cleanups_of_member(std::int6
 
 std::vector<Statement> runbook_list_statements(Dialect dialect) {
   const RunbookReadStatements sql(dialect);
-  return {sql.runbooks,
+  return {sql.next_queues[0],
+          sql.next_queues[1],
+          sql.next_queues[2],
+          sql.backlogs[0],
+          sql.backlogs[1],
+          sql.backlogs[2],
+          sql.backlogs_of_batch[0],
+          sql.backlogs_of_batch[1],
+          sql.backlogs_of_batch[2],
+          sql.retrying,
+          sql.runbooks,
           sql.runbook_version,
           sql.runbook_active,
           sql.versions,

@@ -58,6 +58,9 @@ class SqlRunbookReads : public Reads {
   Result<std::vector<runbook::Hold>> open_holds(std::int64_t after, std::size_t limit) override;
   Result<std::vector<runbook::Hold>> holds(std::int64_t batch_id) override;
   Result<std::optional<runbook::Hold>> hold(std::int64_t id) override;
+  Result<std::vector<QueueBacklog>> job_backlogs() override;
+  Result<QueueBacklog> backlog_of_batch(std::int64_t batch_id, const std::string& queue) override;
+  Result<std::vector<Retrying>> retrying(std::int64_t batch_id) override;
   Result<std::vector<BatchSummary>> importing() override;
 
  protected:

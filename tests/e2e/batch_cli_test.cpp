@@ -201,5 +201,65 @@ TEST_F(BatchCommands, APlanWithUnknownVariablesFails) {
   EXPECT_EQ(baton({"runbook", "plan", "not/there.yaml"}).code, 2);
 }
 
+TEST_F(BatchCommands, WatchEndsWithACodeOfItsOwnWhenMembersFailed) {
+  answer_with([](const Request& request) -> Reply {
+    if (is_stream(request)) return {404, "{}"};
+    if (is_failures(request)) return {200, R"({"failures":[]})"};
+    return {200, R"({"id":42,"runbook_name":"contoso","runbook_version":3,"status":"completed",)"
+                 R"("outcome":"completed_with_failures","members":{"active":1,"failed":29},"phases":[]})"};
+  });
+  const Ran ran = baton({"batch", "watch", "42"});
+  EXPECT_EQ(ran.code, 5);
+  EXPECT_NE(ran.out.find("batch 42 completed_with_failures | members 1 active, 29 failed"), std::string::npos) << ran.out;
+  EXPECT_EQ(baton({"batch", "watch"}).code, 2);
+  EXPECT_EQ(baton({"batch", "watch", "42", "--all"}).code, 2);
+}
+
+TEST_F(BatchCommands, WatchFollowsAllOpenBatchesToTheirEnd) {
+  answer_with([this](const Request& request) -> Reply {
+    if (request.target.find("status=active") != std::string::npos)
+      return {200, looks_++ == 0 ? R"({"batches":[{"id":41},{"id":42}]})" : R"({"batches":[]})"};
+    if (request.target.find("/batches?") != std::string::npos) return {200, R"({"batches":[]})"};
+    const bool first = request.target.find("/41") != std::string::npos;
+    const std::string status = looks_ < 2 ? "active" : first ? "failed" : "completed";
+    return {200, R"({"id":)" + std::string(first ? "41" : "42") + R"(,"status":")" + status + R"(","members":{},"phases":[]})"};
+  });
+  const Ran ran = baton({"batch", "watch", "--runbook", "contoso"});
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_NE(ran.out.find("batch 41 failed"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("batch 42 completed"), std::string::npos) << ran.out;
+}
+
+TEST_F(BatchCommands, WhatNeedsAPersonIsListedAndAnswered) {
+  answer_with([](const Request& request) -> Reply {
+    if (request.head.starts_with("POST")) return {200, R"({"id":"hold-7","answer":"go","changed":true})"};
+    return {200, R"({"needs":[{"id":"hold-7","kind":"gate","runbook":"contoso","batch_id":42,"phase":"cut","message":"go?",)"
+                 R"("since":"2026-11-16T18:57:00.000Z","answers":[{"answer":"go","does":"x"},{"answer":"skip","does":"y"}],"answer_by":null}]})"};
+  });
+  const Ran list = baton({"needs-you"});
+  EXPECT_NE(list.out.find("go|skip"), std::string::npos) << list.out;
+  EXPECT_NE(list.out.find("contoso, batch 42, cut"), std::string::npos) << list.out;
+  const Ran answered = baton({"needs-you", "answer", "hold-7", "go", "--by", "ann", "--reason", "green"});
+  EXPECT_EQ(answered.out, "Answered hold-7: go.\n") << answered.err;
+  EXPECT_EQ(server_.asked("/needs-you/hold-7/answer").back(), R"({"answer":"go","by":"ann","reason":"green"})");
+}
+
+TEST_F(BatchCommands, WhyIsOneSentenceAndTheReportIsCsv) {
+  answer_with([](const Request& request) -> Reply {
+    if (request.target.find("/report") != std::string::npos)
+      return {200, request.target.ends_with("after=0")
+                       ? R"({"members":[{"id":1,"member_key":"ada","status":"failed","outcome":"failed","first_at":null,"last_at":null,)"
+                         R"("phases_done":["a","b"],"failed_phase":"cut","failed_step":"move","error":"said \"no\""}],"next_after":1})"
+                       : R"({"members":[],"next_after":1})"};
+    return {200, R"({"id":"42","status":"active","reason":"paused","summary":"the batch is paused by ann","reasons":[)"
+                 R"({"reason":"paused","message":"the batch is paused by ann"},{"reason":"not_due","message":"phase 'x' is not due"}]})"};
+  });
+  EXPECT_EQ(baton({"batch", "why", "42"}).out, "batch 42 is active: the batch is paused by ann\n  phase 'x' is not due\n");
+  EXPECT_EQ(baton({"batch", "report", "42", "--csv"}).out,
+            "member_key,status,outcome,first_at,last_at,phases_done,failed_phase,failed_step,error\n"
+            "ada,failed,failed,,,a;b,cut,move,\"said \"\"no\"\"\"\n");
+  EXPECT_EQ(std::ranges::count(baton({"batch", "report", "42", "--json"}).out, '\n'), 1);
+}
+
 }  // namespace
 }  // namespace baton::e2e::batch_cli_test

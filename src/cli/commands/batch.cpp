@@ -21,11 +21,12 @@ struct Options {
   std::string phase, by, reason, reconnect;
   int limit = 0;
   int version = 0;
+  bool all = false, as_csv = false;
 };
 using Shared = std::shared_ptr<Options>;
 
 std::string status_of(const Fields& batch) {
-  return batch.text("status") + (batch.flag("importing") ? ", importing" : "") +
+  return (batch.has("outcome") ? batch.text("outcome") : batch.text("status")) + (batch.flag("importing") ? ", importing" : "") +
          (batch.has("paused_at") ? ", paused" : "");
 }
 
@@ -56,11 +57,16 @@ std::string said(const Tally& tally) {
 }
 
 void print_phases(const BatchView& view, Time now) {
-  std::vector<Row> rows{{"PHASE", "VERSION", "OFFSET", "DUE", "", "STATUS", "STEPS"}};
-  for (const PhaseView& phase : view.phases)
-    rows.push_back({phase.name, std::to_string(phase.version), offset_text(phase.offset_minutes),
+  std::vector<Row> rows{{"PHASE", "VERSION", "OFFSET", "DUE", "", "STATUS", "MEMBERS", "STEPS"}};
+  for (const PhaseView& phase : view.phases) {
+    const std::string members =
+        phase.members > 0 ? fmt::format("{} of {}", grouped(phase.members_done), grouped(phase.members)) : "";
+    rows.push_back({phase.label, std::to_string(phase.version), offset_text(phase.offset_minutes),
                     phase.due_at ? minute_text(*phase.due_at) : "by hand",
-                    phase.due_at ? relative(*phase.due_at, now) : "", phase.status, said(phase.steps)});
+                    phase.due_at ? relative(*phase.due_at, now) : "",
+                    phase.outcome + (phase.waits_for.empty() ? "" : ", waits for " + phase.waits_for), members,
+                    said(phase.steps)});
+  }
   if (rows.size() > 1) fmt::print("\n{}", table(rows));
 }
 
@@ -69,12 +75,18 @@ void print_batch(const Fields& batch, Time now) {
   const bool colour = has_colour(stdout);
   print_field("batch", std::to_string(view.id));
   print_field("runbook", fmt::format("{} version {}", printable(view.runbook), view.version));
-  print_field("status", paint(status_of(batch), colour_of_status(view.status), colour));
+  print_field("status", paint(status_of(batch), colour_of_status(view.outcome), colour));
   print_field("error", one_line(view.error));
   print_field("T", view.start ? fmt::format("{} ({})", to_iso(*view.start), relative(*view.start, now))
                               : "none: phases begin by hand");
   print_field("detected", at_and_by(batch.text("detected_at"), batch.text("created_by")));
-  print_field("paused", at_and_by(batch.text("paused_at"), view.paused_by));
+  const std::string paused = at_and_by(batch.text("paused_at"), view.paused_by);
+  print_field("paused", paused + (paused.empty() || view.paused_reason.empty() ? "" : ": " + one_line(view.paused_reason)));
+  for (const HoldView& hold : view.holds) {
+    print_field("needs you", paint(fmt::format("{}: {}", hold.id, one_line(hold.message)), Colour::yellow, colour));
+    fmt::print("{:<10} {}\n", "", hold.command());
+  }
+  for (const std::string& queue : view.no_worker) print_field("no worker", paint(one_line(queue), Colour::red, colour));
   print_field("ended", batch.text("completed_at"));
   print_field("members", fmt::format("{} active, {} failed, {} removed", grouped(view.active),
                                      grouped(view.failed), grouped(view.removed)));
@@ -134,7 +146,57 @@ int events(const Options& options) {
   });
 }
 
-int watch(const Options& options) { return watch_batch(options.remote, options.batch_id, options.reconnect); }
+int why(const Options& options) {
+  return get(options.remote, batch_target(options.batch_id) + "/why", [&](const Fields& body) {
+    print_why(fmt::format("batch {}", options.batch_id), body);
+  });
+}
+
+std::string csv_cell(std::string text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_line(const Fields& member) {
+  std::string phases;
+  for (const Fields& phase : member.items("phases_done")) phases += (phases.empty() ? "" : ";") + phase.whole();
+  std::string line;
+  for (const std::string_view key : {"member_key", "status", "outcome", "first_at", "last_at"})
+    line += csv_cell(member.text(key)) + ",";
+  line += csv_cell(std::move(phases));
+  for (const std::string_view key : {"failed_phase", "failed_step", "error"}) line += "," + csv_cell(member.text(key));
+  return line;
+}
+
+// Page by page: nobody needs to hold a batch of 100,000. With --json a line for each member too.
+int report(const Options& options) {
+  Remote remote(options.remote);
+  if (!options.remote.as_json)
+    fmt::print("member_key,status,outcome,first_at,last_at,phases_done,failed_phase,failed_step,error\n");
+  for (std::int64_t after = 0;;) {
+    const auto answer = remote.get(fmt::format("{}/report?limit=1000&after={}", batch_target(options.batch_id), after));
+    if (!answer) return refuse(options.remote, answer.error());
+    if (!answer->ok()) return refuse(options.remote, *answer);
+    const Fields page(answer->body);
+    const auto members = page.items("members");
+    if (members.empty()) return exit_ok;
+    for (const Fields& member : members)
+      fmt::print("{}\n", options.remote.as_json ? compact(member.whole()) : csv_line(member));
+    after = page.number("next_after");
+  }
+}
+
+int watch(const Options& options) {
+  const bool several = options.all || !options.runbook.empty();
+  if (several == (options.batch_id != 0)) {
+    complain("say which batch to watch: its ID, or --runbook NAME, or --all");
+    return exit_usage;
+  }
+  if (several) return watch_batches(options.remote, options.runbook, options.reconnect);
+  return watch_batch(options.remote, options.batch_id, options.reconnect);
+}
 
 // A command for one batch.
 Parser add_one(Parser batch, Action& chosen, const Shared& options, const std::string& name,
@@ -155,11 +217,19 @@ void add_looks(Parser batch, Action& chosen, const Shared& options) {
   all.footer("Example:\n  baton batch list --runbook contoso-mailboxes --status active");
   (void)add_one(batch, chosen, options, "show", "Print a batch and its phases", show);
   (void)add_one(batch, chosen, options, "events", "Print what has happened to a batch", events);
-  Parser follows = add_one(batch, chosen, options, "watch", "Follow a batch to its end, live", watch);
+  (void)add_one(batch, chosen, options, "why", "Say in a sentence why a batch does not go on", why);
+  Parser lines = add_one(batch, chosen, options, "report", "Print what became of each member, as CSV", report);
+  lines.add_flag("--csv", options->as_csv, "as CSV, which is the default; with --json an object on each line");
+  lines.footer("Example:\n  baton batch report 42 --csv > wave-1.csv");
+  Parser follows = add_command(batch, chosen, options, "watch", "Follow a batch to its end, live", watch);
+  follows.add_option("ID", options->batch_id, "the batch").range(1, 2'147'483'647);
+  follows.add_option("--runbook", options->runbook, "all open batches of this runbook, on one screen");
+  follows.add_flag("--all", options->all, "all open batches, on one screen");
   add_reconnect_option(follows, options->reconnect);
   follows.footer(
       "On a terminal one picture is kept up to date; elsewhere a line is printed for each change.\n"
-      "Exit codes: 0 completed, 1 failed or cancelled, 6 the server could not be reached or could\nnot serve.");
+      "Exit codes: 0 completed, 5 completed and some members failed, 1 failed or cancelled, 6 the server\n"
+      "could not be reached or could not serve. Of several batches the worst.");
 }
 
 }  // namespace

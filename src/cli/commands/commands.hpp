@@ -17,6 +17,7 @@ enum Exit : int {
   exit_usage = 2,      // wrong arguments, or a definition with errors
   exit_fenced = 3,     // serve: another server took the store over
   exit_corrupt = 5,    // serve: what is stored does not fit together
+  exit_with_failures = 5,  // batch watch: the batch has completed, and members of it failed
   exit_no_worker = 4,  // run: a task waits on a queue that nobody serves
   exit_unreachable = 6,  // the server could not be reached, or could not serve: nothing is known of the work
   exit_interrupted = 130,
@@ -37,6 +38,7 @@ void add_step(Parser app, Action& chosen);
 void add_call(Parser app, Action& chosen);
 void add_bus(Parser app, Action& chosen);
 void add_check(Parser app, Action& chosen);
+void add_needs_you(Parser app, Action& chosen);
 void add_lists(Parser app, Action& chosen);  // workers, approvals, dead letters
 void add_worker(Parser app, Action& chosen);
 void add_token(Parser app, Action& chosen);

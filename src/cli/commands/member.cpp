@@ -21,7 +21,7 @@ struct Options {
   std::string member;             // a key or an id
   std::vector<std::string> keys;  // of several
   bool all = false;
-  std::string status, cursor, by, csv;
+  std::string status, cursor, by, reason, csv;
   int limit = 0;
 };
 using Shared = std::shared_ptr<Options>;
@@ -163,11 +163,13 @@ int add(const Options& options) {
     complain(text.error().message);
     return exit_usage;
   }
-  return tell_change(options, Remote(options.remote).post(members_target(options), *std::move(text), "text/csv"), "Added");
+  const std::string target = Target(members_target(options)).with("by", options.by).with("reason", options.reason).text();
+  return tell_change(options, Remote(options.remote).post(target, *std::move(text), "text/csv"), "Added");
 }
 
 int change(const Options& options, const std::string& verb, std::string_view done, bool all = false) {
-  const std::string body = json_object_of_given("member_keys", options.keys, "all", all, "by", options.by).text;
+  const std::string body =
+      json_object_of_given("member_keys", options.keys, "all", all, "by", options.by, "reason", options.reason).text;
   return tell_change(options, Remote(options.remote).post(members_target(options) + ":" + verb, body, "application/json"),
                      done);
 }
@@ -182,6 +184,13 @@ int retry(const Options& options) {
     return exit_usage;
   }
   return change(options, "retry", "Retried", options.all);
+}
+
+// What looks like an id is taken for one first; the server does the same.
+int why(const Options& options) {
+  return get(options.remote, members_target(options) + "/" + escaped(options.member) + "/why", [](const Fields& body) {
+    print_why("member " + printable(body.text("member_key")), body);
+  });
 }
 
 Parser add_one(Parser member, Action& chosen, const Shared& options, const std::string& name,
@@ -204,6 +213,12 @@ void add_looks(Parser member, Action& chosen, const Shared& options) {
       .required();
 }
 
+void add_why(Parser member, Action& chosen, const Shared& options) {
+  add_one(member, chosen, options, "why", "Say in a sentence why a member does not go on", why)
+      .add_option("MEMBER", options->member, "its key or its id")
+      .required();
+}
+
 }  // namespace
 
 void add_member(Parser app, Action& chosen) {
@@ -214,23 +229,29 @@ void add_member(Parser app, Action& chosen) {
       "`add`, `retry` and `remove` say whom they left out, and why.\n"
       "Exit codes: 0 done, also if some were left out; 1 nothing was done.");
   add_looks(member, chosen, options);
-  add_one(member, chosen, options, "add", "Add members to a batch; they catch up on what has begun", add)
-      .add_option("--csv", options->csv, "the members, with a heading; - is standard input")
+  add_why(member, chosen, options);
+  const std::string by_help = "who does it; kept with the batch";
+  const auto add_who = [&](Parser command) {
+    command.add_option("--by", options->by, by_help);
+    command.add_option("--reason", options->reason, "kept with the batch");
+  };
+  Parser in = add_one(member, chosen, options, "add", "Add members to a batch; they catch up on what has begun", add);
+  add_who(in);
+  in.add_option("--csv", options->csv, "the members, with a heading; - is standard input")
       .type_name("FILE")
       .required();
-  const std::string by_help = "who does it; kept with the batch";
   Parser again =
       add_one(member, chosen, options, "retry", "Let failed members go on from what failed", retry);
   const Option whom = again.add_option("KEY", options->keys, "the members' keys");
   again.add_flag("--all", options->all, "every failed member of the batch").excludes(whom);
-  again.add_option("--by", options->by, by_help);
+  add_who(again);
   again.footer(
       "Examples:\n  baton member retry 42 ada@contoso.example\n  baton member retry 42 --all --by ada");
   Parser out =
       add_one(member, chosen, options, "remove",
               "Take members out: what is left of them is cancelled, then on_member_removed runs", remove);
   out.add_option("KEY", options->keys, "the members' keys").required();
-  out.add_option("--by", options->by, by_help);
+  add_who(out);
 }
 
 }  // namespace baton::cli

@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   RemoteOptions remote;
-  std::string job_id, by;
+  std::string job_id, by, reason;
 };
 using Shared = std::shared_ptr<Options>;
 
@@ -79,10 +79,15 @@ int logs(const Options& options) {
 
 int change(const Options& options, const std::string& verb, std::string_view done) {
   return post(options.remote, job_target(options.job_id) + "/" + verb,
-              json_object_of_given("by", options.by).text, [&](const Fields& step) {
+              json_object_of_given("by", options.by, "reason", options.reason).text, [&](const Fields& step) {
                 fmt::print("{} {}; it {} {}.\n", done, options.job_id, verb == "skip" ? "counts as" : "is",
                            step.text("status"));
               });
+}
+
+int why(const Options& options) {
+  return get(options.remote, job_target(options.job_id) + "/why",
+             [&](const Fields& body) { print_why("step " + options.job_id, body); });
 }
 
 int retry(const Options& o) { return change(o, "retry", "Retried"); }
@@ -104,11 +109,13 @@ void add_step(Parser app, Action& chosen) {
       app.add_subcommand("step", "Look at one step of a batch and its logs, try it again, skip or cancel it");
   step.require_subcommand(1);
   (void)add_one(step, chosen, options, "show", "Print a step, what it was given and what came of it", show);
+  (void)add_one(step, chosen, options, "why", "Say in a sentence why a step does not go on", why);
   add_one(step, chosen, options, "logs", "Print what the jobs of a step said", logs)
       .footer("Each line has its time, #ATTEMPT, the stream and the text.");
   const auto changes = [&](const std::string& name, const std::string& help, int (*act)(const Options&)) {
-    add_one(step, chosen, options, name, help, act)
-        .add_option("--by", options->by, "who does it; kept with the batch");
+    Parser command = add_one(step, chosen, options, name, help, act);
+    command.add_option("--by", options->by, "who does it; kept with the batch");
+    command.add_option("--reason", options->reason, "kept with the batch");
   };
   changes("retry", "Try a step that failed again", retry);
   changes("skip", "Take a step as done, and go on with the next", skip);

@@ -10,7 +10,7 @@ namespace baton::cli {
 namespace {
 
 constexpr Duration pace_window = std::chrono::seconds{10};
-constexpr std::size_t failures_max = 5;
+constexpr std::size_t failures_max = 5, holds_max = 3;
 constexpr std::size_t bar_min = 10, bar_max = 40;
 
 using Lines = std::vector<std::string>;
@@ -45,10 +45,26 @@ class Line {
   bool colour_;
 };
 
+void append(Lines& lines, const Lines& more) { lines.insert(lines.end(), more.begin(), more.end()); }
+
+// What waits for an answer, and how it is given.
+Lines hold_lines(const BatchView& batch, const Screen& screen) {
+  Lines lines;
+  for (const HoldView& hold : batch.holds) {
+    if (lines.size() == 2 * holds_max) {
+      lines.push_back(Line(screen).add("more waits for you: 'baton needs-you'", Colour::yellow).text());
+      break;
+    }
+    lines.push_back(Line(screen).add(fmt::format("{}: {}", hold.id, one_line(hold.message)), Colour::yellow).text());
+    lines.push_back(Line(screen).add("  " + hold.command(), Colour::yellow).text());
+  }
+  return lines;
+}
+
 Lines head(const BatchView& batch, Time now, const Screen& screen) {
   Line title(screen);
   title.add(fmt::format("batch {}  {} version {}  ", batch.id, batch.runbook, batch.version));
-  title.add(batch.status, colour_of_status(batch.status));
+  title.add(batch.outcome, colour_of_status(batch.outcome));
   if (batch.is_importing) title.add(", members are being added");
   Lines lines{title.text()};
   if (batch.start)
@@ -60,17 +76,22 @@ Lines head(const BatchView& batch, Time now, const Screen& screen) {
     lines.push_back(Line(screen).add("no T: phases begin with 'baton batch advance'").text());
   if (batch.paused_at) {
     const std::string by = batch.paused_by.empty() ? "" : " by " + batch.paused_by;
+    const std::string why = batch.paused_reason.empty() ? "" : ": " + one_line(batch.paused_reason);
     lines.push_back(Line(screen)
-                        .add(fmt::format("paused{}, {}", by, relative(*batch.paused_at, now)), Colour::yellow)
+                        .add(fmt::format("paused{}, {}{}", by, relative(*batch.paused_at, now), why), Colour::yellow)
                         .text());
   }
+  append(lines, hold_lines(batch, screen));
+  for (const std::string& queue : batch.no_worker)
+    lines.push_back(Line(screen).add(one_line(queue), Colour::red).text());
   if (!batch.error.empty()) lines.push_back(Line(screen).add(one_line(batch.error), Colour::red).text());
   return lines;
 }
 
 // "  [####....]  62 %  6,200 ok  31 failed": as many of the words as leave room for the bar.
-std::string progress(const Tally& tally, const Screen& screen) {
+std::string progress(const Tally& tally, const Screen& screen, const std::string& more = "") {
   auto said = words(tally);
+  if (!more.empty()) said.push_back(more);
   const auto room = [&] {
     std::size_t used = 2 + 2 + 7;  // indent, brackets, percent
     for (const std::string& each : said) used += 2 + columns_of(each);
@@ -91,15 +112,23 @@ struct Block {
 
 Block block_of(const PhaseView& phase, std::size_t name_columns, Time now, const Screen& screen) {
   Line line(screen);
-  line.add(phase.name, name_columns).add("  ");
-  line.add(phase.status, 10, colour_of_status(phase.status)).add("  ");
+  line.add(phase.label, name_columns).add("  ");
+  line.add(phase.status, 10, colour_of_status(phase.outcome)).add("  ");
   if (phase.due_at)
     line.add(minute_text(*phase.due_at) + "  " + relative(*phase.due_at, now));
   else
     line.add("by hand");
   if (phase.is_walking) line.add("  (starting)", Colour::blue);
   Block block{.lines = {line.text()}, .has_ended = phase.has_ended()};
-  if (phase.steps.total() > 0) block.lines.push_back(progress(phase.steps, screen));
+  if (phase.outcome != phase.status) block.lines.push_back(Line(screen).add("  " + phase.outcome, Colour::red).text());
+  if (!phase.waits_for.empty())
+    block.lines.push_back(Line(screen).add("  waits for " + phase.waits_for, Colour::yellow).text());
+  if (phase.steps.total() > 0) {
+    const bool shows_members = phase.members > 0 && !block.has_ended;
+    block.lines.push_back(progress(
+        phase.steps, screen,
+        shows_members ? fmt::format("{} of {} members", grouped(phase.members_done), grouped(phase.members)) : ""));
+  }
   return block;
 }
 
@@ -114,7 +143,7 @@ Block block_of(const Tally& init, std::size_t name_columns, const Screen& screen
 
 std::vector<Block> blocks_of(const BatchView& batch, Time now, const Screen& screen) {
   std::size_t name_columns = 4;
-  for (const PhaseView& phase : batch.phases) name_columns = std::max(name_columns, columns_of(phase.name));
+  for (const PhaseView& phase : batch.phases) name_columns = std::max(name_columns, columns_of(phase.label));
   name_columns = std::min(name_columns, screen.columns / 3);
   std::vector<Block> blocks;
   if (batch.init.total() > 0) blocks.push_back(block_of(batch.init, name_columns, screen));
@@ -128,6 +157,8 @@ std::string estimate(const BatchView& batch, double per_second, const Screen& sc
   for (const PhaseView& phase : batch.phases)
     if (phase.status == "dispatched") under_way += phase.steps;
   if (under_way.open() == 0 || batch.has_ended()) return "";
+  // Nobody knows when it goes on.
+  if (batch.paused_at || batch.is_held || !batch.no_worker.empty()) return "";
   Line line(screen);
   line.add("pace     ");
   if (per_second <= 0) return line.add("no step has ended lately").text();
@@ -193,8 +224,6 @@ Lines fitted(std::vector<Block> blocks, std::size_t rows, const Screen& screen) 
   return lines;
 }
 
-void append(Lines& lines, const Lines& more) { lines.insert(lines.end(), more.begin(), more.end()); }
-
 }  // namespace
 
 void Pace::note(Time at, std::int64_t ended) {
@@ -255,13 +284,64 @@ Lines frame(std::string_view batch_json, std::string_view failures_json,
   return lines;
 }
 
+namespace {
+
+// Without the times and numbers that change at each look.
+std::string said_of_queues(const BatchView& batch) {
+  std::string said;
+  for (const std::string& queue : batch.no_worker)
+    said += (said.empty() ? "" : ", ") + one_line(queue.substr(0, queue.find_first_of(",:")));
+  return said;
+}
+
+}  // namespace
+
+Lines frame_of_several(const std::vector<std::string>& batches_json, Time now, const Screen& screen) {
+  const std::size_t rows = std::max<std::size_t>(screen.rows, 8) - 1;
+  Lines lines;
+  std::size_t left_out = 0;
+  for (const std::string& json : batches_json) {
+    const BatchView batch = read_batch(Fields(json));
+    Line title(screen);
+    title.add(fmt::format("batch {}  {} v{}  ", batch.id, batch.runbook, batch.version));
+    title.add(batch.outcome, colour_of_status(batch.outcome));
+    if (batch.paused_at) title.add(", paused", Colour::yellow);
+    if (batch.start) title.add(fmt::format("  T {}, {}", minute_text(*batch.start), relative(*batch.start, now)));
+    Lines block{title.text()};
+    append(block, hold_lines(batch, screen));
+    for (const std::string& queue : batch.no_worker)
+      block.push_back(Line(screen).add("  " + one_line(queue), Colour::red).text());
+    for (const PhaseView& phase : batch.phases) {
+      if (phase.status == "pending" && !phase.waits_for.empty())
+        block.push_back(Line(screen).add(fmt::format("  {} waits for {}", phase.label, phase.waits_for), Colour::yellow).text());
+      if (phase.status == "dispatched") {
+        block.push_back(Line(screen).add("  " + phase.label).text());
+        block.push_back(progress(phase.steps, screen));
+      }
+    }
+    if (lines.size() + block.size() + 1 > rows)
+      ++left_out;
+    else
+      append(lines, block);
+  }
+  if (left_out > 0)
+    lines.push_back(Line(screen).add(fmt::format("({} more: the screen is full)", left_out), Colour::dim).text());
+  return lines;
+}
+
 std::string status_line(const BatchView& batch) {
-  std::string line = fmt::format("batch {} {}", batch.id, batch.status);
-  if (batch.paused_at)
+  std::string line = fmt::format("batch {} {}", batch.id, batch.outcome);
+  if (batch.paused_at) {
     line += batch.paused_by.empty() ? ", paused" : ", paused by " + printable(batch.paused_by);
+    if (!batch.paused_reason.empty()) line += ": " + one_line(batch.paused_reason);
+  }
+  for (const HoldView& hold : batch.holds) line += fmt::format(" | {}: {}", hold.id, one_line(hold.message));
+  if (!batch.no_worker.empty()) line += " | " + said_of_queues(batch);
   for (const PhaseView& phase : batch.phases) {
+    if (phase.status == "pending" && !phase.waits_for.empty())
+      line += fmt::format(" | {} waits for {}", printable(phase.label), phase.waits_for);
     if (phase.status == "superseded" || phase.status == "pending") continue;
-    line += fmt::format(" | {} {}", printable(phase.name), phase.status);
+    line += fmt::format(" | {} {}", printable(phase.label), phase.outcome);
     if (!phase.has_ended()) line += fmt::format(" {} %", phase.steps.percent());
     if (phase.steps.failed > 0) line += fmt::format(", {} failed", grouped(phase.steps.failed));
     if (phase.steps.skipped > 0) line += fmt::format(", {} skipped", grouped(phase.steps.skipped));

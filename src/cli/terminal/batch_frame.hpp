@@ -38,6 +38,10 @@ class Pace {
                                              std::optional<double> steps_per_second, Time now,
                                              const Screen& screen);
 
+// Several batches on one screen, each with what of it runs and what waits for a person.
+[[nodiscard]] std::vector<std::string> frame_of_several(const std::vector<std::string>& batches_json, Time now,
+                                                        const Screen& screen);
+
 // One line for a file: it changes only when there is something to tell, at most a hundred times a phase while
 // all goes well.
 [[nodiscard]] std::string status_line(const BatchView& batch);

@@ -184,5 +184,65 @@ TEST(Pace, IsThatOfTheLastTenSeconds) {
   EXPECT_FALSE(pace.per_second());
 }
 
+const std::string gate_hold =
+    R"({"id":"hold-7","kind":"gate","phase":"cut-over","message":"phase 'cut-over' is due and waits for go or no-go",)"
+    R"("answers":[{"answer":"go","does":""},{"answer":"skip","does":""}]})";
+
+TEST(BatchFrame, TellsWhatWaitsForAPersonAndHowItIsAnswered) {
+  const std::string waiting =
+      R"({"phase_name":"cut-over","offset_minutes":0,"due_at":"2026-11-16T18:00:00.000Z","runbook_version":3,"status":"pending","waits_for":"answer","counts":{}})";
+  const std::string text = joined(frame(batch(waiting, R"(,"holds":[)" + gate_hold + "]"), failures(0), 0, drawn_at, {}));
+  EXPECT_NE(text.find("hold-7: phase 'cut-over' is due and waits for go or no-go\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  baton needs-you answer hold-7 go|skip\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  waits for an answer\n"), std::string::npos) << text;
+}
+
+TEST(BatchFrame, EstimatesNoEndWhenNobodyWorksOrNothingMayGoOn) {
+  const std::string pace = "what has begun ends in about";
+  EXPECT_NE(joined(frame(batch(usual_phases()), failures(0), 9, drawn_at, {})).find(pace), std::string::npos);
+  for (const std::string more :
+       {R"(,"no_worker":[{"queue":"pool","message":"no worker is on queue 'pool', since 18:00: 28 jobs wait there"}])",
+        R"(,"paused_at":"2026-11-16T18:57:00.000Z","paused_by":"ann","paused_reason":"lunch")", R"(,"hold_id":7)"}) {
+    const std::string text = joined(frame(batch(usual_phases(), more), failures(0), 9, drawn_at, {}));
+    EXPECT_EQ(text.find(pace), std::string::npos) << text;
+  }
+  const std::string text = joined(frame(
+      batch(usual_phases(), R"(,"no_worker":[{"message":"no worker is on queue 'pool'"}],"paused_at":"2026-11-16T18:57:00.000Z","paused_by":"ann","paused_reason":"lunch")"),
+      failures(0), 9, drawn_at, {}));
+  EXPECT_NE(text.find("no worker is on queue 'pool'"), std::string::npos) << text;
+  EXPECT_NE(text.find("paused by ann, 3 min ago: lunch"), std::string::npos) << text;
+}
+
+TEST(BatchFrame, TellsVersionsOfAPhaseRetriesAndMembersApart) {
+  const std::string counts = R"({"succeeded":10,"pending":20})";
+  const std::string old = phase("prepare", 60, "2026-11-15T22:00:00.000Z", "completed", R"({"succeeded":30})");
+  const std::string changed =
+      R"({"phase_name":"prepare","offset_minutes":60,"due_at":"2026-11-15T22:00:00.000Z","runbook_version":4,"status":"dispatched","walk":"none","counts":)" +
+      counts + R"(,"members":{"all":30,"done":10,"failed":0},"retrying":{"count":5,"next_at":null}})";
+  const std::string text = joined(frame(batch(old + "," + changed), failures(0), {}, drawn_at, {100, 24, false}));
+  EXPECT_NE(text.find("prepare v3"), std::string::npos) << text;
+  EXPECT_NE(text.find("prepare v4"), std::string::npos) << text;
+  EXPECT_NE(text.find("10 ok  5 retrying  15 pending  10 of 30 members"), std::string::npos) << text;
+}
+
+TEST(BatchFrame, ShowsSeveralBatchesOnOneScreen) {
+  std::vector<std::string> all(3, batch(usual_phases(), R"(,"holds":[)" + gate_hold + "]"));
+  const std::string text = joined(frame_of_several(all, drawn_at, {80, 40, false}));
+  std::size_t titles = 0;
+  for (auto at = text.find("batch 42  contoso-mailboxes v3  active"); at != text.npos; at = text.find("batch 42  ", at + 1)) ++titles;
+  EXPECT_EQ(titles, 3U) << text;
+  EXPECT_NE(text.find("baton needs-you answer hold-7 go|skip"), std::string::npos) << text;
+  const Lines small = frame_of_several(std::vector<std::string>(30, all[0]), drawn_at, {40, 12, false});
+  EXPECT_LE(small.size(), 12U);
+  for (const std::string& line : small) EXPECT_LE(columns_of(line), 40U) << line;
+}
+
+TEST(StatusLine, SaysWithFailuresAndWhyItWaits) {
+  const auto line = [](const std::string& json) { return status_line(read_batch(Fields(json))); };
+  const std::string done = R"({"id":42,"status":"completed","outcome":"completed_with_failures","members":{"failed":29,"active":1},"phases":[]})";
+  EXPECT_EQ(line(done), "batch 42 completed_with_failures | members 1 active, 29 failed");
+  EXPECT_NE(line(batch(usual_phases(), R"(,"holds":[)" + gate_hold + "]")).find("| hold-7: phase 'cut-over' is due"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace baton::cli

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/targets.hpp"
 #include "cli/reconnect.hpp"
+#include "cli/request.hpp"
 #include "cli/terminal/batch_frame.hpp"
 #include "cli/terminal/output.hpp"
 #include "http/wire/client.hpp"
@@ -19,6 +22,7 @@ namespace {
 
 constexpr std::chrono::milliseconds look_every{500}, redraw_every{1'000};
 constexpr std::size_t failures_shown = 5;
+constexpr std::size_t batches_max = 100;  // that are followed at once
 
 // Wrapping is off while a picture is drawn, so that a line that is wider than it seems stays one line.
 constexpr std::string_view wrap_off = "\x1b[?7l", wrap_on = "\x1b[?7h";
@@ -55,6 +59,7 @@ class View {
   // The server does not answer, or, with an empty text, is back.
   virtual void trouble(const std::string& message) { Reconnecting::tell_on_stderr(message); }
   virtual void end(const std::string&) {}                // with the last failures
+  virtual void show_all(const std::vector<std::string>& batches_json) = 0;
 };
 
 class Picture : public View {
@@ -65,6 +70,10 @@ class Picture : public View {
     const Time at = now();
     pace_.note(at, read_batch(Fields(batch_json)).steps().ended());
     last_ = frame(batch_json, failures_json, pace_.per_second(), at, measure());
+    draw(last_);
+  }
+  void show_all(const std::vector<std::string>& batches_json) override {
+    last_ = frame_of_several(batches_json, now(), measure());
     draw(last_);
   }
   void trouble(const std::string& message) override {
@@ -97,7 +106,11 @@ class Picture : public View {
 class Log : public View {
  public:
   void show(const std::string& batch_json, const std::string&) override {
-    say(status_line(read_batch(Fields(batch_json))));
+    const BatchView batch = read_batch(Fields(batch_json));
+    say(batch.id, status_line(batch));
+  }
+  void show_all(const std::vector<std::string>& batches_json) override {
+    for (const std::string& json : batches_json) show(json, "");
   }
   void end(const std::string& failures_json) override {
     for (const std::string& line : failure_lines(failures_json, failures_shown, {.columns = 200}))
@@ -105,18 +118,20 @@ class Log : public View {
   }
 
  private:
-  void say(std::string line) {
-    if (line == last_) return;
+  void say(std::int64_t batch_id, std::string line) {
+    std::string& last = last_[batch_id];
+    if (line == last) return;
     fmt::print("{} {}\n", to_iso(now()), line);
     std::fflush(stdout);
-    last_ = std::move(line);
+    last = std::move(line);
   }
-  std::string last_;
+  std::map<std::int64_t, std::string> last_;  // of each batch
 };
 
 class Silent : public View {
  public:
   void show(const std::string&, const std::string&) override {}
+  void show_all(const std::vector<std::string>&) override {}
 };
 
 std::unique_ptr<View> choose_view(const RemoteOptions& options) {
@@ -175,6 +190,57 @@ class BatchChanges {
 
 }  // namespace
 
+namespace {
+
+int exit_of(const BatchView& batch) {
+  if (batch.status != "completed") return exit_failed;
+  return batch.outcome == "completed" ? exit_ok : exit_with_failures;
+}
+
+// The ids of the batches that have not ended, in the order of their making; those that are known stay.
+Result<Answer> find_open(Reconnecting& remote, const std::string& runbook, std::set<std::int64_t>& ids) {
+  Result<Answer> answer;
+  for (const char* status : {"detected", "init_dispatched", "active"}) {
+    answer = remote.get(Target("/api/v1/batches").with("runbook", runbook).with("status", status).with("limit", 200).text());
+    if (!answer || !answer->ok()) return answer;
+    for (const Fields& batch : Fields(answer->body).items("batches"))
+      if (ids.size() < batches_max) ids.insert(batch.number("id"));
+  }
+  return answer;
+}
+
+}  // namespace
+
+int watch_batches(const RemoteOptions& options, const std::string& runbook, const std::string& reconnect) {
+  const auto view = choose_view(options);
+  Reconnecting remote(options, reconnect, [&](const std::string& trouble) { view->trouble(trouble); });
+  std::set<std::int64_t> ids;
+  while (true) {
+    const auto open = find_open(remote, runbook, ids);
+    if (!open) return refuse(options, open.error());
+    if (!open->ok()) return refuse(options, *open);
+    std::vector<std::string> batches;
+    bool have_ended = true;
+    int code = exit_ok;
+    for (const std::int64_t id : ids) {
+      auto batch = remote.get(batch_target(id));
+      if (!batch) return refuse(options, batch.error());
+      if (!batch->ok()) return refuse(options, *batch);
+      const BatchView seen = read_batch(Fields(batch->body));
+      have_ended = have_ended && seen.has_ended();
+      if (const int its = exit_of(seen); its == exit_failed || code == exit_ok) code = its;
+      batches.push_back(std::move(batch->body));
+    }
+    view->show_all(batches);
+    if (have_ended) {
+      if (options.as_json) print_json(fmt::format("[{}]", fmt::join(batches, ",")));
+      if (ids.empty() && !options.as_json) fmt::print("No batch is open.\n");
+      return code;
+    }
+    std::this_thread::sleep_for(redraw_every);
+  }
+}
+
 int watch_batch(const RemoteOptions& options, std::int64_t batch_id, const std::string& reconnect) {
   const auto view = choose_view(options);
   Reconnecting remote(options, reconnect, [&](const std::string& trouble) { view->trouble(trouble); });
@@ -193,7 +259,7 @@ int watch_batch(const RemoteOptions& options, std::int64_t batch_id, const std::
     if (seen.has_ended()) {
       view->end(failed);
       if (options.as_json) print_json(batch->body);
-      return seen.status == "completed" ? exit_ok : exit_failed;
+      return exit_of(seen);
     }
     // Times that are shown go on though nothing changes.
     while (!changes.wait(redraw_every)) view->show(batch->body, failed);

@@ -29,7 +29,7 @@ Segments segments_of(const Tally& tally) {
            {tally.failed, "█", "x", Colour::red},
            {tally.cancelled, "▒", "-", Colour::yellow},
            {tally.dispatched, "▓", ">", Colour::blue},
-           {tally.pending, "░", ".", Colour::dim}}};
+           {tally.pending + tally.retrying, "░", ".", Colour::dim}}};
 }
 
 // Each gets its share rounded down, but one column if it is there at all; the largest takes what is left, or
@@ -76,6 +76,7 @@ Tally& Tally::operator+=(const Tally& other) {
   dispatched += other.dispatched;
   pending += other.pending;
   skipped += other.skipped;
+  retrying += other.retrying;
   return *this;
 }
 
@@ -90,6 +91,7 @@ std::vector<std::string> words(const Tally& tally) {
   say(tally.skipped, "skipped");
   say(tally.failed, "failed");
   say(tally.dispatched, "dispatched");
+  say(tally.retrying, "retrying");
   say(tally.pending, "pending");
   say(tally.cancelled, "cancelled");
   return all;

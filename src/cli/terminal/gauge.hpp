@@ -20,11 +20,12 @@ struct Tally {
   std::int64_t dispatched = 0;  // or polling: a worker has it, or is to take it
   std::int64_t pending = 0;
   std::int64_t skipped = 0;  // of those that succeeded: because a person said so
+  std::int64_t retrying = 0;  // failed, and wait for their next attempt; not among the pending ones
 
   void add(std::string_view status, std::int64_t number);  // one that is not known counts as pending
   Tally& operator+=(const Tally& other);
   [[nodiscard]] std::int64_t ended() const { return succeeded + failed + cancelled; }
-  [[nodiscard]] std::int64_t open() const { return dispatched + pending; }
+  [[nodiscard]] std::int64_t open() const { return dispatched + pending + retrying; }
   [[nodiscard]] std::int64_t total() const { return ended() + open(); }
   [[nodiscard]] std::int64_t percent() const;  // 100 only when nothing is open; 0 of nothing
 };

@@ -53,6 +53,7 @@ Colour colour_of_status(std::string_view status) {
       Known{"COMPLETED", Colour::green},      Known{"FAILED", Colour::red},
       Known{"CANCELLED", Colour::yellow},     Known{"SKIPPED", Colour::yellow},
       Known{"RUNNING", Colour::blue},         Known{"completed", Colour::green},
+      Known{"completed_with_failures", Colour::red},
       Known{"succeeded", Colour::green},      Known{"failed", Colour::red},
       Known{"poll_timeout", Colour::red},     Known{"rolled_back", Colour::red},
       Known{"cancelled", Colour::yellow},     Known{"skipped", Colour::yellow},

@@ -85,6 +85,17 @@ std::vector<WorkerInfo> Matching::list_workers(const std::optional<Tenant>& tena
   return all;
 }
 
+QueuesReply Matching::look_at(const LookAtQueues& look, Time now) const {
+  QueuesReply reply{.since = since_};
+  for (const std::string& queue : look.queues) {
+    const QueueKey key{look.tenant, queue};
+    const auto seen = workers_.on_queue(key, now);
+    reply.queues.push_back(
+        {.queue = queue, .polled = is_polled(key), .workers = seen.workers, .last_poll = seen.last_poll});
+  }
+  return reply;
+}
+
 void Matching::expect(Await& wait) {
   const std::uint64_t id = next_id_++;
   by_subject_[wait.subject].push_back(id);

@@ -18,7 +18,7 @@ namespace baton::engine {
 
 class Matching {
  public:
-  explicit Matching(std::size_t queue_window) : queues_(queue_window) {}
+  explicit Matching(std::size_t queue_window, Time since = {}) : since_(since), queues_(queue_window) {}
 
   // ---- workers ----
   void add_poll(Poll poll, std::shared_ptr<Waiter> waiter, Time now);
@@ -36,6 +36,7 @@ class Matching {
   [[nodiscard]] Workers& workers() { return workers_; }
   [[nodiscard]] const Workers& workers() const { return workers_; }
   [[nodiscard]] std::vector<WorkerInfo> list_workers(const std::optional<Tenant>& tenant, Time now) const;
+  [[nodiscard]] QueuesReply look_at(const LookAtQueues& look, Time now) const;
 
   // ---- commits ----
   // The next batch is decided on what this commit brings, although it is not durable yet: its polls are served, its work
@@ -74,6 +75,7 @@ class Matching {
   void expect(MatchAgain& again);
   void enqueue(Enqueue& work);
 
+  const Time since_;  // nobody has asked for work before
   Queues queues_;
   Workers workers_;
   std::set<QueueKey> to_match_;  // in the next batch, whatever it brings

@@ -1,5 +1,8 @@
 // Batches: list, show, and what people do to them as a whole.
+#include <algorithm>
+
 #include "http/api/batch_reads.hpp"
+#include "http/api/no_worker.hpp"
 #include "http/api/routes.hpp"
 #include "http/json/answer.hpp"
 #include "http/json/fields.hpp"
@@ -19,6 +22,8 @@ struct BatchView {
   std::vector<ExecutionView> inits;
   std::vector<ExecutionView> open_cleanups;
   OptionalJson held_removals;  // of this batch
+  std::vector<runbook::Hold> holds;
+  std::vector<Retrying> retrying;
 };
 
 // The entry of the batch in what its runbook holds back: {"batch_id":…,"leaving":…,"active":…}.
@@ -48,9 +53,26 @@ Result<BatchView> read_batch_view(Reads& reads, std::int64_t id) {
   if (std::ranges::any_of(view.counts, is_open_cleanup)) {
     TRY_ASSIGN(view.open_cleanups, reads.open_cleanups(id, open_cleanups_max));
   }
+  TRY_ASSIGN(view.retrying, reads.retrying(id));
+  TRY_ASSIGN(view.holds, reads.holds(id));
+  std::erase_if(view.holds, [](const auto& hold) { return hold.status != runbook::HoldStatus::open; });
   TRY_ASSIGN(const auto row, reads.runbook(view.summary.runbook_name, 0));
   if (row) view.held_removals = held_of(*row, id);
   return view;
+}
+
+std::optional<std::string> phase_of(const BatchView& view, const runbook::Hold& hold) {
+  for (const auto& phase : view.phases)
+    if (phase.id == hold.phase_execution_id) return phase.phase_name;
+  return std::nullopt;
+}
+
+void append_retrying(std::string& out, const std::vector<Retrying>& all, std::int64_t phase_id) {
+  Retrying found;
+  for (const Retrying& each : all)
+    if (each.phase_execution_id == phase_id) found = each;
+  append_key(out, "retrying");
+  append_object(out, "count", found.n, "next_at", found.next);
 }
 
 Task<Response> change_batch(Context& context, ChangeBatch::What what) {
@@ -122,13 +144,23 @@ Task<Response> show_batch(Context& context) {
   auto query = [id = captured_id(context.request)](Reads& reads) { return read_batch_view(reads, id); };
   auto view = co_await context.read(std::move(query));
   if (!view) co_return batch_problem(context.request, view.error());
+  std::vector<NoWorker> queues;
+  if (!is_terminal(view->summary.batch.status)) {
+    auto found = co_await no_workers_of_batch(context, view->summary.batch.id);
+    if (!found) co_return std::move(found.error());
+    queues = *std::move(found);
+  }
   auto response = json_response(200, {});
   auto& out = response.body;
   append_batch(out, view->summary, ObjectEnd::open);
+  append_list(out, "holds", view->holds,
+              [&](std::string& to, const auto& hold) { append_hold(to, hold, phase_of(*view, hold)); });
+  append_list(out, "no_worker", queues, append_no_worker);
   append_counts(out, "members", view->counts, {"member"});
   append_list(out, "phases", view->phases, [&](std::string& to, const auto& phase) {
     append_phase(to, phase, ObjectEnd::open);
     append_phase_counts(to, phase, view->counts);
+    append_retrying(to, view->retrying, phase.id);
     to += '}';
   });
   append_list(out, "init_steps", view->inits,
@@ -145,20 +177,21 @@ Task<Response> show_batch(Context& context) {
 }
 
 Task<Response> list_phases(Context& context) {
-  using View = std::pair<std::vector<runbook::PhaseExecution>, std::vector<runbook::Count>>;
-  auto query = [id = captured_id(context.request)](Reads& reads) -> Result<View> {
-    View view;
+  auto query = [id = captured_id(context.request)](Reads& reads) -> Result<BatchView> {
+    BatchView view;
     TRY(known_batch(reads, id));
-    TRY_ASSIGN(view.first, reads.phases(id));
-    TRY_ASSIGN(view.second, reads.counts(id));
+    TRY_ASSIGN(view.phases, reads.phases(id));
+    TRY_ASSIGN(view.counts, reads.counts(id));
+    TRY_ASSIGN(view.retrying, reads.retrying(id));
     return view;
   };
   auto view = co_await context.read(std::move(query));
   if (!view) co_return batch_problem(context.request, view.error());
   auto response = json_response(200, "{");
-  append_list(response.body, "phases", view->first, [&](std::string& out, const auto& phase) {
+  append_list(response.body, "phases", view->phases, [&](std::string& out, const auto& phase) {
     append_phase(out, phase, ObjectEnd::open);
-    append_phase_counts(out, phase, view->second);
+    append_phase_counts(out, phase, view->counts);
+    append_retrying(out, view->retrying, phase.id);
     out += '}';
   });
   response.body += '}';

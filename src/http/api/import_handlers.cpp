@@ -33,12 +33,20 @@ std::string query_by(const Request& request, std::vector<FieldError>& errors) {
   return *by;
 }
 
+std::string query_reason(const Request& request, std::vector<FieldError>& errors) {
+  const auto* reason = request.argument("reason");
+  if (reason == nullptr) return {};
+  if (!is_printable(*reason, 2000)) errors.push_back({"reason", "must have 1 to 2000 bytes and no control characters"});
+  return *reason;
+}
+
 // Adds all of them; `added` tells how many it were when something fails in the middle.
 Task<std::expected<MembersReply, Refused>> add_members(Context& context, std::int64_t batch_id,
-                                                       SourceMembers& members, std::optional<Time> time) {
+                                                       SourceMembers& members, std::optional<Time> time,
+                                                       const Attribution& who = {}) {
   std::expected<MembersReply, Refused> total;
   for (std::size_t from = 0; from < members.size(); from += chunk) {
-    AddMembers command{.batch_id = batch_id};
+    AddMembers command{.batch_id = batch_id, .by = who.by, .reason = who.reason};
     for (std::size_t i = from; i < std::min(from + chunk, members.size()); ++i)
       command.members.push_back({std::move(members[i].member_key), time, std::move(members[i].data)});
     auto reply = co_await tell<MembersReply>(context, std::move(command));
@@ -99,6 +107,9 @@ Task<Response> create_batch(Context& context) {
 
 Task<Response> add_batch_members(Context& context) {
   if (auto wrong = check_csv(context.request)) co_return std::move(*wrong);
+  std::vector<FieldError> errors;
+  const Attribution who{query_by(context.request, errors), query_reason(context.request, errors)};
+  if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto query = [id = captured_id(context.request)](Reads& reads) { return known_batch(reads, id); };
   auto batch = co_await context.read(std::move(query));
   if (!batch) co_return batch_problem(context.request, batch.error());
@@ -106,7 +117,7 @@ Task<Response> add_batch_members(Context& context) {
   if (!source) co_return std::move(source.error());
   auto members = co_await read_csv_members(context, source->definition, context.request.body);
   if (!members) co_return std::move(members.error());
-  auto added = co_await add_members(context, batch->batch.id, *members, batch->batch.batch_start_time);
+  auto added = co_await add_members(context, batch->batch.id, *members, batch->batch.batch_start_time, who);
   if (!added) co_return problem(added.error());
   auto response = json_response(200, {});
   append_members_reply(response.body, *added);

@@ -104,7 +104,9 @@ std::expected<Command, Response> read_chosen(const Request& request) {
   std::vector<FieldError> errors;
   Fields fields(document->root(), "", errors);
   Command command{.batch_id = captured_id(request)};
-  command.by = fields.text("by", 200).value_or("");
+  auto change = read_attribution(fields);
+  command.by = std::move(change.by);
+  command.reason = std::move(change.reason);
   command.member_ids = fields.ids("member_ids", chosen_max);
   command.member_keys = fields.texts("member_keys", chosen_max, 1000);
   if (!command.member_ids.empty() && !command.member_keys.empty())

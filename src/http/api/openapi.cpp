@@ -15,7 +15,7 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 36> parameters{{
+constexpr std::array<Named, 37> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
     {"topic", R"({"name":"topic","in":"query","description":"job:ID, batch:NUMBER, runbook:NAME, call:ID, queue:NAME, queues or all; more than one is fine","schema":{"type":"array","maxItems":50,"items":{"type":"string"},"default":["all"]},"explode":true})"},
     {"last_event_id", R"({"name":"last_event_id","in":"query","description":"where to resume, unless the header Last-Event-ID says it","schema":{"type":"string"}})"},
@@ -43,6 +43,7 @@ constexpr std::array<Named, 36> parameters{{
     {"plan_limit", R"({"name":"limit","in":"query","description":"so many members are shown","schema":{"type":"integer","minimum":1,"maximum":100,"default":5}})"},
     {"phase", R"({"name":"phase","in":"query","description":"absent: the next one","schema":{"type":"string"}})"},
     {"by", R"({"name":"by","in":"query","description":"who does it","schema":{"type":"string","maxLength":200}})"},
+    {"query_reason", R"({"name":"reason","in":"query","description":"why","schema":{"type":"string","maxLength":2000}})"},
     {"call_status", R"({"name":"status","in":"query","schema":{"type":"string","enum":["Scheduled","Running","Succeeded","Failed"]}})"},
     {"call_name", R"({"name":"name","in":"query","schema":{"type":"string"}})"},
     {"due_from", R"({"name":"dueFrom","in":"query","description":"inclusive","schema":{"type":"string","format":"date-time"}})"},
@@ -62,10 +63,10 @@ constexpr std::string_view runbook_members =
 
 constexpr std::string_view batch_members =
     "id:int runbook_id:int batch_start_time:time? status:BatchStatus detected_at:time init_dispatched_at:time? is_manual:bool importing:bool created_by:text? "
-    "completed_at:time? paused_at:time? paused_by:text? error_message:text? removals_approved:bool walk:text ";
+    "completed_at:time? paused_at:time? paused_by:text? paused_reason:text? hold_id:int? phase_overlap:text error_message:text? removals_approved:bool walk:text ";
 constexpr std::string_view phase_members =
     "id:int batch_id:int phase_name:text offset_minutes:int due_at:time? runbook_version:int status:PhaseStatus dispatched_at:time? completed_at:time? walk:text "
-    "current_index:int ";
+    "waits_for:text current_index:int ";
 constexpr std::string_view member_members =
     "id:int batch_id:int member_key:text status:MemberStatus added_at:time removed_at:time? failed_at:time? add_dispatched_at:time? remove_dispatched_at:time? "
     "catching_up:bool ~data_json:any ~worker_data_json:any ";
@@ -92,7 +93,7 @@ struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 84> short_schemas{{
+constexpr std::array<Short, 97> short_schemas{{
     {"BusSettings", bus_settings, ""},
     {"BusEntityCreation", bus_settings, "type:text path:text ~rules:BusRule[]"},
     {"BusCounts", "", "active:int dead:int scheduled:int deferred:int"},
@@ -138,20 +139,33 @@ constexpr std::array<Short, 84> short_schemas{{
     {"WorkerResultAnswer", "", "~accepted:bool ~duplicate:bool ~ignored:text ~code:text ~results:WorkerResultOutcome[]"},
     {"RunbookJob", "", "jobId:text batchId:int workerId:text functionName:text parameters:any correlationData:CorrelationData lease:text lease_until:time timeout_seconds:int delivery_count:int retry_count:int"},
     {"CorrelationData", "", "~stepExecutionId:int ~initExecutionId:int ~cleanupExecutionId:int isInitStep:bool runbookName:text runbookVersion:int"},
-    {"BatchSummary", batch_members, "runbook_name:text runbook_version:int"},
+    {"BatchSummary", batch_members, "runbook_name:text runbook_version:int outcome:Outcome"},
     {"BatchChanged", batch_members, "changed:bool note:text"},
     {"BatchCreated", batch_members, "member_count:int left_out:int"},
     {"BatchPage", "", "batches:BatchSummary[] next_cursor:text?"},
-    {"BatchView", batch_members, "runbook_name:text runbook_version:int members:Counts phases:PhaseView[] init_steps:Execution[] rollbacks:Counts removals:Counts catch_up:Counts skipped:Counts open_cleanups:Execution[] held_removals:any"},
+    {"BatchView", batch_members, "runbook_name:text runbook_version:int outcome:Outcome holds:Need[] no_worker:NoWorker[] members:Counts phases:PhaseView[] init_steps:Execution[] rollbacks:Counts removals:Counts catch_up:Counts skipped:Counts open_cleanups:Execution[] held_removals:any"},
+    {"NeedAnswer", "", "answer:text does:text"},
+    {"Need", "", "id:text kind:text ~runbook:text ~batch_id:int ~phase_execution_id:int? ~phase:text? ~job_id:text ~node_id:text ~queue:text ~waiting:int message:text since:time? ~details:any answers:NeedAnswer[] answer_by:time?"},
+    {"NeedList", "", "needs:Need[]"},
+    {"NeedDecision", "", "answer:text ~by:text ~reason:text"},
+    {"NeedDecided", "", "id:text kind:text ~batch_id:int ~job_id:text answer:text? by:text? reason:text? ~decided_at:time? changed:bool"},
+    {"NoWorker", "", "queue:text since:time waiting:int last_poll:time? message:text"},
+    {"RetryingSteps", "", "count:int next_at:time?"},
+    {"PhaseMembers", "", "all:int done:int failed:int"},
+    {"WhyReason", "", "reason:text message:text since:time? until:time?"},
+    {"Why", "", "id:text status:text reason:text summary:text reasons:WhyReason[]"},
+    {"MemberWhy", "", "member_key:text status:text reason:text summary:text reasons:WhyReason[]"},
+    {"Report", "", "members:ReportLine[] next_after:int"},
+    {"ReportLine", "", "id:int member_key:text status:MemberStatus outcome:text first_at:time? last_at:time? phases_done:text[] failed_phase:text failed_step:text error:text"},
     {"BatchEvent", "", "event_id:int event_type:text created_at:time batch_member_id:int? job_id:text? message:text"},
     {"BatchEvents", "", "events:BatchEvent[] next_after:int"},
     {"StepCounts", "", "step_index:int ~step_name:text counts:Counts ~catch_up:Counts skipped:Counts"},
-    {"PhaseView", phase_members, "counts:Counts steps:StepCounts[] rollbacks:Counts catch_up:Counts skipped:Counts"},
+    {"PhaseView", phase_members, "outcome:Outcome members:PhaseMembers ~retrying:RetryingSteps counts:Counts steps:StepCounts[] rollbacks:Counts catch_up:Counts skipped:Counts"},
     {"PhaseList", "", "phases:PhaseView[]"},
     {"Member", member_members, ""},
     {"MemberPage", "", "members:Member[] next_cursor:text?"},
     {"MemberView", member_members, "steps:ExecutionText[] cleanups:ExecutionText[]"},
-    {"ChosenMembers", "", "~member_ids:int[] ~member_keys:text[] ~all:bool ~by:text"},
+    {"ChosenMembers", "", "~member_ids:int[] ~member_keys:text[] ~all:bool ~by:text ~reason:text"},
     {"LeftOut", "", "reason:text message:text count:int member_keys:text[]"},
     {"MembersChanged", "", "count:int left_out:int left_out_because:LeftOut[] note:text member_ids:int[] phases:text[]"},
     {"Execution", execution_members, ""},
@@ -187,7 +201,7 @@ constexpr std::string_view job_members =
     R"("priority":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}},"due_at":{"type":["string","null"],"format":"date-time"},)"
     R"("paused_at":{"type":["string","null"],"format":"date-time"},"paused_by":{"type":["string","null"]},"rerun_of":{"type":["string","null"]})";
 
-constexpr std::array<Named, 53> schemas{{
+constexpr std::array<Named, 54> schemas{{
     {"Any", R"({"type":"object"})"},
     {"Health", R"({"type":"object","properties":{"status":{"type":"string"},"slow_turn_ms":{"type":"integer","description":"a turn of the engine has taken so long, over a second"}},"required":["status"]})"},
     {"JobStatus", R"({"type":"string","enum":["PENDING","RUNNING","COMPLETED","FAILED","CANCELLED"]})"},
@@ -226,6 +240,7 @@ constexpr std::array<Named, 53> schemas{{
     {"PollAnswer", R"({"type":"object","required":["jobs"],"properties":{"jobs":{"type":"array","items":{"anyOf":[{"$ref":"#/components/schemas/WorkflowJob"},{"$ref":"#/components/schemas/RunbookJob"}]}}}})"},
     {"WorkflowJob", R"({"type":"object","required":["task_id","job_id","node_id","handler","params","queue","lease"],"properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"handler":{"type":"string"},"params":{},"queue":{"type":"string"},"timeout_seconds":{"type":"integer"},"retry_count":{"type":"integer"},"delivery_count":{"type":"integer"},"lease":{"type":"string"},"lease_until":{"type":"string","format":"date-time"},"traceparent":{"type":"string"},"checkpoint":{}}})"},
     {"BatchStatus", R"({"type":"string","enum":["detected","init_dispatched","active","completed","failed","cancelled"]})"},
+    {"Outcome", R"({"type":"string","description":"the status, but completed_with_failures instead of completed when a part failed"})"},
     {"MemberStatus", R"({"type":"string","enum":["active","removed","failed"]})"},
     {"PhaseStatus", R"({"type":"string","enum":["pending","dispatched","completed","failed","skipped","superseded"]})"},
     {"StepStatus", R"({"type":"string","enum":["pending","dispatched","polling","succeeded","failed","poll_timeout","rolled_back","cancelled"]})"},

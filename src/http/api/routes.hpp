@@ -105,6 +105,16 @@ Task<Response> cancel_batch(Context& context);
 Task<Response> approve_removals(Context& context);
 Task<Response> list_phases(Context& context);
 Task<Response> list_batch_events(Context& context);
+// needs_you_handlers.cpp
+Task<Response> list_needs(Context& context);
+Task<Response> answer_need(Context& context);
+// why_handlers.cpp
+Task<Response> explain_batch(Context& context);
+Task<Response> explain_member(Context& context);
+template <runbook::RowType type>
+Task<Response> explain_execution(Context& context);
+// report_handlers.cpp
+Task<Response> report_batch(Context& context);
 // member_handlers.cpp
 Task<Response> list_members(Context& context);
 Task<Response> show_member(Context& context);

@@ -70,6 +70,25 @@ struct RunbookAgrees {
     if (c.phase == "done") return Refused{Refusal::not_possible, "phase 'done' is completed", {}};
     return BatchReply{batch_row(c.batch_id), true, c.phase};
   }
+  Reply operator()(const AnswerHold& c) const {
+    if (c.answer == "maybe") return Refused{Refusal::invalid_input, "hold 1 may be answered by: go, skip, cancel", {}};
+    if (c.by == "late") return Refused{Refusal::already_decided, "hold 1 was decided before, by ann", {}};
+    runbook::Hold hold;
+    hold.id = c.hold_id;
+    hold.kind = runbook::HoldKind::gate;
+    hold.batch_id = c.batch_id;
+    hold.answer = c.answer;
+    hold.decided_by = c.by;
+    hold.reason = c.reason;
+    return HoldReply{hold, true};
+  }
+  // Nobody is on the queue "lonely", and never was.
+  Reply operator()(const LookAtQueues& c) const {
+    QueuesReply reply;
+    for (const std::string& queue : c.queues)
+      reply.queues.push_back({.queue = queue, .polled = queue != "lonely", .workers = 0, .last_poll = {}});
+    return reply;
+  }
   Reply operator()(const ChangeStep& c) const {
     if (c.ref.id == 404) return Refused{Refusal::step_not_found, "no step 404", {}};
     return StepReply{c.ref, runbook::StepStatus::pending};

@@ -109,7 +109,8 @@ template <runbook::RowType type, ChangeStep::What what>
 Task<Response> change_execution(Context& context) {
   auto change = read_attribution(context.request);
   if (!change) co_return std::move(change.error());
-  ChangeStep command{{type, captured_id(context.request)}, what, std::move(change->by)};
+  ChangeStep command{{type, captured_id(context.request)}, what, std::move(change->by),
+                     std::move(change->reason)};
   if (command.ref.id == 0) co_return no_such_step(context.request, type);
   auto reply = co_await tell<StepReply>(context, std::move(command));
   if (!reply) co_return problem(reply.error());

@@ -1,13 +1,17 @@
 #include "http/json/render_runbook.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/json_document.hpp"
+#include "core/runbook/machine/holds.hpp"
 
 namespace baton::http {
 
 namespace {
+
+constexpr std::string_view completed_with_failures = "completed_with_failures";
 
 void append_stored(std::string& out, std::string_view key, const OptionalJson& stored) {
   if (!stored) return append_member(out, key, OptionalJson{});
@@ -62,10 +66,25 @@ void append_batch(std::string& out, const runbook::Batch& batch, ObjectEnd endin
   if (ending == ObjectEnd::closed) out += '}';
 }
 
+std::string_view outcome_of(const BatchSummary& summary) {
+  const bool with_failures = summary.batch.status == runbook::BatchStatus::completed && summary.has_failures;
+  return with_failures ? completed_with_failures : name(summary.batch.status);
+}
+
+std::string_view outcome_of(const runbook::PhaseExecution& phase, const std::vector<runbook::Count>& counts) {
+  const bool has_failures = std::ranges::any_of(counts, [&](const runbook::Count& count) {
+    const auto status = runbook::step_status(count.status);
+    return count.phase_execution_id == phase.id && count.n > 0 && (count.lane == "step" || count.lane == "catch_up") &&
+           status && is_failure(*status);
+  });
+  return phase.status == runbook::PhaseStatus::completed && has_failures ? completed_with_failures : name(phase.status);
+}
+
 void append_batch(std::string& out, const BatchSummary& summary, ObjectEnd ending) {
   append_batch(out, summary.batch, ObjectEnd::open);
   append_member(out, "runbook_name", summary.runbook_name);
   append_member(out, "runbook_version", summary.runbook_version);
+  append_member(out, "outcome", outcome_of(summary));
   if (ending == ObjectEnd::closed) out += '}';
 }
 
@@ -184,6 +203,20 @@ void append_execution(std::string& out, const ExecutionView& view, Documents doc
   if (ending == ObjectEnd::closed) out += '}';
 }
 
+void append_hold(std::string& out, const runbook::Hold& hold, const std::optional<std::string>& phase_name) {
+  out += '{';
+  append_members(out, "id", "hold-" + std::to_string(hold.id), "kind", name(hold.kind), "runbook", hold.runbook_name,
+                 "batch_id", hold.batch_id, "phase_execution_id", hold.phase_execution_id, "phase", phase_name, "message",
+                 hold.message, "since", hold.opened_at);
+  append_stored(out, "details", hold.details_json);
+  const auto answers = hold.status == runbook::HoldStatus::open ? answers_of(hold.kind) : std::vector<runbook::Answer>{};
+  append_list(out, "answers", answers, [](std::string& to, const runbook::Answer& answer) {
+    append_object(to, "answer", answer.word, "does", answer.does);
+  });
+  append_member(out, "answer_by", hold.answer_by);
+  out += '}';
+}
+
 void append_step_reply(std::string& out, const StepReply& reply) {
   out += '{';
   append_member(out, "id", reply.ref.id);
@@ -210,8 +243,34 @@ void append_counts(std::string& out, std::string_view key, const std::vector<run
   append_member(out, key, sums);
 }
 
+namespace {
+
+// How many members have begun the phase, came through it, or failed in it, those who catch up too.
+void append_members_of(std::string& out, const runbook::PhaseExecution& phase, const std::vector<runbook::Count>& counts) {
+  const auto is_of_members = [&](const runbook::Count& count) {
+    return count.phase_execution_id == phase.id && (count.lane == "step" || count.lane == "catch_up");
+  };
+  std::int32_t last = 0;
+  for (const auto& count : counts)
+    if (is_of_members(count)) last = std::max(last, count.step_index);
+  std::int64_t all = 0, done = 0, failed = 0;
+  for (const auto& count : counts) {
+    const auto status = is_of_members(count) ? runbook::step_status(count.status) : std::nullopt;
+    if (!status) continue;
+    if (count.step_index == 0) all += count.n;
+    if (count.step_index == last && *status == runbook::StepStatus::succeeded) done += count.n;
+    if (is_failure(*status)) failed += count.n;
+  }
+  append_key(out, "members");
+  append_object(out, "all", all, "done", done, "failed", failed);
+}
+
+}  // namespace
+
 void append_phase_counts(std::string& out, const runbook::PhaseExecution& phase,
                          const std::vector<runbook::Count>& counts) {
+  append_member(out, "outcome", outcome_of(phase, counts));
+  append_members_of(out, phase, counts);
   append_counts(out, "counts", counts, {"step", phase.id});
   std::set<std::int32_t> indices;
   for (const auto& count : counts)

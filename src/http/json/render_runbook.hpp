@@ -16,6 +16,9 @@ namespace baton::http {
 void append_runbook(std::string& out, const runbook::Runbook& row, Documents documents,
                     ObjectEnd ending = ObjectEnd::closed);
 void append_batch(std::string& out, const runbook::Batch& batch, ObjectEnd ending = ObjectEnd::closed);
+// completed_with_failures instead of completed when a part of it failed; else its status.
+[[nodiscard]] std::string_view outcome_of(const BatchSummary& summary);
+[[nodiscard]] std::string_view outcome_of(const runbook::PhaseExecution& phase, const std::vector<runbook::Count>& counts);
 void append_batch(std::string& out, const BatchSummary& summary, ObjectEnd ending = ObjectEnd::closed);
 void append_batch_event(std::string& out, const runbook::BatchEvent& event);
 void append_phase(std::string& out, const runbook::PhaseExecution& phase,
@@ -26,6 +29,8 @@ void append_batch_member(std::string& out, const runbook::Member& member, Docume
 // A step, an init step or a cleanup; with Documents::all params_json and result_json too.
 void append_execution(std::string& out, const ExecutionView& view, Documents documents,
                       ObjectEnd ending = ObjectEnd::closed);
+// What waits for a person, as it is listed: with the answers that may be given while it is open.
+void append_hold(std::string& out, const runbook::Hold& hold, const std::optional<std::string>& phase_name);
 void append_step_reply(std::string& out, const StepReply& reply);
 void append_members_reply(std::string& out, const MembersReply& reply);
 void append_failure(std::string& out, const Failure& failure);

@@ -2,6 +2,10 @@
 // the writer, each used by one thread at a time.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+
 #include "ports/reads.hpp"
 #include "store/memory/database.hpp"
 
@@ -25,6 +29,7 @@ class MemoryReads : public Reads {
   Result<std::vector<workflow::NodeState>> dead_letters(const Tenant&, const std::optional<NodeCursor>& after,
                                                         std::size_t limit) override;
   Result<std::vector<workflow::NodeState>> approvals(const Tenant&, std::size_t limit) override;
+  Result<std::vector<QueueBacklog>> task_backlogs(const Tenant&) override;
   Result<JobPage> jobs(const JobFilter&, const std::optional<workflow::JobId>& before,
                        std::size_t limit) override;
   Result<std::vector<workflow::Event>> timeline(const workflow::JobId&, std::int64_t after,
@@ -79,6 +84,9 @@ class MemoryReads : public Reads {
   Result<std::vector<runbook::Hold>> open_holds(std::int64_t after, std::size_t limit) override;
   Result<std::vector<runbook::Hold>> holds(std::int64_t batch_id) override;
   Result<std::optional<runbook::Hold>> hold(std::int64_t id) override;
+  Result<std::vector<QueueBacklog>> job_backlogs() override;
+  Result<QueueBacklog> backlog_of_batch(std::int64_t batch_id, const std::string& queue) override;
+  Result<std::vector<Retrying>> retrying(std::int64_t batch_id) override;
   Result<std::vector<BatchSummary>> importing() override;
 
   // call_reads.cpp
@@ -98,7 +106,8 @@ class MemoryReads : public Reads {
 
  private:
   [[nodiscard]] auto lock() const { return std::shared_lock(database_.mutex); }
-  [[nodiscard]] BatchSummary summary_of(const runbook::Batch& batch) const;
+  [[nodiscard]] std::map<std::string, QueueBacklog> backlogs(std::optional<std::int64_t> batch_id) const;
+  BatchSummary summary_of(const runbook::Batch& batch) const;
   [[nodiscard]] ExecutionView step_view(const runbook::StepExecution& step) const;
   [[nodiscard]] Failure failure_of(ExecutionView view) const;
   [[nodiscard]] std::vector<BatchSummary> batches_of(const std::string& runbook_name,

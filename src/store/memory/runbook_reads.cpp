@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <ranges>
 
@@ -81,7 +82,16 @@ Result<std::vector<Runbook>> MemoryReads::active_runbooks() {
 
 BatchSummary MemoryReads::summary_of(const Batch& batch) const {
   const Runbook* book = database_.runbooks.runbooks.get(batch.runbook_id);
-  return {batch, book != nullptr ? book->name : "", book != nullptr ? book->version : 0};
+  const auto& counts = database_.runbooks.counts;
+  bool has_failures = false;
+  for (auto at = counts.lower_bound({batch.id, 0, "", 0, ""}); at != counts.end(); ++at) {
+    const Count& count = at->second;
+    if (count.batch_id != batch.id) break;
+    const auto step = step_status(count.status);
+    const bool is_of_members = count.lane == "member" || count.lane == "step" || count.lane == "catch_up";
+    if (is_of_members && count.n > 0 && step && is_failure(*step)) has_failures = true;
+  }
+  return {batch, book != nullptr ? book->name : "", book != nullptr ? book->version : 0, has_failures};
 }
 
 Result<std::vector<BatchSummary>> MemoryReads::batches(const BatchFilter& filter, std::int64_t before,
@@ -140,6 +150,61 @@ Result<std::vector<Hold>> MemoryReads::holds(std::int64_t batch_id) {
 Result<std::optional<Hold>> MemoryReads::hold(std::int64_t id) {
   const auto reading = lock();
   return copy_of(database_.runbooks.holds.get(id));
+}
+
+namespace {
+
+void add_waiting(std::map<std::string, QueueBacklog>& to, const Execution& row) {
+  QueueBacklog& backlog = to[row.worker_id];
+  backlog.queue = row.worker_id;
+  backlog.waiting = std::min(backlog.waiting + 1, backlog_max);
+  if (row.queued_at) backlog.since = std::min(backlog.since.value_or(*row.queued_at), *row.queued_at);
+}
+
+}  // namespace
+
+std::map<std::string, QueueBacklog> MemoryReads::backlogs(std::optional<std::int64_t> batch_id) const {
+  const memory::RunbookTables& db = database_.runbooks;
+  std::map<std::string, QueueBacklog> found;
+  const auto add = [&](const Execution& row, std::int64_t of_batch) {
+    if (row.job_state == JobState::queued && (!batch_id || *batch_id == of_batch)) add_waiting(found, row);
+  };
+  for (const auto& [id, step] : db.steps) {
+    const PhaseExecution* phase = db.phases.get(step.phase_execution_id);
+    add(step, phase != nullptr ? phase->batch_id : 0);
+  }
+  for (const auto& [id, init] : db.inits) add(init, init.batch_id);
+  for (const auto& [id, cleanup] : db.cleanups) add(cleanup, cleanup.batch_id);
+  return found;
+}
+
+Result<std::vector<QueueBacklog>> MemoryReads::job_backlogs() {
+  const auto reading = lock();
+  std::vector<QueueBacklog> all;
+  for (auto& [queue, backlog] : backlogs(std::nullopt)) all.push_back(backlog);
+  return all;
+}
+
+Result<QueueBacklog> MemoryReads::backlog_of_batch(std::int64_t batch_id, const std::string& queue) {
+  const auto reading = lock();
+  QueueBacklog backlog = backlogs(batch_id)[queue];
+  backlog.queue = queue;
+  return backlog;
+}
+
+Result<std::vector<Retrying>> MemoryReads::retrying(std::int64_t batch_id) {
+  const auto reading = lock();
+  std::vector<Retrying> found;
+  for (const PhaseExecution* phase : database_.runbooks.phases.with<memory::PhasesByBatch>(batch_id)) {
+    Retrying retrying{.phase_execution_id = phase->id};
+    for (const auto& [id, step] : database_.runbooks.steps) {
+      if (step.phase_execution_id != phase->id || step.status != StepStatus::pending || !step.retry_after) continue;
+      ++retrying.n;
+      retrying.next = std::min(retrying.next.value_or(*step.retry_after), *step.retry_after);
+    }
+    if (retrying.n > 0) found.push_back(retrying);
+  }
+  return found;
 }
 
 Result<std::vector<BatchSummary>> MemoryReads::importing() {
@@ -286,7 +351,11 @@ Result<std::vector<MatrixCell>> MemoryReads::cells(const std::vector<std::int64_
                        .retry_count = step->retry_count,
                        .poll_count = step->poll_count,
                        .is_catch_up = step->is_catch_up,
-                       .is_skipped = is_skipped(*step)});
+                       .is_skipped = is_skipped(*step),
+                       .dispatched_at = step->dispatched_at,
+                       .completed_at = step->completed_at,
+                       .error_message = step->error_message ? std::optional(step->error_message->substr(0, 500))
+                                                            : std::nullopt});
   return cells;
 }
 

@@ -118,6 +118,19 @@ Result<std::vector<NodeState>> MemoryReads::approvals(const Tenant& tenant, std:
       std::views::filter(waits_for_a_person) | at_most(limit));
 }
 
+Result<std::vector<QueueBacklog>> MemoryReads::task_backlogs(const Tenant& tenant) {
+  const auto reading = lock();
+  std::vector<QueueBacklog> found;
+  for (const NodeState* node : database_.nodes.with<memory::NodesWaiting>(tenant)) {
+    if (*node->queue == approval_queue) continue;
+    if (found.empty() || found.back().queue != *node->queue) found.push_back({.queue = *node->queue});
+    QueueBacklog& backlog = found.back();
+    backlog.waiting = std::min(backlog.waiting + 1, backlog_max);
+    backlog.since = std::min(backlog.since.value_or(*node->dispatched_at), *node->dispatched_at);
+  }
+  return found;
+}
+
 // Each status is a range of its own in the order of the page; the page is their merge.
 Result<JobPage> MemoryReads::jobs(const JobFilter& filter, const std::optional<JobId>& before,
                                   std::size_t limit) {

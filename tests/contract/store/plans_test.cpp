@@ -55,6 +55,7 @@ TEST(SqlitePlans, NothingIsReadFromEndToEnd) {
                                "SCAN baton_timers",
                                "SCAN latest",
                                "SCAN page",
+                               "SCAN w",
                                "SCAN e VIRTUAL TABLE",
                                "SCAN dag_task_results",
                                "SCAN dag_node_states"};

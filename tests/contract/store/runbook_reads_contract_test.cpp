@@ -438,6 +438,48 @@ TEST_P(RunbookReadsContract, MovedPhasesArePendingOnesWithAnotherTimeThanTheirTi
   EXPECT_EQ(reads->moved_phases(6, 2).value(), Ids{});
 }
 
+TEST_P(RunbookReadsContract, WhatWaitsInQueuesAndForAnotherAttemptIsCounted) {
+  Writes w;
+  w.runbooks_new = {runbook_row(1, "waves", 1)};
+  w.batches_new = {batch_row(1, 1), batch_row(2, 1)};
+  w.phases_new = {phase_row(11, 1), phase_row(12, 2)};
+  w.members_new = {member_row(21, 1), member_row(22, 2)};
+  const auto queued = [&](auto row, const std::string& queue, std::int64_t at_second) {
+    row.worker_id = queue;
+    row.job_state = JobState::queued;
+    row.queued_at = from_millis(at_second * 1000);
+    return row;
+  };
+  w.steps_new = {queued(step_row(31, 11, 21), "b", 7), queued(step_row(32, 12, 22), "b", 5), step_row(33, 11, 21, 1)};
+  w.steps_new[2].job_state = JobState::none;
+  w.steps_new[2].status = StepStatus::pending;
+  w.steps_new[2].retry_after = from_millis(9000);
+  w.steps_new[0].retry_after.reset();
+  w.steps_new[1].retry_after.reset();
+  w.inits_new = {queued(init_row(41, 1), "a", 3)};
+  w.cleanups_new = {queued(cleanup_row(51, 1), "b", 9)};
+  w.counts = {{1, 11, "step", 0, "rolled_back", 1}, {1, 11, "init", 0, "failed", 0}, {2, 12, "step", 0, "failed", 0}};
+  commit(w);
+  const auto all = reads->job_backlogs().value();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].queue, "a");
+  EXPECT_EQ(all[1].waiting, 3);
+  EXPECT_EQ(all[1].since, from_millis(5000));
+  const auto of_one = reads->backlog_of_batch(1, "b").value();
+  EXPECT_EQ(of_one.waiting, 2);
+  EXPECT_EQ(of_one.since, from_millis(7000));
+  EXPECT_EQ(reads->backlog_of_batch(2, "a").value().waiting, 0);
+  const auto retrying = reads->retrying(1).value();
+  ASSERT_EQ(retrying.size(), 1U);
+  EXPECT_EQ(retrying[0].phase_execution_id, 11);
+  EXPECT_EQ(retrying[0].n, 1);
+  EXPECT_EQ(retrying[0].next, from_millis(9000));
+  EXPECT_TRUE(reads->retrying(2).value().empty());
+  EXPECT_TRUE(reads->batch(1).value()->has_failures);
+  EXPECT_FALSE(reads->batch(2).value()->has_failures);
+  EXPECT_TRUE(reads->task_backlogs({"default"}).value().empty());
+}
+
 TEST_P(RunbookReadsContract, ApprovedRemovalsAndImportsAreFound) {
   Writes w;
   w.runbooks_new = {runbook_row(1, "waves", 1), runbook_row(2, "other", 1)};

@@ -218,6 +218,13 @@ struct Opened {
                                 std::optional<Time> time, const std::string& by, Context context);
 [[nodiscard]] Outcome start_batch(std::int64_t batch_id, Context context);
 
+// Who does something, and why.
+struct By {
+  std::string who, reason;
+  By(std::string name = {}, std::string why = {}) : who(std::move(name)), reason(std::move(why)) {}
+  By(const char* name) : who(name) {}
+};
+
 struct Joined {
   Outcome outcome;
   std::vector<std::int64_t> member_ids;
@@ -226,15 +233,17 @@ struct Joined {
   std::vector<std::string> phases;  // that are retried as a whole
   std::string note;                 // why there was nobody, when nobody was named
 };
-[[nodiscard]] Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context);
+// by: of people; what the data source says is no event.
+[[nodiscard]] Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context,
+                                 const std::optional<By>& by = {});
 [[nodiscard]] bool refresh_member(std::int64_t member_id, const DataRow& row, Context context);
 // Who is removed by hand stays out although the source still lists them.
 [[nodiscard]] Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
-                                    const std::vector<std::string>& keys, const std::string& by, bool by_hand,
+                                    const std::vector<std::string>& keys, const By& by, bool by_hand,
                                     Context context);
 constexpr std::int32_t retried_at_once = 500;  // when nobody is named
 [[nodiscard]] Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
-                                   const std::vector<std::string>& keys, const std::string& by,
+                                   const std::vector<std::string>& keys, const By& by,
                                    Context context);
 
 [[nodiscard]] Outcome pause(std::int64_t batch_id, const std::string& by, const std::string& reason, Context);
@@ -242,10 +251,10 @@ constexpr std::int32_t retried_at_once = 500;  // when nobody is named
 [[nodiscard]] Outcome cancel(std::int64_t batch_id, const std::string& by, const std::string& reason,
                              Context);
 // The next phase that is pending, or the named one, begins now. `why` of a success names it.
-[[nodiscard]] Outcome advance(std::int64_t batch_id, const std::string& phase, const std::string& by,
+[[nodiscard]] Outcome advance(std::int64_t batch_id, const std::string& phase, const By& by,
                               Context);
 // Those that the last look at the source has held back, and no others.
-[[nodiscard]] Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context);
+[[nodiscard]] Outcome approve_removals(std::int64_t batch_id, const By& by, Context context);
 // A look at the source has seen these: they are used up, whatever it found. `held` is what it holds back now.
 void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJson& held, Context context);
 
@@ -253,9 +262,9 @@ void note_approvals(const std::vector<ApprovedRemovals>& seen, const OptionalJso
 [[nodiscard]] Outcome answer_hold(std::int64_t batch_id, std::int64_t hold_id, const std::string& answer,
                                   const std::string& by, const std::string& reason, Context context);
 
-[[nodiscard]] Outcome retry_step(Ref ref, const std::string& by, Context context);
-[[nodiscard]] Outcome skip_step(Ref ref, const std::string& by, Context context);
-[[nodiscard]] Outcome cancel_step(Ref ref, const std::string& by, Context context);
+[[nodiscard]] Outcome retry_step(Ref ref, const By& by, Context context);
+[[nodiscard]] Outcome skip_step(Ref ref, const By& by, Context context);
+[[nodiscard]] Outcome cancel_step(Ref ref, const By& by, Context context);
 
 // A job that was given up, and is a dead letter, runs again; see retry_step.
 [[nodiscard]] Outcome replay(const std::string& job_id, const std::string& by, Context context);

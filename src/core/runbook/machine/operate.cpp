@@ -148,12 +148,32 @@ void Decision::begin_batch(Slot<Batch>& batch) {
 
 // --- members
 
-Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context) {
+namespace {
+
+constexpr std::size_t named_in_event = 20;
+
+std::string counted_members(std::size_t n) {
+  return n == 1 ? "1 member was" : std::to_string(n) + " members were";
+}
+
+// "ada, eve and 3 more"
+std::string names_of(const std::vector<std::string>& keys, std::size_t all) {
+  std::string names;
+  for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + ("'" + key + "'");
+  if (all > keys.size()) names += " and " + std::to_string(all - keys.size()) + " more";
+  return names;
+}
+
+}  // namespace
+
+Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, Context context,
+                   const std::optional<By>& by) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
   Joined joined{.outcome = changed()};
   Decision decision(context);
+  std::vector<std::string> keys;  // the first of them
   for_all(members, [&](const DataRow& from) {
     const auto same = context.ledger.members_named(batch_id, from.member_key);
     if (std::ranges::any_of(same, [](const auto* m) { return m->row.status != MemberStatus::removed; })) {
@@ -170,8 +190,13 @@ Joined add_members(std::int64_t batch_id, const std::vector<DataRow>& members, C
     Slot<Member>& member = context.ledger.create(std::move(row));
     decision.adopt(member);
     joined.member_ids.push_back(member.row.id);
+    if (keys.size() < named_in_event) keys.push_back(from.member_key);
     decision.catch_up(member, *batch);
   });
+  if (by && !joined.member_ids.empty() && !batch->row.importing)
+    decision.event(batch_id, "members_added",
+                   counted_members(joined.member_ids.size()) + " added by hand (" +
+                       names_of(keys, joined.member_ids.size()) + ")" + by_whom(*by));
   decision.settle();
   return joined;
 }
@@ -220,8 +245,7 @@ Outcome no_members(std::int64_t batch_id, const std::vector<std::string>& missin
 }
 
 Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
-                      const std::vector<std::string>& keys, const std::string& by, bool by_hand,
-                      Context context) {
+                      const std::vector<std::string>& keys, const By& by, bool by_hand, Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (is_terminal(batch->row.status)) return {.outcome = ended(batch->row)};
@@ -230,6 +254,7 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
   if (!missing.empty()) return {.outcome = no_members(batch_id, missing)};
   Joined left{.outcome = changed()};
   Decision decision(context);
+  std::vector<std::string> names;  // the first of them
   const auto* book = context.ledger.runbook(batch->row.runbook_id);
   for_all(members, [&](Slot<Member>* member) {
     if (member->row.status == MemberStatus::removed) {
@@ -237,12 +262,14 @@ Joined remove_members(std::int64_t batch_id, const std::vector<std::int64_t>& id
       return;
     }
     decision.remove(*member, *batch, book ? book->row.version : 0);
-    if (by_hand) member->row.removed_by = by.empty() ? "hand" : by;
+    if (by_hand) member->row.removed_by = by.who.empty() ? "hand" : by.who;
     left.member_ids.push_back(member->row.id);
+    if (names.size() < named_in_event) names.push_back(member->row.member_key);
   });
-  if (!by.empty() && !left.member_ids.empty())
+  if ((by_hand || !by.who.empty()) && !left.member_ids.empty())
     decision.event(batch_id, "members_removed",
-                   std::to_string(left.member_ids.size()) + " members were removed" + by_whom(by));
+                   counted_members(left.member_ids.size()) + " removed (" +
+                       names_of(names, left.member_ids.size()) + ")" + by_whom(by));
   decision.settle();
   return left;
 }
@@ -311,7 +338,7 @@ void Decision::cancel(Slot<Batch>& batch, const std::string& by, const std::stri
   change(batch, walk_transition::cancel);
 }
 
-Outcome advance(std::int64_t batch_id, const std::string& phase_name, const std::string& by,
+Outcome advance(std::int64_t batch_id, const std::string& phase_name, const By& by,
                 Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return no_batch(batch_id);
@@ -372,7 +399,7 @@ HeldRemovals held_of(const OptionalJson& all, std::int64_t batch_id) {
 
 }  // namespace
 
-Outcome approve_removals(std::int64_t batch_id, const std::string& by, Context context) {
+Outcome approve_removals(std::int64_t batch_id, const By& by, Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return no_batch(batch_id);
   if (is_terminal(batch->row.status)) return ended(batch->row);

@@ -23,7 +23,9 @@ namespace baton::runbook {
                "batch " + std::to_string(batch.id) + " is " + std::string(name(batch.status)));
 }
 
-[[nodiscard]] inline std::string by_whom(const std::string& by) { return by.empty() ? "" : " by " + by; }
+[[nodiscard]] inline std::string by_whom(const By& by) {
+  return (by.who.empty() ? "" : " by " + by.who) + (by.reason.empty() ? "" : ": " + by.reason);
+}
 
 // Those that are named by id or by key and belong to the batch; `missing` is told of the others.
 [[nodiscard]] std::vector<Slot<Member>*> named_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,

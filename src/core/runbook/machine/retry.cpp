@@ -11,7 +11,7 @@ namespace baton::runbook {
 namespace {
 
 // A batch that has ended goes on because somebody retries a part of it.
-void reopen(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& by,
+void reopen(Slot<Batch>& batch, const Transition<BatchStatus>& how, const By& by,
             Decision& decision) {
   if (!is_terminal(batch.row.status)) return;
   decision.change(batch, how);
@@ -41,12 +41,12 @@ bool is_rolled_back_now(const Slot<Member>& member, Decision& decision) {
 }
 
 // What failed, and what was cancelled because of it, is to run again, beside the phases.
-void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& by, Decision& decision) {
+void retry_member(Slot<Member>& member, Slot<Batch>& batch, const By& by, Decision& decision) {
   reopen(batch, batch_transition::reopen, by, decision);
   decision.change(member, member_transition::retry);
   for (Slot<StepExecution>* step : decision.ledger.steps_of_member(member.row.id)) {
     const Job job = job_of(*step);
-    if (!decision.make_again(job, by)) continue;
+    if (!decision.make_again(job, by.who)) continue;
     const auto* phase = decision.ledger.phase(step->row.phase_execution_id);
     if (phase && phase->row.status == PhaseStatus::pending) continue;  // it is still to come
     decision.set_catch_up(job);
@@ -58,7 +58,7 @@ void retry_member(Slot<Member>& member, Slot<Batch>& batch, const std::string& b
 }
 
 // In lockstep members do not fail, phases do: of each name the newest.
-Joined retry_phases(Slot<Batch>& batch, const std::string& by, Decision& decision) {
+Joined retry_phases(Slot<Batch>& batch, const By& by, Decision& decision) {
   std::map<std::string, Slot<PhaseExecution>*> newest;
   for (Slot<PhaseExecution>* phase : decision.ledger.phases_of(batch.row.id)) {
     auto& slot = newest[phase->row.phase_name];
@@ -68,7 +68,7 @@ Joined retry_phases(Slot<Batch>& batch, const std::string& by, Decision& decisio
   for (const auto& [phase_name, phase] : newest) {
     if (phase->row.status != PhaseStatus::failed) continue;
     reopen(batch, batch_transition::reopen, by, decision);
-    decision.run_again(*phase, by);
+    decision.run_again(*phase, by.who);
     retried.phases.push_back(phase_name);
   }
   if (retried.phases.empty()) retried.note = "no phase of batch " + std::to_string(batch.row.id) + " has failed";
@@ -79,7 +79,7 @@ Joined retry_phases(Slot<Batch>& batch, const std::string& by, Decision& decisio
 }  // namespace
 
 Joined retry_members(std::int64_t batch_id, const std::vector<std::int64_t>& ids,
-                     const std::vector<std::string>& keys, const std::string& by, Context context) {
+                     const std::vector<std::string>& keys, const By& by, Context context) {
   auto* batch = context.ledger.batch(batch_id);
   if (!batch) return {.outcome = no_batch(batch_id)};
   if (batch->row.status == BatchStatus::cancelled) return {.outcome = ended(batch->row)};
@@ -127,9 +127,9 @@ Outcome not_now(const Execution& row, std::string_view what) {
 }
 
 // Init failed and with it the batch: both go on, and so do the phases that ended because of it.
-void reopen_init(Slot<Batch>& batch, const std::string& by, Decision& decision) {
+void reopen_init(Slot<Batch>& batch, const By& by, Decision& decision) {
   for (Slot<InitExecution>* init : decision.ledger.inits_of(batch.row.id))
-    (void)decision.make_again(job_of(*init), by);
+    (void)decision.make_again(job_of(*init), by.who);
   if (!is_terminal(batch.row.status)) return;
   const auto ended_at = batch.row.completed_at;
   reopen(batch, batch_transition::reopen_init, by, decision);
@@ -158,12 +158,12 @@ bool is_next(const Job& job, Ledger& ledger) {
 }
 
 // The member goes on alone: this step, and those after it that were cancelled because of it.
-void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, const std::string& by,
+void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, const By& by,
                 Decision& decision) {
   reopen(batch, batch_transition::reopen, by, decision);
   for (Slot<StepExecution>* slot : decision.ledger.steps_of(member.row.id, step.phase_execution_id)) {
     const bool later = slot->row.step_index > step.step_index && slot->row.status == StepStatus::cancelled;
-    if ((slot->row.id != step.id && !later) || !decision.make_again(job_of(*slot), by)) continue;
+    if ((slot->row.id != step.id && !later) || !decision.make_again(job_of(*slot), by.who)) continue;
     decision.set_catch_up(job_of(*slot));
   }
   member.row.catching_up = true;
@@ -173,7 +173,7 @@ void retry_from(StepExecution& step, Slot<Member>& member, Slot<Batch>& batch, c
 
 }  // namespace
 
-Outcome retry_step(Ref ref, const std::string& by, Context context) {
+Outcome retry_step(Ref ref, const By& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
   Decision decision(context);
@@ -184,6 +184,9 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
   if (!is_failure(job->row->status) && !(is_cancelled && is_next(*job, context.ledger)))
     return not_now(*job->row, is_cancelled ? "retried before those before it" : "retried");
   if (is_rolled_back_now(*job, decision)) return not_now(*job->row, "retried before its rollback is over");
+  const std::string retried = "step '" + job->row->step_name + "' is retried" + by_whom(by);
+  const auto of_member = job->step ? std::optional{job->step->batch_member_id} : std::nullopt;
+  const auto old_job = job->row->job_id;
   if (job->step) {
     if (is_in_init(batch.row)) return init_comes_first(batch.row);
     auto* member = context.ledger.member(job->step->batch_member_id);
@@ -199,7 +202,7 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
                phase.row.walk != Walk::stop && job->row->step_index == phase.row.current_index &&
                context.ledger.definition(batch.row, phase.row.runbook_version).progression ==
                    Progression::lockstep) {
-      (void)decision.make_again(*job, by);  // the others are still at this step: it is in time
+      (void)decision.make_again(*job, by.who);  // the others are still at this step: it is in time
       decision.dispatch(*job);
     } else {
       retry_from(*job->step, *member, batch, by, decision);
@@ -214,9 +217,10 @@ Outcome retry_step(Ref ref, const std::string& by, Context context) {
                               [](const auto* init) { return init->row.status == StepStatus::succeeded; });
       reopen(batch, init_is_over ? batch_transition::reopen : batch_transition::reopen_init, by, decision);
     }
-    (void)decision.make_again(*job, by);
+    (void)decision.make_again(*job, by.who);
     decision.dispatch(*job);
   }
+  decision.event(batch.row.id, "step_retried", retried, of_member, old_job);
   decision.settle();
   return changed();
 }
@@ -230,7 +234,7 @@ Outcome replay(const std::string& job_id, const std::string& by, Context context
   return retry_step(named->ref, by, context);
 }
 
-Outcome skip_step(Ref ref, const std::string& by, Context context) {
+Outcome skip_step(Ref ref, const By& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
   Decision decision(context);
@@ -249,12 +253,12 @@ Outcome skip_step(Ref ref, const std::string& by, Context context) {
   decision.event(batch.row.id, "step_skipped", "step '" + job->row->step_name + "' was skipped" + by_whom(by),
                  job->step ? std::optional{job->step->batch_member_id} : std::nullopt);
   job->row->retry_after.reset();
-  decision.succeed(*job, result_of_skip(by, job->row->is_poll_step));
+  decision.succeed(*job, result_of_skip(by.who, job->row->is_poll_step));
   decision.settle();
   return changed();
 }
 
-Outcome cancel_step(Ref ref, const std::string& by, Context context) {
+Outcome cancel_step(Ref ref, const By& by, Context context) {
   const auto job = context.ledger.job(ref);
   if (!job) return no_step(ref);
   Decision decision(context);

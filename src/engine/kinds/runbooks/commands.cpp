@@ -94,7 +94,9 @@ Reply RunbookTransaction::decide(const OpenBatch& c) {
 
 Reply RunbookTransaction::decide(const AddMembers& c) {
   if (auto no = replaced(c.of_runbook)) return *std::move(no);
-  return members_reply(runbook::add_members(c.batch_id, c.members, context()));
+  return members_reply(runbook::add_members(
+      c.batch_id, c.members, context(),
+      c.of_runbook == 0 ? std::optional(runbook::By(c.by, c.reason)) : std::nullopt));
 }
 
 Reply RunbookTransaction::decide(const StartBatch& c) {
@@ -118,8 +120,8 @@ Reply RunbookTransaction::decide(const RefreshMembers& c) {
 
 Reply RunbookTransaction::decide(const RemoveMembers& c) {
   if (auto no = replaced(c.of_runbook)) return *std::move(no);
-  return members_reply(runbook::remove_members(c.batch_id, c.member_ids, c.member_keys, c.by, c.of_runbook == 0,
-                                               context()));
+  return members_reply(runbook::remove_members(c.batch_id, c.member_ids, c.member_keys, {c.by, c.reason},
+                                               c.of_runbook == 0, context()));
 }
 
 Reply RunbookTransaction::decide(const SyncData& c) {
@@ -128,7 +130,8 @@ Reply RunbookTransaction::decide(const SyncData& c) {
 }
 
 Reply RunbookTransaction::decide(const RetryMembers& c) {
-  return members_reply(runbook::retry_members(c.batch_id, c.member_ids, c.member_keys, c.by, context()));
+  return members_reply(runbook::retry_members(c.batch_id, c.member_ids, c.member_keys, {c.by, c.reason},
+                                              context()));
 }
 
 Reply RunbookTransaction::decide(const ChangeBatch& c) {
@@ -138,8 +141,8 @@ Reply RunbookTransaction::decide(const ChangeBatch& c) {
     case What::pause: outcome = runbook::pause(c.batch_id, c.by, c.reason, context()); break;
     case What::resume: outcome = runbook::resume(c.batch_id, c.by, c.reason, context()); break;
     case What::cancel: outcome = runbook::cancel(c.batch_id, c.by, c.reason, context()); break;
-    case What::advance: outcome = runbook::advance(c.batch_id, c.phase, c.by, context()); break;
-    case What::approve_removals: outcome = runbook::approve_removals(c.batch_id, c.by, context()); break;
+    case What::advance: outcome = runbook::advance(c.batch_id, c.phase, {c.by, c.reason}, context()); break;
+    case What::approve_removals: outcome = runbook::approve_removals(c.batch_id, {c.by, c.reason}, context()); break;
   }
   if (is_wrong(outcome)) return refused(outcome);
   return BatchReply{round_->ledger.batch(c.batch_id)->row, outcome.changed, outcome.why};
@@ -153,9 +156,10 @@ Reply RunbookTransaction::decide(const AnswerHold& c) {
 
 Reply RunbookTransaction::decide(const ChangeStep& c) {
   using What = ChangeStep::What;
-  const auto outcome = c.what == What::retry  ? runbook::retry_step(c.ref, c.by, context())
-                       : c.what == What::skip ? runbook::skip_step(c.ref, c.by, context())
-                                              : runbook::cancel_step(c.ref, c.by, context());
+  const runbook::By by(c.by, c.reason);
+  const auto outcome = c.what == What::retry  ? runbook::retry_step(c.ref, by, context())
+                       : c.what == What::skip ? runbook::skip_step(c.ref, by, context())
+                                              : runbook::cancel_step(c.ref, by, context());
   if (is_wrong(outcome)) return refused(outcome);
   return StepReply{c.ref, round_->ledger.job(c.ref)->row->status};
 }

@@ -92,7 +92,7 @@ void WorkflowTransaction::want(LoadRequest& request, const Command& command) {
                  [&](const ExplainJob& c) { request.jobs.push_back(c.job_id); },
                  [&](const ReplayTask& c) { want_task(request, c.task_id); },
                  [&](const one_of<TaskNote, SettleTask> auto& c) { want_task(request, c.task_id); },
-                 [&](const ListWorkers&) {},
+                 [&](const one_of<ListWorkers, LookAtQueues> auto&) {},
                  [&](const PublishWorkflow& c) {
                    want_workflow({c.tenant, c.definition->workflow_id, 0});
                    if (c.definition->version > 0)
