@@ -777,9 +777,16 @@ class Client:
 
     # Runbooks
 
-    def publish_runbook(self, yaml_text: str, *, overdue_behavior: str | None = None, rerun_init: bool = False) -> Runbook:
-        """A new version; open batches go over to it. `overdue_behavior` is `rerun` (the default) or `ignore`."""
-        query = {"overdue_behavior": overdue_behavior, "rerun_init": "true" if rerun_init else None}
+    def publish_runbook(
+        self, yaml_text: str, *, open_batches: str | None = None, overdue_behavior: str | None = None, rerun_init: bool = False
+    ) -> Runbook:
+        """A new version; open batches that have not begun go over to it. `open_batches` says what becomes of the others:
+        `keep`, `ignore` or `rerun`; without it a version over such batches is refused (`open_batches`)."""
+        query = {
+            "open_batches": open_batches,
+            "overdue_behavior": overdue_behavior,
+            "rerun_init": "true" if rerun_init else None,
+        }
         return Runbook.parse(self.request("POST", "/runbooks", yaml_text, query=query, content_type="application/yaml"))
 
     def validate_runbook(self, yaml_text: str) -> dict[str, Any]:

@@ -129,6 +129,9 @@ enum class Mutant {
   requirement_ignored,            // a phase begins though too few came through the one that it requires
   gate_ignored,                   // a phase with a gate does not wait for go
   threshold_ignored,              // a batch goes on however many fail
+  open_batches_not_asked,         // a version is published over batches that have begun, and nobody has said what becomes of them
+  begun_batch_not_kept,           // one that was to stay on its version goes over
+  old_version_retried,            // a step of an older version runs again though the newer one has begun
   // of service calls
   call_started_twice,       // a call that runs or has ended is started
   call_started_early,       // … before its time

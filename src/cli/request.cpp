@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/json.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/input.hpp"

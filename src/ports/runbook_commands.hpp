@@ -24,13 +24,15 @@ namespace baton {
 // with Refusal::runbook_replaced once that version is not active any more: the next look does it right. What
 // people ask for has 0 there.
 
-// A new version; the versions before it are deactivated, and open batches go over to it. The very text of the
-// active version changes nothing.
+// A new version; the versions before it are deactivated, and open batches go over to it, unless they have begun and are to
+// keep theirs. Refused with Refusal::open_batches when some have begun and it is not said what becomes of them. The very
+// text of the active version changes nothing.
 struct PublishRunbook {
   std::shared_ptr<const runbook::Definition> definition;
   std::string text;
   std::string overdue_behavior = "rerun";  // or ignore
   bool rerun_init = false;
+  std::optional<runbook::OpenBatches> open_batches;
 };  // → RunbookReply
 
 struct ChangeRunbook {

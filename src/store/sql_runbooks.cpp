@@ -169,6 +169,13 @@ struct RunbookStatements {
                   "WHERE r.name=?1 AND t.runbook_id=r.id AND " + status +
                       " IN ('detected','init_dispatched','active') AND t.id>?2 ORDER BY t.id LIMIT ?3",
                   {text_type, integer_type, integer_type});
+  Statement begun_batches = page<Batch>(
+      "runbooks AS r CROSS JOIN batches",
+      "WHERE r.name=?1 AND t.runbook_id=r.id AND " + status +
+          " IN ('detected','init_dispatched','active') AND (t.init_dispatched_at IS NOT NULL OR EXISTS"
+          " (SELECT 1 FROM phase_executions AS p WHERE p.batch_id=t.id AND (p.dispatched_at IS NOT NULL OR " +
+          status_word(dialect, "p.status") + " IN ('dispatched','completed','failed')))) ORDER BY t.id LIMIT ?2",
+      {text_type, integer_type});
   Statement members_of =
       page<Member>("WHERE t.batch_id=?1 AND t.id>?2 ORDER BY t.id LIMIT ?3", {integer_type, integer_type, integer_type});
   Statement failed_members_of = page<Member>("WHERE t.batch_id=?1 AND " + status + "='failed' AND " + status +
@@ -336,6 +343,7 @@ void RunbookLoad::add_queries(std::vector<Query>& queries) {
   add<need::RunbooksOfTable>(queries, sql_.runbooks_of_table, runbooks_);
   add_batches_of_time(queries);
   add<need::OpenBatches>(queries, sql_.open_batches, batches_);
+  add<need::BegunBatches>(queries, sql_.begun_batches, batches_);
   add<need::PhasesOf>(queries, sql_.phases_of, phases_);
   add<need::InitsOf>(queries, sql_.inits_of, inits_);
   add<need::MembersOf>(queries, sql_.members_of, members_);
@@ -459,6 +467,7 @@ std::vector<Statement> runbook_need_statements(Dialect dialect) {
           sql.runbooks_of_table,
           sql.batches_of_time,
           sql.open_batches,
+          sql.begun_batches,
           sql.phases_of,
           sql.inits_of,
           sql.members_of,

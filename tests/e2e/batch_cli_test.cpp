@@ -122,8 +122,11 @@ TEST_F(BatchCommands, StepLogsPrintsEveryPage) {
 TEST_F(BatchCommands, PublishTellsWhatBecomesOfOpenBatches) {
   std::atomic<int> status = 201;
   answer_with([&](const Request& request) -> Reply {
+    const auto how = request.target.find("open_batches=");
     if (request.target.starts_with("/api/v1/runbooks"))
-      return {status, R"({"name":"contoso","version":2,"in_transition":true,"warnings":[]})"};
+      return {status, R"({"name":"contoso","version":2,"in_transition":true,"warnings":[],"open_batches":")" +
+                          (how == std::string::npos ? "keep" : request.target.substr(how + 13, request.target.find('&') - how - 13)) +
+                          "\"}"};
     if (request.target.find("status=active") == std::string::npos) return {200, R"({"batches":[]})"};
     return {200, R"({"batches":[{"id":1,"batch_start_time":"2026-11-20T22:00:00.000Z"},)"
                  R"({"id":2,"batch_start_time":"2026-11-21T22:00:00.000Z"},{"id":3,"batch_start_time":null}],)"
@@ -134,17 +137,69 @@ TEST_F(BatchCommands, PublishTellsWhatBecomesOfOpenBatches) {
   std::ofstream(file) << "name: contoso\n";
   EXPECT_EQ(baton({"runbook", "publish", file}).out,
             file + ": contoso version 2 is published\n" +
-                "3 open batches go over to version 2; phases that are past due run again (leave them out with "
-                "--overdue-behavior ignore); in batches by hand all phases wait for 'baton batch advance' again\n");
-  EXPECT_NE(baton({"runbook", "publish", file, "--overdue-behavior", "ignore", "--rerun-init"})
-                .out.find("past due are left out; in batches by hand all phases wait for 'baton batch advance' "
-                          "again; init steps run again\n"),
+                "3 open batches go over to version 2, unless it has begun: then it finishes on its version\n");
+  EXPECT_EQ(baton({"runbook", "publish", file, "--open-batches", "rerun"}).out,
+            file + ": contoso version 2 is published\n" +
+                "3 open batches go over to version 2; phases that are past due run again; in batches by hand all phases "
+                "wait for 'baton batch advance' again\n");
+  EXPECT_NE(baton({"runbook", "publish", file, "--open-batches", "ignore", "--rerun-init"})
+                .out.find("; what is past due or has begun before is left out; init steps run again\n"),
             std::string::npos);
   status = 200;
   EXPECT_EQ(baton({"runbook", "publish", file}).out, file + ": contoso version 2 was published before\n");
   EXPECT_EQ(baton({"runbook", "publish", file, "--rerun-init"}).out,
             file + ": contoso version 2 was published before\n" +
-                "nothing changed: --rerun-init and --overdue-behavior only count for a new version\n");
+                "nothing changed: --rerun-init, --open-batches and --overdue-behavior only count for a new version\n");
+}
+
+const std::string impact_json =
+    R"({"name":"contoso","version":2,"current_version":1,"unchanged":false,)"
+    R"("changes":[{"change":"changed","where":"phase 'late', step 'b'","field":"function","from":"Bb","to":"B"},)"
+    R"({"change":"added","where":"phase 'after'"}],)"
+    R"("open_batches":[{"batch_id":42,"batch_start_time":"2026-11-20T22:00:00.000Z","status":"active","runbook_version":1,)"
+    R"("has_begun":true,"member_count":30,"member_keys":["ada","bob"],"answers":[)"
+    R"({"answer":"keep","phases":[{"phase_name":"early","version":1,"what":"goes_on","due_at":null,"at_once":false},)"
+    R"({"phase_name":"late","version":1,"what":"stays","due_at":null,"at_once":false}]},)"
+    R"({"answer":"ignore","phases":[{"phase_name":"late","version":1,"what":"superseded","due_at":null,"at_once":false},)"
+    R"({"phase_name":"early","version":2,"what":"skipped","due_at":null,"at_once":false}]},)"
+    R"({"answer":"rerun","phases":[{"phase_name":"early","version":2,"what":"begins_again","due_at":null,"at_once":true},)"
+    R"({"phase_name":"late","version":2,"what":"begins","due_at":null,"at_once":false}]}]}],"are_more":false})";
+const std::string impact_lines =
+    "contoso version 2, against version 1\n"
+    "  phase 'late', step 'b': function was Bb, is B\n"
+    "  phase 'after' is added\n"
+    "\n"
+    "batch 42, T 2026-11-20 22:00 UTC, 30 members (ada, bob, …), has begun in version 1\n"
+    "  keep    early goes on in version 1; late stays in version 1\n"
+    "  ignore  late of version 1 is replaced; early is skipped\n"
+    "  rerun   early BEGINS AGAIN at once; late begins by hand\n";
+
+TEST_F(BatchCommands, ImpactTellsWhatEachAnswerWouldDo) {
+  answer_with([](const Request& request) -> Reply {
+    return {request.target == "/api/v1/runbooks/impact" ? 200 : 404, impact_json};
+  });
+  const support::TemporaryDirectory directory;
+  const std::string file = directory.path() / "r.yaml";
+  std::ofstream(file) << "name: contoso\n";
+  const Ran ran = baton({"runbook", "impact", file});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, impact_lines);
+}
+
+TEST_F(BatchCommands, PublishOverABatchThatHasBegunIsRefusedWithThePreviewAndWhatToType) {
+  answer_with([](const Request&) -> Reply {
+    return {409, R"({"code":"open_batches","detail":"open batches have begun: 42","impact":)" + impact_json + "}"};
+  });
+  const support::TemporaryDirectory directory;
+  const std::string file = directory.path() / "r.yaml";
+  std::ofstream(file) << "name: contoso\n";
+  const Ran ran = baton({"runbook", "publish", file});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err, "baton: open batches have begun: 42\n");
+  EXPECT_TRUE(ran.out.starts_with(impact_lines)) << ran.out;
+  EXPECT_NE(ran.out.find("  baton runbook publish " + file + " --open-batches keep    they finish on their version\n"),
+            std::string::npos)
+      << ran.out;
 }
 
 TEST_F(BatchCommands, WhatPeopleDoIsSentWithTheirNames) {

@@ -1,5 +1,5 @@
 // What people see of a night that does not go as planned, and how they answer, with the real binary.
-#include <csignal>
+#include <algorithm>
 #include <fstream>
 
 #include "base/time.hpp"

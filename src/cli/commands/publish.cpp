@@ -12,7 +12,8 @@ namespace baton::cli {
 namespace {
 
 int publish_one(Remote& remote, const RemoteOptions& options, const std::string& file,
-                const std::string& target, std::string_view name_key, const Afterwards& afterwards) {
+                const std::string& target, std::string_view name_key, const Afterwards& afterwards,
+                const WhenRefused& when_refused) {
   auto text = read_file(file);
   if (!text) {
     complain(text.error().message);
@@ -32,6 +33,7 @@ int publish_one(Remote& remote, const RemoteOptions& options, const std::string&
   } else if (is_invalid) {
     print_diagnostics(file, body, Diagnostic::Level::error);
   } else {
+    if (when_refused) when_refused(file, body);
     return refuse(options, *answer);
   }
   if (answer->ok()) return exit_ok;
@@ -41,11 +43,12 @@ int publish_one(Remote& remote, const RemoteOptions& options, const std::string&
 }  // namespace
 
 int publish_files(const RemoteOptions& options, const std::vector<std::string>& files,
-                  const std::string& target, std::string_view name_key, const Afterwards& afterwards) {
+                  const std::string& target, std::string_view name_key, const Afterwards& afterwards,
+                  const WhenRefused& when_refused) {
   Remote remote(options);
   int worst = exit_ok;
   for (const std::string& file : files)
-    worst = std::max(worst, publish_one(remote, options, file, target, name_key, afterwards));
+    worst = std::max(worst, publish_one(remote, options, file, target, name_key, afterwards, when_refused));
   return worst;
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/commands/checked_file.hpp"
 #include "cli/commands/publish.hpp"
+#include "cli/commands/runbook_impact.hpp"
 #include "cli/commands/runbook_plan.hpp"
 #include "cli/commands/subcommand.hpp"
 #include "cli/commands/targets.hpp"
@@ -21,6 +22,7 @@ struct Options {
   std::vector<std::string> files;
   std::string name;
   std::string overdue_behavior;
+  std::string open_batches;
   std::string state;  // on or off
   bool rerun_init = false;
   bool yaml = false;
@@ -68,32 +70,46 @@ void tell_transition(const Options& options, Remote& remote, const Fields& row) 
   const OpenBatches open = open_batches(remote, row.text("name"));
   const std::int64_t all = open.timed + open.by_hand;
   if (all == 0) return;
+  const std::string how = row.text("open_batches");
   std::string text = fmt::format("{}{} {} over to version {}", open.are_more ? "more than " : "",
                                  counted(all, "open batch"), all == 1 ? "goes" : "go", row.number("version"));
-  if (open.timed > 0)
-    text += options.overdue_behavior == "ignore"
-                ? "; phases that are past due are left out"
-                : "; phases that are past due run again (leave them out with --overdue-behavior ignore)";
-  if (open.by_hand > 0) text += "; in batches by hand all phases wait for 'baton batch advance' again";
+  if (how == "keep") text += ", unless it has begun: then it finishes on its version";
+  if (how == "ignore") text += "; what is past due or has begun before is left out";
+  if (how == "rerun" && open.timed > 0) text += "; phases that are past due run again";
+  if (how == "rerun" && open.by_hand > 0) text += "; in batches by hand all phases wait for 'baton batch advance' again";
   if (options.rerun_init) text += "; init steps run again";
   fmt::print("{}\n", text);
 }
 
+// Nothing was said of open batches that have begun: here is what each answer would do.
+void tell_choice(const std::string& file, const Fields& refused) {
+  if (refused.text("code") != "open_batches") return;
+  if (refused.has("impact")) fmt::print("{}\n", impact_text(Fields(refused.document("impact")), now()));
+  fmt::print("Nothing is published yet. Say what becomes of batches that have begun:\n"
+             "  baton runbook publish {0} --open-batches keep    they finish on their version\n"
+             "  baton runbook publish {0} --open-batches ignore  the new version for what is not due yet and has not begun\n"
+             "  baton runbook publish {0} --open-batches rerun   what is past due begins again\n",
+             file);
+}
+
 int publish(const Options& options) {
   const std::string target = Target("/api/v1/runbooks")
+                                 .with("open_batches", options.open_batches)
                                  .with("overdue_behavior", options.overdue_behavior)
                                  .with("rerun_init", options.rerun_init ? "true" : "")
                                  .text();
-  const bool has_options = options.rerun_init || !options.overdue_behavior.empty();
-  return publish_files(options.remote, options.files, target, "name",
-                       [&](Remote& remote, const Fields& row, bool is_new) {
-                         if (is_new && row.flag("in_transition")) tell_transition(options, remote, row);
-                         if (!is_new && has_options)
-                           fmt::print(
-                               "nothing changed: --rerun-init and --overdue-behavior only count for a new "
-                               "version\n");
-                       });
+  const bool has_options = options.rerun_init || !options.overdue_behavior.empty() || !options.open_batches.empty();
+  return publish_files(
+      options.remote, options.files, target, "name",
+      [&](Remote& remote, const Fields& row, bool is_new) {
+        if (is_new && row.flag("in_transition")) tell_transition(options, remote, row);
+        if (!is_new && has_options)
+          fmt::print("nothing changed: --rerun-init, --open-batches and --overdue-behavior only count for a new version\n");
+      },
+      options.remote.as_json ? WhenRefused() : tell_choice);
 }
+
+int impact(const Options& options) { return show_impact(options.remote, options.files); }
 
 std::string on_or_off(bool on) { return on ? "on" : "off"; }
 
@@ -237,13 +253,19 @@ void add_files(Parser runbook, Action& chosen, const Shared& options) {
   check.callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
   check.footer("Exit codes: 0 all valid, 2 there are errors.");
   Parser put = add_command(runbook, chosen, options, "publish",
-                           "Publish new versions; open batches go over to them", publish);
+                           "Publish new versions; open batches go over to them, or keep theirs", publish);
   put.add_option("FILE", options->files, "runbooks; - is standard input").required();
-  put.add_option("--overdue-behavior", options->overdue_behavior,
-                 "phases of open batches that are past due: rerun (default) or ignore")
+  put.add_option("--open-batches", options->open_batches,
+                 "what becomes of batches that have begun: keep, they finish on their version; ignore, the new one for what is "
+                 "not due yet; rerun, what is past due begins again")
+      .one_of({"keep", "ignore", "rerun"});
+  put.add_option("--overdue-behavior", options->overdue_behavior, "the same as --open-batches, without keep")
       .one_of({"rerun", "ignore"});
   put.add_flag("--rerun-init", options->rerun_init, "open batches do their init steps again");
-  put.footer("Example:\n  baton runbook publish contoso.yaml --overdue-behavior ignore");
+  put.footer("Example:\n  baton runbook publish contoso.yaml --open-batches keep");
+  Parser foretell = add_command(runbook, chosen, options, "impact",
+                                "Say what publishing would do to open batches, and what differs", impact);
+  foretell.add_option("FILE", options->files, "runbooks; - is standard input").required();
 }
 
 void add_plan(Parser runbook, Action& chosen) {

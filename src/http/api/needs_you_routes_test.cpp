@@ -29,7 +29,7 @@ class NeedsYouRoutes : public ServerTest {
     runbook::Hold old = gate;
     old.id = 2, old.status = runbook::HoldStatus::answered;
     w.holds_new = {old, gate};
-    for (const auto& [id, key] : {std::pair{31, "ada"}, {32, "bob"}, {33, "cy"}}) {
+    for (const auto& [id, key] : {std::pair{31, "ada"}, std::pair{32, "bob"}, std::pair{33, "cy"}}) {
       runbook::Member row;
       row.id = id, row.batch_id = 7, row.member_key = key;
       if (id == 32) row.status = runbook::MemberStatus::failed;

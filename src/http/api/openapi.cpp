@@ -15,7 +15,7 @@ struct Named {
 };
 
 // clang-format off
-constexpr std::array<Named, 37> parameters{{
+constexpr std::array<Named, 38> parameters{{
     {"wait_ms", R"({"name":"wait_ms","in":"query","schema":{"type":"integer","minimum":0,"maximum":60000,"default":0}})"},
     {"topic", R"({"name":"topic","in":"query","description":"job:ID, batch:NUMBER, runbook:NAME, call:ID, queue:NAME, queues or all; more than one is fine","schema":{"type":"array","maxItems":50,"items":{"type":"string"},"default":["all"]},"explode":true})"},
     {"last_event_id", R"({"name":"last_event_id","in":"query","description":"where to resume, unless the header Last-Event-ID says it","schema":{"type":"string"}})"},
@@ -31,7 +31,8 @@ constexpr std::array<Named, 37> parameters{{
     {"tag", R"({"name":"tag","in":"query","schema":{"type":"string"}})"},
     {"full", R"({"name":"full","in":"query","description":"true: large documents too","schema":{"type":"boolean","default":false}})"},
     {"item_after", R"({"name":"after","in":"query","description":"next_after of the answer before","schema":{"type":"integer","minimum":-1,"default":-1}})"},
-    {"overdue_behavior", R"({"name":"overdue_behavior","in":"query","description":"what open batches do about phases that are past due","schema":{"type":"string","enum":["rerun","ignore"],"default":"rerun"}})"},
+    {"overdue_behavior", R"({"name":"overdue_behavior","in":"query","description":"the same as open_batches, without keep; not both","schema":{"type":"string","enum":["rerun","ignore"]}})"},
+    {"open_batches", R"({"name":"open_batches","in":"query","description":"what becomes of open batches that have begun: keep, they finish on their version; ignore, the new one for what is not due yet and has not begun; rerun, what is overdue begins again","schema":{"type":"string","enum":["keep","ignore","rerun"]}})"},
     {"rerun_init", R"({"name":"rerun_init","in":"query","description":"open batches run their init steps again","schema":{"type":"boolean","default":false}})"},
     {"runbook", R"({"name":"runbook","in":"query","schema":{"type":"string"}})"},
     {"batch_status", R"({"name":"status","in":"query","schema":{"$ref":"#/components/schemas/BatchStatus"}})"},
@@ -59,7 +60,7 @@ constexpr std::array<Named, 37> parameters{{
 // is int, text, bool, time, any, a schema, or [] with the type of its items before it.
 constexpr std::string_view runbook_members =
     "id:int name:text version:int is_active:bool data_table_name:text overdue_behavior:text ignore_overdue_applied:bool rerun_init:bool created_at:time "
-    "automation_enabled:bool last_error:text? last_error_at:time? last_synced_at:time? held_removals:any in_transition:bool ";
+    "automation_enabled:bool last_error:text? last_error_at:time? last_synced_at:time? held_removals:any in_transition:bool open_batches:text? ";
 
 constexpr std::string_view batch_members =
     "id:int runbook_id:int batch_start_time:time? status:BatchStatus detected_at:time init_dispatched_at:time? is_manual:bool importing:bool created_by:text? "
@@ -93,7 +94,7 @@ struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 97> short_schemas{{
+constexpr std::array<Short, 102> short_schemas{{
     {"BusSettings", bus_settings, ""},
     {"BusEntityCreation", bus_settings, "type:text path:text ~rules:BusRule[]"},
     {"BusCounts", "", "active:int dead:int scheduled:int deferred:int"},
@@ -128,6 +129,11 @@ constexpr std::array<Short, 97> short_schemas{{
     {"RunbookText", runbook_members, "yaml_content:text"},
     {"RunbookChanged", runbook_members, "changed:bool"},
     {"RunbookPublished", runbook_members, "created:bool warnings:Diagnostic[]"},
+    {"RunbookChange", "", "change:text where:text ~field:text ~from:text ~to:text"},
+    {"PhaseImpact", "", "phase_name:text version:int what:text due_at:time? at_once:bool"},
+    {"BatchImpactAnswer", "", "answer:text phases:PhaseImpact[]"},
+    {"BatchImpact", "", "batch_id:int batch_start_time:time? status:BatchStatus runbook_version:int has_begun:bool member_count:int member_keys:text[] answers:BatchImpactAnswer[]"},
+    {"RunbookImpact", "", "name:text version:int current_version:int? unchanged:bool changes:RunbookChange[] open_batches:BatchImpact[] are_more:bool warnings:Diagnostic[]"},
     {"RunbookPage", "", "runbooks:Runbook[] next_cursor:text?"},
     {"RunbookVersions", "", "versions:Runbook[]"},
     {"RunbookValidation", "", "valid:bool ~name:text errors:Diagnostic[] warnings:Diagnostic[]"},

@@ -1,5 +1,6 @@
 // A line for each member of a batch: what became of it.
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "http/api/batch_reads.hpp"

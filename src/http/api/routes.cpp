@@ -27,7 +27,7 @@ Task<Response> of_default(Context& context) {
 }
 
 // clang-format off
-constexpr std::array<Route, 106> table{{
+constexpr std::array<Route, 107> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -62,9 +62,10 @@ constexpr std::array<Route, 106> table{{
     {"POST", "/api/v1/callbacks/task-results", work, report_results, "reportResults", "Report the results of many tasks, each on its own", "", "TaskResults", "ResultAnswers"},
     {"POST", "/api/v1/callbacks/worker-result", work, of_default<report_worker_result>, "reportWorkerResult", "Report the result of a job of a runbook, or an array of up to 1,000", "", "WorkerResults", "WorkerResultAnswer"},
     {"POST", "/api/v1/events", submit, of_default<accept_events>, "acceptEvents", "Take a message of a scheduler, or an array of up to 1,000", "", "SchedulerMessages", "EventAnswer"},
-    {"POST", "/api/v1/runbooks", publish, of_default<publish_runbook>, "publishRunbook", "Publish a version of a runbook", "overdue_behavior rerun_init", "yaml", "RunbookPublished"},
+    {"POST", "/api/v1/runbooks", publish, of_default<publish_runbook>, "publishRunbook", "Publish a version of a runbook; refused when open batches have begun and nothing is said of them", "open_batches overdue_behavior rerun_init", "yaml", "RunbookPublished"},
     {"GET", "/api/v1/runbooks", read, of_default<list_runbooks>, "listRunbooks", "List runbooks by name, the newest version of each", "limit cursor", "", "RunbookPage"},
     {"POST", "/api/v1/runbooks/validate", read, of_default<validate_runbook>, "validateRunbook", "Check a runbook without publishing it", "", "yaml", "RunbookValidation"},
+    {"POST", "/api/v1/runbooks/impact", read, of_default<show_impact>, "runbookImpact", "What publishing it would do to open batches, and what differs; nothing is stored", "", "yaml", "RunbookImpact"},
     {"POST", "/api/v1/runbooks/plan", publish, of_default<plan_runbook>, "planRunbook", "A dry run: phases with their times, steps of members with what is known; nothing is stored", "plan_limit", "PlanRequest", "Plan"},
     {"GET", "/api/v1/runbooks/{name}", read, of_default<show_runbook>, "getRunbook", "Show a runbook; with Accept: application/yaml its text", "version", "", "RunbookText"},
     {"GET", "/api/v1/runbooks/{name}/versions", read, of_default<list_versions>, "listRunbookVersions", "All versions of a runbook", "", "", "RunbookVersions"},

@@ -89,6 +89,8 @@ Task<Response> list_versions(Context& context);
 Task<Response> activate_runbook(Context& context);
 Task<Response> deactivate_runbook(Context& context);
 Task<Response> set_automation(Context& context);
+// impact_handlers.cpp
+Task<Response> show_impact(Context& context);
 // plan_handlers.cpp
 Task<Response> preview_runbook(Context& context);
 Task<Response> plan_runbook(Context& context);

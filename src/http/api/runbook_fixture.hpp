@@ -38,6 +38,7 @@ struct RunbookAgrees {
   std::shared_ptr<int> retries = std::make_shared<int>(0);  // of all members: there are more twice
 
   Reply operator()(const PublishRunbook& c) const {
+    if (c.definition->name == "busy" && !c.open_batches) return Refused{Refusal::open_batches, "batch 42 has begun", {}};
     return RunbookReply{runbook_row(c.definition->name, 1), c.overdue_behavior == "rerun"};
   }
   Reply operator()(const ChangeRunbook& c) const {

@@ -2,6 +2,7 @@
 #include "core/runbook/definition/definition.hpp"
 #include "http/api/definition_body.hpp"
 #include "http/api/routes.hpp"
+#include "http/api/runbook_impact.hpp"
 #include "http/api/stored_runbook.hpp"
 #include "http/json/answer.hpp"
 #include "http/json/fields.hpp"
@@ -28,22 +29,55 @@ Task<Response> change_runbook(Context& context, ChangeRunbook command) {
 
 }  // namespace
 
+namespace {
+
+// What becomes of open batches: overdue_behavior is the contract's word for it, and knows no keep.
+void read_open_batches(const Request& request, PublishRunbook& command, std::vector<FieldError>& errors) {
+  const auto* behavior = request.argument("overdue_behavior");
+  const auto* said = request.argument("open_batches");
+  if (behavior) {
+    command.overdue_behavior = *behavior;
+    if (*behavior == "rerun" || *behavior == "ignore")
+      command.open_batches = runbook::open_batches(*behavior);
+    else
+      errors.push_back({"overdue_behavior", "must be rerun or ignore"});
+  }
+  if (said) {
+    command.open_batches = runbook::open_batches(*said);
+    if (!command.open_batches) errors.push_back({"open_batches", "must be keep, ignore or rerun"});
+  }
+  if (behavior && said) errors.push_back({"overdue_behavior", "says the same as open_batches: give one of them"});
+}
+
+// With the preview that helps to decide.
+Task<Response> refuse_open_batches(Context& context, const Refused& refused, const Definition& definition,
+                                   const std::string& text) {
+  auto response = problem(refused);
+  auto impact = co_await read_impact(context, definition, text);
+  if (!impact) co_return response;
+  response.body.pop_back();
+  append_member(response.body, "impact", Json{*std::move(impact)});
+  response.body += '}';
+  co_return response;
+}
+
+}  // namespace
+
 Task<Response> publish_runbook(Context& context) {
   if (auto wrong = check_definition(context.request)) co_return std::move(*wrong);
   std::vector<FieldError> errors;
   PublishRunbook command;
   command.rerun_init = query_boolean(context.request, "rerun_init", errors).value_or(false);
-  if (const auto* behavior = context.request.argument("overdue_behavior"))
-    command.overdue_behavior = *behavior;
-  if (command.overdue_behavior != "rerun" && command.overdue_behavior != "ignore")
-    errors.push_back({"overdue_behavior", "must be rerun or ignore"});
+  read_open_batches(context.request, command, errors);
   if (!errors.empty()) co_return problem("the query has invalid parameters", errors);
   auto parsed = co_await parse_definition(context, context.request.body, parse_runbook);
   if (!parsed) co_return problem(stopping());
   if (!parsed->definition) co_return problem(parsed->diagnostics);
   command.definition = parsed->definition;
-  command.text = std::move(context.request.body);
+  command.text = context.request.body;
   auto reply = co_await tell<RunbookReply>(context, std::move(command));
+  if (!reply && reply.error().refusal == Refusal::open_batches)
+    co_return co_await refuse_open_batches(context, reply.error(), parsed->definition, context.request.body);
   if (!reply) co_return problem(reply.error());
   auto response = json_response(reply->changed ? 201 : 200, {});
   append_runbook(response.body, reply->runbook, Documents::none, ObjectEnd::open);

@@ -35,6 +35,69 @@ TEST_F(RunbookRoutes, a_runbook_is_published_with_what_open_batches_shall_do) {
   EXPECT_EQ(yaml("/api/v1/runbooks?overdue_behavior=maybe&rerun_init=1", one_phase_yaml).status, 422);
 }
 
+TEST_F(RunbookRoutes, what_becomes_of_open_batches_is_said_in_one_of_two_words) {
+  EXPECT_EQ(yaml("/api/v1/runbooks?open_batches=keep", one_phase_yaml).status, 201);
+  EXPECT_EQ(inbox_.wait_for<PublishRunbook>()->open_batches, runbook::OpenBatches::keep);
+  EXPECT_EQ(yaml("/api/v1/runbooks?open_batches=maybe", one_phase_yaml).status, 422);
+  const auto both = yaml("/api/v1/runbooks?open_batches=ignore&overdue_behavior=ignore", one_phase_yaml);
+  EXPECT_EQ(both.status, 422);
+  EXPECT_EQ(text(json(both).at("errors").at(0), "field"), "overdue_behavior");
+}
+
+TEST_F(RunbookRoutes, overdue_behavior_says_it_too) {
+  EXPECT_EQ(yaml("/api/v1/runbooks?overdue_behavior=rerun", one_phase_yaml).status, 201);
+  EXPECT_EQ(inbox_.wait_for<PublishRunbook>()->open_batches, runbook::OpenBatches::rerun);
+}
+
+TEST_F(RunbookRoutes, a_new_version_over_a_batch_that_has_begun_is_refused_with_what_it_would_do) {
+  std::string busy = one_phase_yaml;
+  busy.replace(0, busy.find('\n'), "name: busy");
+  runbook::Writes w;
+  w.runbooks_new = {runbook_row("busy", 1)};
+  w.runbooks_new[0].yaml_content = busy;
+  auto batch = batch_row(42);
+  batch.batch_start_time = from_millis(1000);
+  w.batches_new = {batch};
+  runbook::PhaseExecution phase;
+  phase.id = 108, phase.batch_id = 42, phase.phase_name = "go", phase.runbook_version = 1;
+  phase.status = runbook::PhaseStatus::dispatched;
+  phase.due_at = phase.dispatched_at = from_millis(1000);
+  w.phases_new = {phase};
+  runbook::Member ada;
+  ada.id = 7, ada.batch_id = 42, ada.member_key = "ada";
+  w.members_new = {ada};
+  w.counts = {{42, 0, "member", 0, "active", 1}};
+  commit(w);
+  const std::string fixed = std::string(busy).replace(busy.find("Start-Move"), 10, "Start-Copy");
+
+  const auto refused = yaml("/api/v1/runbooks", fixed);
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(code(refused), "open_batches");
+  const auto impact = json(refused).at("impact");
+  const auto& open = impact.at("open_batches").at(0);
+  EXPECT_EQ(open.at("batch_id").as_int64(), 42);
+  EXPECT_TRUE(open.at("has_begun").as_bool());
+  EXPECT_EQ(open.at("member_count").as_int64(), 1);
+  EXPECT_EQ(open.at("member_keys").at(0).as_string(), "ada");
+  const auto fate = [&](std::size_t answer, std::size_t place) {
+    return text(open.at("answers").at(answer).at("phases").at(place), "what");
+  };
+  EXPECT_EQ(fate(0, 0), "goes_on") << "keep";
+  EXPECT_EQ(fate(1, 1), "skipped") << "ignore";
+  EXPECT_EQ(fate(2, 1), "begins_again") << "rerun";
+  const auto& change = impact.at("changes").at(0);
+  EXPECT_EQ(text(change, "where") + " " + text(change, "field"), "phase 'go', step 'start' function");
+
+  auto asked = json(yaml("/api/v1/runbooks/impact", fixed));
+  EXPECT_TRUE(asked.at("warnings").is_array());
+  EXPECT_EQ(asked.at("open_batches"), impact.at("open_batches"));
+  const auto same = json(yaml("/api/v1/runbooks/impact", busy));
+  EXPECT_TRUE(same.at("unchanged").as_bool());
+  EXPECT_EQ(same.at("version").as_int64(), 1);
+  EXPECT_EQ(same.at("open_batches").as_array().size(), 0U);
+  EXPECT_EQ(yaml("/api/v1/runbooks/impact", "name: busy\nphases: 7\n").status, 422);
+}
+
 TEST_F(RunbookRoutes, a_wrong_runbook_is_told_whole_and_not_stored) {
   const auto response = yaml("/api/v1/runbooks", "name: move\nphases: 7\n");
   ASSERT_EQ(response.status, 422);

@@ -39,6 +39,7 @@ void append_runbook(std::string& out, const runbook::Runbook& row, Documents doc
   append_member(out, "last_synced_at", row.last_synced_at);
   append_stored(out, "held_removals", row.held_removals);
   append_member(out, "in_transition", row.transition_after.has_value());
+  append_member(out, "open_batches", row.open_batches ? std::optional(name(*row.open_batches)) : std::nullopt);
   if (documents == Documents::all) append_member(out, "yaml_content", row.yaml_content);
   if (ending == ObjectEnd::closed) out += '}';
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "core/runbook/machine/versions.hpp"
 #include "store/memory/runbook_tables.hpp"
 #include "store/tables.hpp"
 
@@ -39,6 +40,7 @@ class Load {
   }
   void list(const need::BatchOfTime& n);
   void list(const need::OpenBatches& n);
+  void list(const need::BegunBatches& n);
   void list(const need::PhasesOf& n) { phases_.add_all(db_.phases.with<PhasesByBatch>(n.batch)); }
   void list(const need::InitsOf& n) { inits_.add_all(db_.inits.with<InitsByBatch>(n.batch)); }
   void list(const need::MembersOf& n) {
@@ -124,6 +126,19 @@ void Load::list(const need::OpenBatches& need) {
       std::ranges::copy(db_.batches.after<BatchesByRunbook>(std::tie(book->id, status), need.after) |
                             std::views::take(need.limit),
                         std::back_inserter(found));
+  std::ranges::sort(found, {}, &Batch::id);
+  batches_.add_page(found, need.limit);
+}
+
+void Load::list(const need::BegunBatches& need) {
+  std::vector<const Batch*> found;
+  for (const Runbook* book : db_.runbooks.with<RunbooksByName>(need.runbook))
+    for (const BatchStatus status : open_statuses)
+      for (const Batch* batch : db_.batches.after<BatchesByRunbook>(std::tie(book->id, status), 0)) {
+        std::vector<const PhaseExecution*> phases;
+        std::ranges::copy(db_.phases.with<PhasesByBatch>(batch->id), std::back_inserter(phases));
+        if (has_begun(*batch, phases)) found.push_back(batch);
+      }
   std::ranges::sort(found, {}, &Batch::id);
   batches_.add_page(found, need.limit);
 }

@@ -86,7 +86,7 @@ class Parser {
   void check_keys(const yaml::Node& document) {
     yaml::Node others{.kind = NodeKind::mapping, .at = document.at};
     for (const yaml::Entry& entry : document.entries) {
-      if (entry.key != "overdue_behavior" && entry.key != "rerun_init")
+      if (entry.key != "overdue_behavior" && entry.key != "open_batches" && entry.key != "rerun_init")
         others.entries.push_back({entry.key, entry.key_at, {}});
       else
         diagnostics_.error(entry.key_at, "misplaced_key", "'" + entry.key + "' is not part of a runbook",

@@ -2,11 +2,13 @@
 // one message; settle() comes last and ends what has nothing left to do.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string_view>
 
 #include "core/runbook/machine/machine.hpp"
 #include "core/runbook/machine/transitions.hpp"
+#include "core/runbook/machine/versions.hpp"
 
 namespace baton::runbook {
 
@@ -66,7 +68,7 @@ class Decision {
   void phase_touched(std::int64_t id) { phases_.insert(id); }
   void batch_touched(std::int64_t id) { batches_.insert(id); }
 
-  // --- phases and batches (phase.cpp)
+  // --- phases and batches (phase.cpp, versions.cpp)
   void phase_due(Slot<PhaseExecution>& phase, Slot<Batch>& batch);
   void walk(Slot<PhaseExecution>& phase);
   void run_again(Slot<PhaseExecution>& phase,
@@ -80,6 +82,8 @@ class Decision {
   void create_phases(Slot<Batch>& batch, const Runbook& runbook, const Definition& definition);
   void transition(Slot<Batch>& batch, const Runbook& to, const Definition& definition);
   void transition_chunk(Slot<Runbook>& runbook);
+  // Of a version that a batch has just gone over to; `before` by name.
+  void fit_new_phases(Slot<Batch>& batch, const Runbook& to, const std::map<std::string, Earlier>& before);
   void catch_up(Slot<Member>& member, Slot<Batch>& batch, bool also_failed = false);
   void remove(Slot<Member>& member, Slot<Batch>& batch, std::int32_t version);
   void end(Slot<Batch>& batch, const Transition<BatchStatus>& how, const std::string& message);

@@ -181,6 +181,14 @@ std::vector<Slot<Batch>*> Ledger::open_batches(const std::string& runbook_name, 
   return found;
 }
 
+std::vector<Slot<Batch>*> Ledger::begun_batches(const std::string& runbook_name, std::int32_t limit) {
+  require(need::BegunBatches{runbook_name, limit});
+  return filter(batches_, [&](const Batch& row) {
+    const auto* of = is_terminal(row.status) ? nullptr : runbook(row.runbook_id);
+    return of && of->row.name == runbook_name;
+  });
+}
+
 Slot<PhaseExecution>* Ledger::phase(std::int64_t id) {
   if (auto* found = find(phases_, id)) return found;
   require(need::Phase{id});

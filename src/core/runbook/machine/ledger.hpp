@@ -78,6 +78,8 @@ class Ledger {
   [[nodiscard]] Slot<Batch>* batch_of_time(const std::string& runbook_name, Time time);
   [[nodiscard]] std::vector<Slot<Batch>*> open_batches(const std::string& runbook_name, std::int64_t after,
                                                        std::int32_t limit);
+  // Open ones that may have begun: so many of those that have, and all that are here.
+  [[nodiscard]] std::vector<Slot<Batch>*> begun_batches(const std::string& runbook_name, std::int32_t limit);
   [[nodiscard]] Slot<PhaseExecution>* phase(std::int64_t id);
   [[nodiscard]] std::vector<Slot<PhaseExecution>*> phases_of(std::int64_t batch_id);
   [[nodiscard]] std::vector<Slot<InitExecution>*> inits_of(std::int64_t batch_id);

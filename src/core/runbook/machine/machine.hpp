@@ -106,7 +106,8 @@ struct Outcome {
     not_possible,
     hold_not_found,
     already_decided,
-    no_such_answer
+    no_such_answer,
+    open_batches
   };
   Problem problem = Problem::none;
   std::string why;
@@ -195,12 +196,17 @@ void note_sync(std::int64_t runbook_id, const std::optional<std::string>& error,
 [[nodiscard]] Outcome set_automation(const std::string& name, std::int32_t version, bool enabled,
                                      Context context);
 
-struct Published {
-  Slot<Runbook>* runbook = nullptr;
-  bool created = false;
+struct Publication {
+  std::string overdue_behavior = "rerun";  // or ignore
+  bool rerun_init = false;
+  std::optional<OpenBatches> open_batches;  // none: refused if one has begun, unless an external scheduler does it
 };
-[[nodiscard]] Published publish(const Definition& definition, const std::string& text,
-                                const std::string& overdue_behavior, bool rerun_init, Context context);
+struct Published {
+  Outcome outcome;  // changed: it is new
+  Slot<Runbook>* runbook = nullptr;
+};
+[[nodiscard]] Published publish(const Definition& definition, const std::string& text, const Publication& how,
+                                Context context);
 struct Switched {
   Outcome outcome;
   Slot<Runbook>* runbook = nullptr;  // the version that was asked for

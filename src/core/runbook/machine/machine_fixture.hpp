@@ -65,12 +65,21 @@ class MachineOnRows {
 
   // --- what people and schedulers do
 
-  std::int32_t publish(const std::string& yaml, const std::string& overdue_behavior = "rerun", bool rerun_init = false) {
+  // Refused: version 0.
+  struct Said {
+    Outcome outcome;
+    std::int32_t version = 0;
+  };
+  Said publish_as(const std::string& yaml, const Publication& how) {
     const auto parsed = parse(yaml);
     if (!parsed.definition) throw std::runtime_error("the test's runbook is none");
     return decide([&](Context context) {
-      return runbook::publish(*parsed.definition, yaml, overdue_behavior, rerun_init, context).runbook->row.version;
+      const auto published = runbook::publish(*parsed.definition, yaml, how, context);
+      return Said{published.outcome, published.runbook ? published.runbook->row.version : 0};
     });
+  }
+  std::int32_t publish(const std::string& yaml, const std::string& open_batches = "rerun", bool rerun_init = false) {
+    return publish_as(yaml, {.rerun_init = rerun_init, .open_batches = runbook::open_batches(open_batches)}).version;
   }
   std::int64_t open(const std::string& name, std::optional<Time> time, const std::vector<std::string>& keys) {
     const auto id = decide([&](Context c) { return open_batch(name, 0, time, "", c).batch->row.id; });

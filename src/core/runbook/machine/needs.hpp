@@ -51,6 +51,13 @@ struct OpenBatches {
   auto operator<=>(const OpenBatches&) const = default;
 };
 
+// Of those, where init or a phase was dispatched, by id.
+struct BegunBatches {
+  std::string runbook;
+  std::int32_t limit;
+  auto operator<=>(const BegunBatches&) const = default;
+};
+
 struct Phase {
   Id id;
   auto operator<=>(const Phase&) const = default;
@@ -181,7 +188,7 @@ struct DataRow {
 
 using Need =
     std::variant<need::Runbook, need::RunbookNamed, need::LatestVersion, need::RunbooksOfTable, need::Batch,
-                 need::BatchOfTime, need::OpenBatches, need::Phase, need::PhasesOf, need::Init, need::InitsOf,
+                 need::BatchOfTime, need::OpenBatches, need::BegunBatches, need::Phase, need::PhasesOf, need::Init, need::InitsOf,
                  need::Member, need::MembersOf, need::FailedMembersOf, need::MembersNamed, need::Step,
                  need::StepsOf, need::StepsAhead, need::StepsOfMember, need::ParkedSteps, need::LimitedSteps,
                  need::HeldMembers, need::Cleanup,

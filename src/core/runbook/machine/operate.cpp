@@ -1,5 +1,5 @@
-// What the built-in scheduler and people do: publish, make batches, add and remove members, steer. Retries by
-// hand are in retry.cpp.
+// What the built-in scheduler and people do: make batches, add and remove members, steer. Retries by hand are in
+// retry.cpp, versions in versions.cpp.
 #include <algorithm>
 #include <boost/json.hpp>
 
@@ -8,70 +8,6 @@
 #include "core/runbook/machine/operate.hpp"
 
 namespace baton::runbook {
-namespace {
-
-// Open batches that were on their way to it stay where they are.
-void switch_off_replaced(Slot<Runbook>& book) {
-  book.row.is_active = false;
-  book.row.transition_after.reset();
-  book.row.timer_due.reset();
-  book.changed = true;
-}
-
-}  // namespace
-
-// --- runbooks
-
-Published publish(const Definition& definition, const std::string& text, const std::string& overdue_behavior,
-                  bool rerun_init, Context context) {
-  auto* active = context.ledger.runbook(definition.name, 0);
-  const auto* latest = context.ledger.latest_version(definition.name);
-  if (active && active->row.is_active && active->row.yaml_content == text) return {active, false};
-  Runbook row;
-  row.name = definition.name;
-  row.version = latest ? latest->row.version + 1 : 1;
-  row.yaml_content = text;
-  row.data_table_name = data_table_name(definition.name, row.version);
-  if (context.ledger.is_table_of_another(row.data_table_name, definition.name))
-    row.data_table_name = data_table_name(definition.name, row.version, true);
-  row.overdue_behavior = overdue_behavior;
-  row.rerun_init = rerun_init;
-  row.created_at = context.now;
-  if (latest && context.policy.scheduler) {
-    row.transition_after = 0;
-    row.timer_due = context.now;
-  }
-  if (active && active->row.is_active) {
-    row.automation_enabled = active->row.automation_enabled;
-    switch_off_replaced(*active);
-  }
-  return {&context.ledger.create(std::move(row)), true};
-}
-
-Switched activate(const std::string& runbook_name, std::int32_t version, Context context) {
-  auto* was = context.ledger.runbook(runbook_name, 0);
-  auto* book = version > 0 ? context.ledger.runbook(runbook_name, version)
-                           : context.ledger.latest_version(runbook_name);
-  if (!book) return {no_runbook(runbook_name, version), nullptr};
-  if (book->row.is_active) return {unchanged(), book};
-  if (was && was->row.is_active) switch_off_replaced(*was);
-  book->row.is_active = true;
-  // Open batches that were on their way to this version when it was deactivated go on.
-  book->row.timer_due = book->row.transition_after ? std::optional{context.now} : std::nullopt;
-  book->changed = true;
-  return {changed(), book};
-}
-
-Switched deactivate(const std::string& runbook_name, Context context) {
-  auto* book = context.ledger.runbook(runbook_name, 0);
-  if (!book) return {no_runbook(runbook_name, 0), nullptr};
-  if (!book->row.is_active) return {unchanged(), book};
-  book->row.is_active = false;
-  book->row.timer_due.reset();  // open batches that were on their way to this version wait
-  book->changed = true;
-  return {changed(), book};
-}
-
 // --- batches
 
 namespace {
@@ -363,6 +299,11 @@ Outcome advance(std::int64_t batch_id, const std::string& phase_name, const By& 
   if (!next)
     return wrong(phase_name.empty() ? Problem::not_possible : Problem::phase_not_found,
                  phase_name.empty() ? "no phase is pending" : "no phase '" + phase_name + "' is pending");
+  for (const Slot<PhaseExecution>* phase : phases)
+    if (batch->row.phase_overlap && phase->row.phase_name == next->row.phase_name &&
+        phase->row.runbook_version < next->row.runbook_version && phase->row.status == PhaseStatus::dispatched)
+      return wrong(Problem::not_possible, "phase '" + next->row.phase_name + "' is still running in version " +
+                                              std::to_string(phase->row.runbook_version));
   Decision decision(context);
   decision.event(batch_id, "batch_advanced",
                  "phase '" + next->row.phase_name + "' was begun by hand" + by_whom(by));

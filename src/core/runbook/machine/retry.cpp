@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/json.hpp"
+#include "base/mutant.hpp"
 #include "base/result.hpp"
 #include "core/runbook/machine/operate.hpp"
 
@@ -40,14 +41,25 @@ bool is_rolled_back_now(const Slot<Member>& member, Decision& decision) {
                              [&](auto* step) { return is_rolled_back_now(job_of(*step), decision); });
 }
 
+// The phase has begun in a newer version: what the older one left undone is not done any more. Null: it has not.
+const PhaseExecution* begun_anew(const PhaseExecution& phase, Ledger& ledger) {
+  if (!ledger.existing_batch(phase.batch_id).row.phase_overlap) return nullptr;  // another scheduler's
+  for (const Slot<PhaseExecution>* other : ledger.phases_of(phase.batch_id))
+    if (other->row.phase_name == phase.phase_name && other->row.runbook_version > phase.runbook_version &&
+        has_begun(other->row) && !MUTANT(old_version_retried))
+      return &other->row;
+  return nullptr;
+}
+
 // What failed, and what was cancelled because of it, is to run again, beside the phases.
 void retry_member(Slot<Member>& member, Slot<Batch>& batch, const By& by, Decision& decision) {
   reopen(batch, batch_transition::reopen, by, decision);
   decision.change(member, member_transition::retry);
   for (Slot<StepExecution>* step : decision.ledger.steps_of_member(member.row.id)) {
     const Job job = job_of(*step);
-    if (!decision.make_again(job, by.who)) continue;
     const auto* phase = decision.ledger.phase(step->row.phase_execution_id);
+    if (phase && begun_anew(phase->row, decision.ledger)) continue;  // catch_up() does those of the newer version
+    if (!decision.make_again(job, by.who)) continue;
     if (phase && phase->row.status == PhaseStatus::pending) continue;  // it is still to come
     decision.set_catch_up(job);
     member.row.catching_up = true;
@@ -61,6 +73,7 @@ void retry_member(Slot<Member>& member, Slot<Batch>& batch, const By& by, Decisi
 Joined retry_phases(Slot<Batch>& batch, const By& by, Decision& decision) {
   std::map<std::string, Slot<PhaseExecution>*> newest;
   for (Slot<PhaseExecution>* phase : decision.ledger.phases_of(batch.row.id)) {
+    if (phase->row.status == PhaseStatus::superseded || phase->row.status == PhaseStatus::skipped) continue;
     auto& slot = newest[phase->row.phase_name];
     if (!slot || slot->row.runbook_version <= phase->row.runbook_version) slot = phase;
   }
@@ -194,6 +207,10 @@ Outcome retry_step(Ref ref, const By& by, Context context) {
     if (member->row.status == MemberStatus::removed)
       return wrong(Problem::not_possible, "member '" + member->row.member_key + "' was removed");
     auto& phase = context.ledger.existing_phase(job->step->phase_execution_id);
+    if (const auto* newer = begun_anew(phase.row, context.ledger))
+      return wrong(Problem::not_possible, "phase '" + newer->phase_name + "' has begun again in version " +
+                                              std::to_string(newer->runbook_version) + ": its steps in version " +
+                                              std::to_string(phase.row.runbook_version) + " are not retried any more");
     if (member->row.status == MemberStatus::failed) {
       if (is_rolled_back_now(*member, decision))
         return not_now(*job->row, "retried before the member's rollbacks are over");

@@ -20,6 +20,7 @@ Refusal refusal(runbook::Outcome::Problem problem) {
     case Problem::hold_not_found: return Refusal::hold_not_found;
     case Problem::already_decided: return Refusal::already_decided;
     case Problem::no_such_answer: return Refusal::invalid_input;
+    case Problem::open_batches: return Refusal::open_batches;
     default: return Refusal::not_possible;
   }
 }
@@ -54,8 +55,10 @@ Reply RunbookTransaction::reply_to(const Command& command) {
 }
 
 Reply RunbookTransaction::decide(const PublishRunbook& c) {
-  const auto published = runbook::publish(*c.definition, c.text, c.overdue_behavior, c.rerun_init, context());
-  return RunbookReply{published.runbook->row, published.created};
+  const runbook::Publication how{c.overdue_behavior, c.rerun_init, c.open_batches};
+  const auto published = runbook::publish(*c.definition, c.text, how, context());
+  if (is_wrong(published.outcome)) return refused(published.outcome);
+  return RunbookReply{published.runbook->row, published.outcome.changed};
 }
 
 Reply RunbookTransaction::decide(const ChangeRunbook& c) {
