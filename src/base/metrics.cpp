@@ -60,7 +60,7 @@ void Histogram::render(std::string& out, const std::string& name, const std::str
 }
 
 template <class Metric>
-Metric& Registry::find_or_add(std::deque<Named<Metric>>& all, std::string name, std::string help,
+Metric& Registry::find_or_add(std::list<Named<Metric>>& all, std::string name, std::string help,
                               std::string labels) {
   const std::lock_guard lock(mutex_);
   for (auto& each : all) {
@@ -83,6 +83,11 @@ Gauge& Registry::gauge(std::string name, std::string help, std::string labels) {
 
 Histogram& Registry::histogram(std::string name, std::string help, std::string labels) {
   return find_or_add(histograms_, std::move(name), std::move(help), std::move(labels));
+}
+
+void Registry::remove(const Gauge& gauge) {
+  const std::lock_guard lock(mutex_);
+  gauges_.remove_if([&](const auto& each) { return &each.metric == &gauge; });
 }
 
 std::string Registry::render() const {

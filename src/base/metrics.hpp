@@ -5,7 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <string>
 
@@ -43,13 +43,15 @@ class Histogram {
   std::atomic<std::uint64_t> nanos_{0};
 };
 
-// Owns its metrics; references stay valid for its life. Asking again for the same name and labels gives the
+// Owns its metrics; references stay valid for its life, but for those that are removed. Asking again for the same name and labels gives the
 // same object.
 class Registry {
  public:
   Counter& counter(std::string name, std::string help, std::string labels = {});
   Gauge& gauge(std::string name, std::string help, std::string labels = {});
   Histogram& histogram(std::string name, std::string help, std::string labels = {});
+  // What it is of is there no more, and neither is its sample.
+  void remove(const Gauge& gauge);
   [[nodiscard]] std::string render() const;
 
  private:
@@ -59,12 +61,12 @@ class Registry {
     Metric metric{};
   };
   template <class Metric>
-  Metric& find_or_add(std::deque<Named<Metric>>& all, std::string name, std::string help, std::string labels);
+  Metric& find_or_add(std::list<Named<Metric>>& all, std::string name, std::string help, std::string labels);
 
   mutable std::mutex mutex_;
-  std::deque<Named<Counter>> counters_;
-  std::deque<Named<Gauge>> gauges_;
-  std::deque<Named<Histogram>> histograms_;
+  std::list<Named<Counter>> counters_;
+  std::list<Named<Gauge>> gauges_;
+  std::list<Named<Histogram>> histograms_;
 };
 
 }  // namespace baton::metrics

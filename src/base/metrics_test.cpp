@@ -25,6 +25,17 @@ TEST(MetricsTest, samples_of_one_name_stand_together_under_one_heading) {
             "# HELP g G.\n# TYPE g gauge\ng -1\n");
 }
 
+TEST(MetricsTest, a_gauge_may_be_removed_and_others_stay_where_they_are) {
+  Registry registry;
+  auto& first = registry.gauge("g", "G.", "k=\"1\"");
+  auto& second = registry.gauge("g", "G.", "k=\"2\"");
+  registry.remove(first);
+  second.set(2);
+  EXPECT_EQ(registry.render(), "# HELP g G.\n# TYPE g gauge\ng{k=\"2\"} 2\n");
+  registry.remove(second);
+  EXPECT_EQ(registry.render(), "");
+}
+
 TEST(MetricsTest, a_histogram_counts_upwards) {
   Registry registry;
   auto& histogram = registry.histogram("h_seconds", "H.", "r=\"x\"");

@@ -12,13 +12,16 @@ namespace {
 
 constexpr std::size_t entity_name_max = 260;
 
-std::optional<std::vector<std::string>> segments_of(std::string_view path) {
+// A slash that is escaped divides too: an entity is found by its whole path, and whoever judges the parts must see the same.
+std::optional<std::vector<std::string>> segments_of(std::string_view escaped) {
+  const auto decoded = percent_decode(escaped);
+  if (!decoded) return std::nullopt;
   std::vector<std::string> segments;
-  while (!path.empty()) {
+  for (std::string_view path = *decoded; !path.empty();) {
     const auto end = std::min(path.find('/'), path.size());
-    auto segment = percent_decode(path.substr(0, end));
-    if (!segment || !is_printable(*segment, entity_name_max)) return std::nullopt;
-    segments.push_back(*std::move(segment));
+    const std::string_view segment = path.substr(0, end);
+    if (!is_printable(segment, entity_name_max)) return std::nullopt;
+    segments.emplace_back(segment);
     path.remove_prefix(std::min(end + 1, path.size()));
   }
   return segments;

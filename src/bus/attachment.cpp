@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t queue_name_max = 200;
 constexpr std::string_view pool_prefix = "worker-";
-constexpr std::string_view worker_property = "WorkerId";
 
 using message::EntityType;
 
@@ -36,19 +35,6 @@ bool asks_for_session(pn_link_t* link) {
 }
 
 }  // namespace
-
-std::optional<std::string> pool_of(const std::vector<message::RuleDescription>& rules) {
-  if (rules.size() != 1 || rules.front().action) return std::nullopt;
-  const auto rule = message::compile(rules.front());
-  return rule ? message::equality(rule->filter, worker_property) : std::nullopt;
-}
-
-message::RuleDescription rule_of_pool(std::string_view pool) {
-  std::string expression = std::string(worker_property) + " = '";
-  for (const char c : pool) expression.append(c == '\'' ? 2 : 1, c);
-  expression += '\'';
-  return {.name = std::string(message::default_rule_name), .filter = message::SqlText{std::move(expression), {}}, .action = {}, .created_at = {}};
-}
 
 Attachment::Attachment(Client& client, pn_link_t* link, Address address, std::function<void(Attached)> done)
     : client_(client),
@@ -85,9 +71,11 @@ void Attachment::refuse_as_not_found() { refuse("amqp:not-found", "The messaging
 
 bool Attachment::is(const std::string& name) const { return equal_ignoring_case(address_.entity, name); }
 
+// By the path that the entity is found by, so that no spelling of an address leads around it.
 bool Attachment::is_own_subscription() const {
-  return (is(names_.events_topic) && equal_ignoring_case(address_.subscription, names_.events_subscription)) ||
-         (is(names_.results_topic) && equal_ignoring_case(address_.subscription, names_.results_subscription));
+  const std::string path = key().path;
+  return equal_ignoring_case(path, message::subscription_path(names_.events_topic, names_.events_subscription)) ||
+         equal_ignoring_case(path, message::subscription_path(names_.results_topic, names_.results_subscription));
 }
 
 bool Attachment::allows_any(std::initializer_list<Permission> permissions) const {
@@ -166,8 +154,8 @@ void Attachment::attach_management() {
     const auto subscription = address_.subscription.empty() ? std::nullopt : std::optional(key());
     done(make_management(client_, link_, queue, subscription));
   };
-  const bool is_of_jobs = is(names_.jobs_topic) && !address_.subscription.empty() && !address_.is_dead_letters;
-  if (is_of_jobs && (!entity_ || pool_of(entity_->rules)))  // which may make it
+  const bool is_of_jobs = is(names_.jobs_topic) && !address_.subscription.empty();
+  if (is_of_jobs && (!entity_ || message::pool_of(entity_->rules)))  // which may make it
     return allows_any({Permission::work}) ? find_pool(of_tasks) : refuse_as_unauthorized();
   if (!entity_) return find_task_queue([this, of_tasks] { of_tasks(address_.entity); });
   const bool is_own = is(names_.events_topic) || is(names_.results_topic);
@@ -188,9 +176,9 @@ void Attachment::attach_management() {
 void Attachment::find_pool(std::function<void(std::string)> then) {
   if (address_.subscription.empty()) return refuse("amqp:not-allowed", "'" + address_.entity + "' is a topic: receive from a subscription of it");
   if (address_.is_dead_letters)
-    return refuse("amqp:not-implemented", "dead letters of jobs are listed and replayed with 'baton dead-letter', or over HTTP");
+    return refuse("amqp:not-implemented", "jobs have no dead-letter queue: those that were given up are listed and replayed with 'baton dead-letter', or over HTTP at /api/v1/dead-letters");
   if (entity_) {
-    auto pool = pool_of(entity_->rules);
+    auto pool = message::pool_of(entity_->rules);
     if (pool) return then(*std::move(pool));
     return refuse("amqp:not-allowed", "a subscription of '" + address_.entity + "' has one rule, WorkerId = 'the pool', and no other: '" +
                                           address_.subscription + "' has not");
@@ -206,7 +194,7 @@ void Attachment::make_pool(std::string pool, std::function<void(std::string)> th
                        .key = key(),
                        .type = EntityType::subscription,
                        .settings = {},
-                       .rules = {rule_of_pool(pool)}};
+                       .rules = {message::rule_of_pool(pool)}};
   client_.submit(std::move(command), weak_from_this(), [this, pool = std::move(pool), then = std::move(then)](const Reply& reply) {
     const auto* refused = std::get_if<Refused>(&reply);
     if (!refused || refused->refusal == Refusal::entity_exists) return then(pool);
@@ -230,7 +218,7 @@ void Attachment::find_task_queue(std::function<void()> then) {
         if (!is_one) self->refuse("com.microsoft:server-busy", "the store is not reachable at the moment");
         else if (!*is_one) self->refuse_as_not_found();
         else if (self->address_.is_dead_letters)
-          self->refuse("amqp:not-implemented", "dead letters of tasks are listed and replayed with 'baton dead-letter', or over HTTP");
+          self->refuse("amqp:not-implemented", "tasks of workflows have no dead-letter queue: those that were given up are listed and replayed with 'baton dead-letter', or over HTTP at /api/v1/dead-letters");
         else then();
         connection->pump();
       }));

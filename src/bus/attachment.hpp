@@ -51,8 +51,4 @@ class Attachment : public std::enable_shared_from_this<Attachment> {
   std::optional<EntityInfo> entity_;
 };
 
-// A rule whose only meaning is this: which pool it selects the jobs of. None: it has another one.
-[[nodiscard]] std::optional<std::string> pool_of(const std::vector<message::RuleDescription>& rules);
-[[nodiscard]] message::RuleDescription rule_of_pool(std::string_view pool);
-
 }  // namespace baton::bus

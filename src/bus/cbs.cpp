@@ -5,7 +5,7 @@
 namespace baton::bus {
 namespace {
 
-std::string token_of(const Request& request) {
+std::string text_of_token(const Request& request) {
   pn_data_t* body = pn_message_body(request.message.get());
   pn_data_rewind(body);
   if (!pn_data_next(body)) return {};
@@ -22,7 +22,7 @@ class CbsLink final : public RequestLink {
   void on_request(std::shared_ptr<Request> request) override {
     if (request->property("operation") != "put-token") return answer(*request, {400, "put-token is what can be done here"});
     if (client_.services().options.access == Access::open) return answer(*request, {202, "Accepted"});
-    const std::string token = token_of(*request);
+    const std::string token = text_of_token(*request);
     if (!token.starts_with("SharedAccessSignature ")) return answer(*request, {401, "only shared access signatures are taken here"});
     const auto access = parse_shared_access(token);
     if (!access) return answer(*request, {401, "the shared access signature is malformed"});

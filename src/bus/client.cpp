@@ -17,6 +17,7 @@ constexpr pn_millis_t idle_time = 240'000;  // said to the client: half of it ma
 constexpr std::size_t session_bytes_before = 128 << 10, session_bytes_max = 4 << 20;
 // Of all sessions together: what comes beyond is shed, and beyond the other nothing more is asked for.
 constexpr std::size_t incoming_max = 64 << 20, outgoing_max = 32 << 20;
+constexpr long large_requests_max = 32;  // under way, each with an answer of 8 MiB perhaps
 constexpr std::size_t links_max = 1'000;
 constexpr std::size_t link_name_bytes_max = 1'024;
 constexpr std::size_t links_before = 8, links_waiting_max = 100;  // without a token; while a password is looked up
@@ -297,6 +298,8 @@ bool Client::may_send_more() {
   for (const auto& [session, waiting] : sessions_) count(session);
   return waiting_bytes_.outgoing <= outgoing_max;
 }
+
+std::shared_ptr<const void> Client::take_place() { return may_send_more() && place_.use_count() <= large_requests_max ? place_ : nullptr; }
 
 // The windows of all sessions together are more than a connection may hold: what makes it too much is not taken.
 void Client::on_delivery(pn_link_t* link, pn_delivery_t* delivery) {

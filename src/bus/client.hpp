@@ -58,6 +58,8 @@ class Client final : public Connection {
   void count(pn_session_t* session);
   // Whether little enough waits for the client in all of them together.
   [[nodiscard]] bool may_send_more();
+  // For a request whose answer may be large: it goes with the request. None: too many of them are under way, or too much waits.
+  [[nodiscard]] std::shared_ptr<const void> take_place();
   // Sends the answer to a request that came over `link` back to who asked. False: it takes none.
   [[nodiscard]] bool answer(pn_link_t* link, const std::string& reply_to, pn_message_t* message);
 
@@ -106,6 +108,7 @@ class Client final : public Connection {
   Waiting waiting_bytes_;                                // in all of them
   std::set<pn_link_t*> open_;  // refused ones too, until the client has detached them
   std::uint64_t answers_ = 0;
+  const std::shared_ptr<const char> place_ = std::make_shared<const char>();  // as many places are taken as there are others who hold it
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::optional<std::chrono::steady_clock::time_point> goodbye_at_;
 };

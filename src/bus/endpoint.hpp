@@ -14,6 +14,7 @@
 
 #include "base/metrics.hpp"
 #include "base/result.hpp"
+#include "bus/job_lock.hpp"
 #include "bus/names.hpp"
 #include "ports/access.hpp"
 #include "ports/clock.hpp"
@@ -36,6 +37,7 @@ struct EndpointOptions {
   Access access = Access::required;
   Tokens tokens;
   IsTaskQueue is_task_queue;  // none: there are none
+  FindJob find_job;           // none: what is not remembered is lost
   bool auto_pools = true;     // who receives from worker-{id}, a subscription of the topic of jobs that is not there, makes it
   std::size_t connections_max = 16'000;
   std::size_t message_bytes_max = 1 << 20;

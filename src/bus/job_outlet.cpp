@@ -118,7 +118,7 @@ class JobOutlet final : public Outlet {
 
   void send(const Handout& job) override {
     Services& services = client_.services();
-    const LockToken token = new_token();
+    const LockToken token = token_of(job);
     pn_delivery_t* delivery = put(token, message_of(job, ++sent_, services.clock.now()));
     if (!delivery) return;
     unsettled_[delivery] = {.token = token};

@@ -62,7 +62,34 @@ class ManagementLink final : public RequestLink {
     if (!is_renewal && operation != "com.microsoft:update-disposition")
       return answer(*request, {501, "'" + operation + "' cannot be done here", "amqp:not-implemented"});
     if (tokens.empty()) return answer(*request, {400, "no lock tokens were named"});
-    return is_renewal ? renew(std::move(request), tokens) : settle(std::move(request), tokens);
+    remember(request, tokens, 0, [this, request, tokens, is_renewal] { is_renewal ? renew(request, tokens) : settle(request, tokens); });
+  }
+
+  // Looks for the locks that are not remembered, from number `at` on, one after the other. After a restart none is.
+  void remember(const std::shared_ptr<Request>& request, const std::vector<LockToken>& tokens, std::size_t at, const std::function<void()>& then) {
+    Services& services = client_.services();
+    while (at < tokens.size() && services.locks.contains(tokens[at])) ++at;
+    if (at == tokens.size()) return then();
+    if (!services.options.find_job) return answer(*request, lock_lost);
+    using Found = Result<std::optional<FoundJob>>;
+    services.options.find_job(principal_.own(), queue_, tokens[at],
+                              arriving<Found>(services.mailbox, [this, weak = weak_from_this(), request, tokens, at, then](Found found) {
+                                const auto alive = weak.lock();
+                                if (!alive) return;
+                                const auto connection = client_.shared_from_this();
+                                on_looked_for(request, tokens, at, then, std::move(found));
+                                connection->pump();
+                              }));
+  }
+
+  void on_looked_for(const std::shared_ptr<Request>& request, const std::vector<LockToken>& tokens, std::size_t at, const std::function<void()>& then,
+                     Result<std::optional<FoundJob>> found) {
+    if (!found) return answer(*request, busy);
+    if (!*found) return answer(*request, lock_lost);
+    Services& services = client_.services();
+    const Time until = services.clock.now() + services.options.lock_time;
+    services.locks.try_emplace(tokens[at], Lock{principal_.tenant, queue_, std::move((*found)->task), until, (*found)->is_kept});
+    remember(request, tokens, at + 1, then);
   }
 
   [[nodiscard]] Lock* lock(const LockToken& token) {
@@ -100,8 +127,8 @@ class ManagementLink final : public RequestLink {
       return answer(*request, {501, "'" + status + "' is nothing that can be done with a job", "amqp:not-implemented"});
     if (tokens.size() != 1) return answer(*request, {400, "one lock token is expected"});
     const Lock* held = lock(tokens.front());
-    if (!held) return answer(*request, lock_lost);
     const How how = status == "completed" ? How::keep : status == "abandoned" ? How::abandon : How::give_up;
+    if (!held || (held->is_kept && how != How::keep)) return answer(*request, lock_lost);
     const std::string reason =
         how == How::abandon ? abandoned : dead_lettered(text_in(body, "deadletter-reason"), text_in(body, "deadletter-description"));
     client_.submit(settlement(*held, how, reason), weak_from_this(), [this, request, token = tokens.front()](const Reply& reply) {

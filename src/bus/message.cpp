@@ -158,4 +158,14 @@ LockToken swapped(const LockToken& token) {
   return out;
 }
 
+void put_number(LockToken& token, std::size_t at, std::size_t count, std::uint64_t value) {
+  for (std::size_t i = 0; i < count; ++i) token[at + i] = static_cast<char>(value >> ((count - 1 - i) * 8));
+}
+
+std::uint64_t number_in(const LockToken& token, std::size_t at, std::size_t count) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < count; ++i) value = value << 8 | static_cast<unsigned char>(token[at + i]);
+  return value;
+}
+
 }  // namespace baton::bus

@@ -75,5 +75,8 @@ void put_symbol(pn_data_t* map, std::string_view key);  // the key alone
 using LockToken = std::array<char, 16>;
 [[nodiscard]] LockToken new_token();  // that nobody can guess
 [[nodiscard]] LockToken swapped(const LockToken& token);  // from either to the other
+// Numbers in tokens that say what they are of: so many bytes from there, the largest first.
+void put_number(LockToken& token, std::size_t at, std::size_t count, std::uint64_t value);
+[[nodiscard]] std::uint64_t number_in(const LockToken& token, std::size_t at, std::size_t count);
 
 }  // namespace baton::bus

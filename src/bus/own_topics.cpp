@@ -28,7 +28,9 @@ class OwnTopic : public std::enable_shared_from_this<OwnTopic> {
     if (is_stopping_) return;
     if (!is_looking_) look();
     if (!queue_ && !is_finding_) find_queue();
-    if (queue_ && !poll_ && undecided_ == 0) poll();
+    if (poll_ || undecided_ > 0 || is_settling_) return;
+    if (!settlements_.empty()) settle();
+    else if (queue_) poll();
   }
 
   void stop() {
@@ -87,7 +89,6 @@ class OwnTopic : public std::enable_shared_from_this<OwnTopic> {
       if (!handouts) return queue_.reset();  // it is looked for again at the next tick
       if (handouts->jobs.empty()) return on_tick();
       undecided_ = handouts->jobs.size();
-      settlements_.clear();
       for (const Handout& one : handouts->jobs) take(one);
     });
   }
@@ -128,21 +129,39 @@ class OwnTopic : public std::enable_shared_from_this<OwnTopic> {
       must_wait_ |= settlement->how == Settlement::How::release;
       settlements_.push_back(*std::move(settlement));
     }
-    if (--undecided_ > 0) return;
-    submit(SettleMessages{only_tenant, std::exchange(settlements_, {})}, [this](const Reply&) {
-      if (!std::exchange(must_wait_, false)) on_tick();
+    if (--undecided_ == 0) settle();
+  }
+
+  void settle() {
+    is_settling_ = true;
+    submit(SettleMessages{only_tenant, settlements_}, [this](const Reply& reply) {
+      is_settling_ = false;
+      keep_unsaid(reply);
+      if (!std::exchange(must_wait_, false) && settlements_.empty()) on_tick();
     });
+  }
+
+  // What the engine had no time for is said again at the next tick: a message that stays locked comes again, and its command with it.
+  void keep_unsaid(const Reply& reply) {
+    const auto* each = std::get_if<SettledReply>(&reply);
+    const auto* all = std::get_if<Refused>(&reply);
+    std::vector<Settlement> unsaid;
+    for (std::size_t i = 0; i < settlements_.size(); ++i) {
+      const Refused* refused = all ? all : each && i < each->settled.size() && each->settled[i] ? &*each->settled[i] : nullptr;
+      if (refused && may_pass(*refused)) unsaid.push_back(std::move(settlements_[i]));
+    }
+    settlements_ = std::move(unsaid);
   }
 
   Services& services_;
   const Inlet what_;
   const EntityKey topic_, subscription_;
   bool is_looking_ = false, is_there_ = false, has_others_ = false;
-  bool is_finding_ = false, is_stopping_ = false, must_wait_ = false;
+  bool is_finding_ = false, is_stopping_ = false, must_wait_ = false, is_settling_ = false;
   std::optional<std::string> queue_;  // of the subscription; none: it is not known yet
   std::shared_ptr<AwaitedReply> poll_;
   std::size_t undecided_ = 0;
-  std::vector<Settlement> settlements_;
+  std::vector<Settlement> settlements_;  // of what was polled last, until they are said
 };
 
 OwnTopics::OwnTopics(Services& services) {

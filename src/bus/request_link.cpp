@@ -2,6 +2,13 @@
 
 namespace baton::bus {
 
+void Request::forget_content() {
+  MessagePtr rest = new_message();
+  pn_message_set_id(rest.get(), pn_message_get_id(message.get()));
+  message = std::move(rest);
+  encoded = {};
+}
+
 RequestLink::RequestLink(Client& client, pn_link_t* link, int at_once, std::size_t bytes_max)
     : client_(client), link_(link), bytes_max_(bytes_max) {
   pn_link_set_max_message_size(link_, bytes_max_);
@@ -17,7 +24,8 @@ void RequestLink::on_delivery(pn_delivery_t* delivery) {
   if (!message) return (void)pn_link_flow(link_, 1);
   auto request = std::make_shared<Request>(Request{*std::move(message), {}, *std::move(transfer)});
   request->reply_to = text_of(pn_message_get_reply_to(request->message.get()));
-  on_request(std::move(request));
+  on_request(request);
+  request->forget_content();
 }
 
 // $cbs and $management have different names for the same.

@@ -17,15 +17,17 @@ struct Answer {
   std::string body;
 };
 
-// A request, as long as it takes to answer it.
+// A request, as long as it takes to answer it; what it says is read at once, and then only who asked is kept.
 struct Request {
   MessagePtr message;
   std::string reply_to;
   std::string encoded;  // the whole of it
+  void forget_content();
   [[nodiscard]] std::string property(std::string_view key) const { return text_in(pn_message_properties(message.get()), key); }
 };
 
 inline constexpr int answers_max = 20;  // that wait for the credit of a link
+inline const Outcome too_much{503, "too much waits for this connection: try again", "com.microsoft:server-busy"};
 
 class RequestLink : public Link, public std::enable_shared_from_this<RequestLink> {
  public:
@@ -35,6 +37,8 @@ class RequestLink : public Link, public std::enable_shared_from_this<RequestLink
 
  protected:
   virtual void on_request(std::shared_ptr<Request> request) = 0;
+  // A place among the requests under way whose answers may be large; none: too much is under way, or waits for the client.
+  [[nodiscard]] std::shared_ptr<const void> place() { return client_.take_place(); }
   // Each request, once. `add` puts the body, if there is one. Whoever takes no answers loses the link.
   void answer(const Request& request, const Outcome& outcome, const std::function<void(pn_data_t*)>& add = {});
   void reply(const Request& request, const Answer& said);

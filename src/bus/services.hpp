@@ -14,12 +14,14 @@ namespace baton::bus {
 class Client;
 class OwnTopics;
 
-// A job that a client has under a lock. It is found by the token, also over another connection than that on which it came.
+// A job that a client has under a lock. It is found by the token, also over another connection than that on which it came; and by the store, if it came
+// before a restart (job_lock.hpp).
 struct Lock {
   std::optional<Tenant> tenant;
   std::string queue;
   TaskLease task;
   Time until{};
+  bool is_kept = false;
 };
 
 struct Services {

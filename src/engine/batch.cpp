@@ -202,7 +202,7 @@ void Batch::give_back(const ReturnTasks& back) {
 Result<> Batch::hand_out() {
   std::vector<Ready> ready;
   for (const auto& part : parts_) std::ranges::move(part->take_ready(), std::back_inserter(ready));
-  handouts_ = std::make_unique<Handouts>(services_.matching, services_.store, *this, services_.limits.handouts_max);
+  handouts_ = std::make_unique<Handouts>(services_.matching, services_.store, *this, services_.limits.handouts_max, now_);
   const auto began = TurnTimes::Clock::now();
   const Result<> done = handouts_->run(std::move(ready));
   services_.times.hand_out += TurnTimes::Clock::now() - began;

@@ -76,6 +76,8 @@ struct Service::State {
 
   // Takes what is in the inbox, or waits for the next thing to do. False: stopping, and the inbox is empty.
   bool take(std::vector<Item>& batch) {
+    std::size_t own_bytes = 0, bytes = 0;
+    for (const Item& item : writer.own_items()) own_bytes += size_of(item.command);
     std::unique_lock lock(mutex);
     // While a commit goes on, the next batch is begun when it is worth it: it cannot be stored before the other is.
     wanted = std::max<std::size_t>(1, writer.commands_under_way() / 2);
@@ -95,8 +97,8 @@ struct Service::State {
         work.wait(lock);
     }
     if (inbox.empty() && stopping && !writer.has_own_items()) return false;
-    std::size_t bytes = 0;
-    while (!inbox.empty() && batch.size() < batch_size && bytes < options.batch_bytes_max) {
+    // What a full batch put off is part of the next one: so it is bounded, and the rest waits where more can be refused.
+    while (!inbox.empty() && writer.own_items().size() + batch.size() < batch_size && own_bytes + bytes < options.batch_bytes_max) {
       bytes += inbox.front().bytes;
       batch.push_back(std::move(inbox.front().item));
       inbox.pop_front();
@@ -128,10 +130,10 @@ struct Service::State {
     if (options.followed) options.followed->close();
   }
 
-  // The next batch is as large as this one says that the time allows. A commit that goes on beside is of the turn that
+  // The next batch is as large as this one says that the time allows; one that put something off says nothing. A commit that goes on beside is of the turn that
   // began it, until its end.
   void run(std::vector<Item> batch) {
-    const bool full = batch.size() >= batch_size;
+    const bool full = batch.size() + writer.own_items().size() >= batch_size;
     const auto now = std::chrono::steady_clock::now();
     const auto began = std::exchange(committing_since, std::nullopt).value_or(now);
     turn_began = began.time_since_epoch().count();
@@ -144,7 +146,7 @@ struct Service::State {
     turn_began = committing_since ? committing_since->time_since_epoch().count() : 0;
     if (end - now > options.batch_time)
       batch_size = std::max(options.batch_min, batch_size * 3 / 4);
-    else if (full)
+    else if (full && writer.own_items().empty())
       batch_size = std::min(options.batch_max, batch_size * 5 / 4);
   }
 

@@ -78,6 +78,22 @@ class OutageStore final : public support::ForwardingStore<> {
   Outage& outage_;
 };
 
+// A store that takes its time with what is asked of messages.
+class SlowStore final : public support::ForwardingStore<> {
+ public:
+  SlowStore(store::MemoryDatabase& database, std::atomic<int>& loads)
+      : ForwardingStore(std::make_unique<store::MemoryStore>(database)), loads_(loads) {}
+  using ForwardingStore::load;
+  Result<message::Loaded> load(const message::LoadRequest& request) override {
+    ++loads_;
+    std::this_thread::sleep_for(1ms);
+    return inner().load(request);
+  }
+
+ private:
+  std::atomic<int>& loads_;
+};
+
 class ServiceTest : public testing::Test {
  protected:
   std::shared_ptr<Answer> submit(Service& service, Command command) {
@@ -126,6 +142,24 @@ TEST_F(ServiceTest, RefusesWhatDoesNotFitTheInboxAndAnswersTheRest) {
   }
   EXPECT_EQ(refused, 4);
   EXPECT_EQ(std::get<Refused>(large->get()).refusal, Refusal::overloaded);
+}
+
+TEST_F(ServiceTest, WhatABatchPutsOffFillsTheInboxToo) {
+  std::atomic<int> loads = 0;
+  Service service(std::make_unique<SlowStore>(database_, loads), clock_, make_kinds(), {.inbox_max = 1'000}, metrics_);
+  ASSERT_TRUE(service.start());
+  const EntityKey queue{{"default"}, "q"};
+  submit(service, ChangeEntity{ChangeEntity::What::create, queue, message::EntityType::queue, {}, {}})->get();
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (int round = 0; round < 6; ++round) {  // of these looks a turn decides eight
+    for (int i = 0; i < 500; ++i) answers.push_back(submit(service, PeekMessages{queue, false, 0, 1}));
+    const int before = loads;
+    ASSERT_TRUE(soon([&] { return loads > before + 2; }));
+  }
+  std::size_t refused = 0;
+  for (auto& answer : answers) refused += std::holds_alternative<Refused>(answer->get()) ? 1 : 0;
+  EXPECT_GT(refused, 1'000U);
+  EXPECT_LT(refused, answers.size() - 1'000);
 }
 
 TEST_F(ServiceTest, TellsASlowTurnWithItsCauseAndCountsIt) {

@@ -56,8 +56,9 @@ class Writer {
   [[nodiscard]] bool is_waiting_for_store() const {
     return under_way_ ? !store_.is_committing() : tables_.is_under_way();
   }
-  // Commands of the writer itself wait for the next run().
+  // Commands of the writer itself, and those that a full batch put off, wait for the next run().
   [[nodiscard]] bool has_own_items() const { return !own_items_.empty() && !retry_at_; }
+  [[nodiscard]] const std::vector<Item>& own_items() const { return own_items_; }
   // The tables are to follow at the time that next_wake() says, whatever the clock is set to meanwhile.
   [[nodiscard]] bool is_behind() const { return follow_at().has_value(); }
   // Refuses everybody who is held by a commit of unknown outcome.

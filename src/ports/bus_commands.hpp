@@ -48,7 +48,10 @@ struct SendMessages {
 // A message that somebody has: which one, and which lock of it. It is all that a lock token says.
 struct MessageLock {
   message::MessageKey message;
-  std::int32_t number = 0;  // `locks` of the message when it was handed out: no two locks of a message have the same
+  std::int32_t number = 0;  // `locks` of the message when it was handed out, or what of it has room in a token
+  static constexpr std::int32_t number_mask = 0xff'ffff;
+  // No two locks of a message that anybody may still remember have the same.
+  [[nodiscard]] bool is_numbered(std::int32_t locks) const { return ((number ^ locks) & number_mask) == 0; }
 };
 
 struct Settlement {
@@ -79,7 +82,7 @@ struct PeekMessages {
   EntityKey from;
   bool dead = false;
   std::int64_t first = 0;
-  std::uint32_t max = 1;  // fewer when they are large
+  std::uint32_t max = 1;  // fewer when they are large: about 4 MiB
   std::optional<message::Lane> lane;  // only those of this one
 };
 
@@ -98,7 +101,7 @@ struct CancelScheduled {
 };
 
 // Dead letters go back to where they came from, as if they had just been sent there, without what their dead-lettering
-// added. Locked ones stay. Of those that are named all are there, or none is touched.
+// added. Locked ones stay. Of those that are named all are there, or none is touched; 8 MiB at most, if they are several.
 struct ReplayDeadLetters {
   EntityKey from;
   std::vector<std::int64_t> sequence_numbers;  // empty: the first `max`
@@ -169,6 +172,9 @@ struct EntityInfo {
   message::Counters counters;
   std::size_t subscriptions = 0;  // of a topic
   bool is_reserved = false;       // baton's own: it can be neither deleted nor changed
+  // The pool of workers that this subscription is; its counters are nothing then, because jobs are no messages.
+  std::optional<std::string> pool;
+  bool counts_are_at_least = false;  // whoever counted the jobs of a pool has stopped at some number
 };
 struct EntitiesReply {
   std::vector<EntityInfo> entities;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,13 @@ struct NodeCursor {
   workflow::JobId job_id;
   std::int32_t item_index = 0;
   std::string node_id;
+};
+
+// Of a queue in which workers find tasks of workflows and jobs of runbooks.
+struct QueueCounts {
+  std::int64_t waiting = 0;  // without those that a worker has
+  std::int64_t dead = 0;     // given up after too many deliveries, or by a worker
+  bool is_at_least = false;  // there may be more: counting has ended before
 };
 
 struct WorkflowSummary {
@@ -88,6 +96,9 @@ class Reads : public RunbookReads, public CallReads {
   // What was given up after too many deliveries, oldest first.
   [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> dead_letters(
       const workflow::Tenant&, const std::optional<NodeCursor>& after, std::size_t limit) = 0;
+  // Of each of these queues, looking at no more than so many rows that wait in one, and that are dead in all.
+  [[nodiscard]] virtual Result<std::map<std::string, QueueCounts>> queue_counts(const workflow::Tenant&, const std::vector<std::string>& queues,
+                                                                                std::size_t limit) = 0;
   // Approvals that wait for a person, oldest first (within a priority).
   [[nodiscard]] virtual Result<std::vector<workflow::NodeState>> approvals(const workflow::Tenant&,
                                                                            std::size_t limit) = 0;

@@ -177,9 +177,9 @@ class Store {
   // by type (step, init, phase) and id, after the given one. Looks through the tables.
   [[nodiscard]] virtual Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) = 0;
 
-  // What waits in a queue, in the order of WaitingTask; messages, if the name is that of a queue of theirs. Jobs of runbooks are in the queues of the tenant "default".
-  [[nodiscard]] virtual Result<std::vector<WaitingTask>> waiting(const QueueKey& queue,
-                                                                 std::size_t limit) = 0;
+  // What waits in a queue, in the order of WaitingTask; messages, if the name is that of a queue of theirs: those that have not
+  // expired by now, and perhaps some that have. Jobs of runbooks are in the queues of the tenant "default".
+  [[nodiscard]] virtual Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit, Time now) = 0;
 
   // RUNNING nodes of the built-in queue (those without a tenant): their worker lives and dies with the
   // server.

@@ -81,12 +81,12 @@ Result<> set_listen(Config& config, std::string_view value) {
 }
 
 Result<> set_amqp(Config& config, std::string_view value) {
-  TRY_ASSIGN(config.amqp, parse_listen(value));
+  TRY_ASSIGN(config.amqp, parse_listen(value, usual_amqp_port));
   return {};
 }
 
 Result<> set_amqp_admin(Config& config, std::string_view value) {
-  TRY_ASSIGN(config.amqp_admin, parse_listen(value));
+  TRY_ASSIGN(config.amqp_admin, parse_listen(value, usual_amqp_admin_port));
   return {};
 }
 
@@ -127,9 +127,9 @@ constexpr std::array all_settings{
             [](Config& c, std::string_view v) { return set_bool(c.without_log, v); }},
     Setting{"listen", "HOST:PORT", "where to listen; default 127.0.0.1:8080, port 0 picks a free one",
             set_listen},
-    Setting{"amqp", "HOST:PORT", "an AMQP 1.0 endpoint for workers and schedulers of Azure Service Bus, as 127.0.0.1:5672; default none",
+    Setting{"amqp", "HOST[:PORT]", "an AMQP 1.0 endpoint for workers and schedulers of Azure Service Bus, as 127.0.0.1; its port is 5672 unless said; default none",
             set_amqp},
-    Setting{"amqp_admin", "HOST:PORT", "its management API, for ServiceBusAdministrationClient, as 127.0.0.1:5300; default none",
+    Setting{"amqp_admin", "HOST[:PORT]", "its management API, for ServiceBusAdministrationClient; its port is 5300 unless said; default none",
             set_amqp_admin},
     Setting{"bus_events_topic", "NAME", "the topic of the endpoint to which schedulers send; default orchestrator-events",
             [](Config& c, std::string_view v) { return set_entity(c.bus_events_topic, v); }},
@@ -443,29 +443,28 @@ std::expected<Config, ConfigErrors> load_config(const Values& command_line, cons
   return layers.finish(environment);
 }
 
-Result<Listen> parse_listen(std::string_view text) {
+Result<Listen> parse_listen(std::string_view text, std::optional<std::uint16_t> usual_port) {
   const auto wrong = [&](std::string_view why) {
-    return fail(Code::invalid,
-                fmt::format("'{}' is not HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080: {}", text, why));
+    return fail(Code::invalid, fmt::format("'{}' is not HOST:PORT, such as 127.0.0.1:{} or [::1]:{}: {}", text, usual_port.value_or(8080),
+                                           usual_port.value_or(8080), why));
   };
-  Listen listen;
-  std::string_view rest;
-  if (text.starts_with('[')) {
-    const auto close = text.find("]:");
-    if (close == std::string_view::npos) return wrong("']:' is missing");
-    listen.host = text.substr(1, close - 1);
-    rest = text.substr(close + 2);
-  } else {
-    const auto colon = text.find(':');
-    if (colon == std::string_view::npos) return wrong("the port is missing");
-    if (text.find(':', colon + 1) != std::string_view::npos) return wrong("an IPv6 address needs brackets");
-    listen.host = text.substr(0, colon);
-    rest = text.substr(colon + 1);
-  }
+  const bool has_brackets = text.starts_with('[');
+  const auto close = text.find(']');
+  if (has_brackets && close == std::string_view::npos) return wrong("']' is missing");
+  const auto colon = text.find(':', has_brackets ? close : 0);
+  if (colon == std::string_view::npos && !usual_port) return wrong("the port is missing");
+  const std::string_view host = text.substr(0, colon);
+  const std::string_view port = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  if (has_brackets && host.size() != close + 1) return wrong("only ':PORT' may be behind ']'");
+  if (port.contains(':')) return wrong("an IPv6 address needs brackets");
+  Listen listen{.host = std::string(has_brackets ? host.substr(1, close - 1) : host), .port = usual_port.value_or(0)};
   if (listen.host.empty()) return wrong("the host is missing; 0.0.0.0 means every interface");
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), listen.port);
-  if (error != std::errc{} || end != rest.data() + rest.size())
-    return wrong("the port must be a number up to 65535");
+  if (colon == std::string_view::npos) {
+    const bool is_number = host.find_first_not_of("0123456789") == std::string_view::npos;
+    return is_number ? wrong("the host is missing") : Result<Listen>(std::move(listen));
+  }
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), listen.port);
+  if (error != std::errc{} || end != port.data() + port.size()) return wrong("the port must be a number up to 65535");
   return listen;
 }
 

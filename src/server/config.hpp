@@ -111,7 +111,9 @@ using ConfigErrors = std::vector<std::string>;
 [[nodiscard]] std::expected<Config, ConfigErrors> load_config(const Values& command_line,
                                                               const Environment& environment);
 
-[[nodiscard]] Result<Listen> parse_listen(std::string_view text);
+// Without a usual port there must be one in the text.
+[[nodiscard]] Result<Listen> parse_listen(std::string_view text, std::optional<std::uint16_t> usual_port = std::nullopt);
+inline constexpr std::uint16_t usual_amqp_port = 5672, usual_amqp_admin_port = 5300;
 // The store's address as it may be shown: a password becomes ***.
 [[nodiscard]] std::string without_password(std::string_view url);
 [[nodiscard]] std::string sqlite_url(const std::filesystem::path& data);

@@ -320,6 +320,24 @@ TEST(ListenAddress, TakesNamesAndBothKindsOfAddresses) {
     EXPECT_FALSE(parse_listen(wrong)) << wrong;
 }
 
+TEST(ListenAddress, HasTheUsualPortIfItSaysNone) {
+  EXPECT_EQ(*parse_listen("localhost", 5672), (Listen{"localhost", 5672}));
+  EXPECT_EQ(*parse_listen("127.0.0.1", 5672), (Listen{"127.0.0.1", 5672}));
+  EXPECT_EQ(*parse_listen("[::1]", 5300), (Listen{"::1", 5300}));
+  EXPECT_EQ(*parse_listen("[::1]:0", 5300), (Listen{"::1", 0}));
+  EXPECT_EQ(*parse_listen("localhost:1", 5672), (Listen{"localhost", 1}));
+  for (const char* wrong : {"", "5672", ":5672", "::1", "[::1", "[]", "[::1]x", "h:", "h:65536"})
+    EXPECT_FALSE(parse_listen(wrong, 5672)) << wrong;
+}
+
+TEST_F(Configuration, TheEndpointsOfTheBusHaveUsualPorts) {
+  const auto config = load({{"amqp", "0.0.0.0"}, {"amqp_admin", "localhost"}});
+  ASSERT_TRUE(config) << config.error().front();
+  EXPECT_EQ(config->amqp, (Listen{"0.0.0.0", 5672}));
+  EXPECT_EQ(config->amqp_admin, (Listen{"localhost", 5300}));
+  EXPECT_FALSE(load({{"listen", "localhost"}}));
+}
+
 TEST(ListenAddress, OnlyLoopbackIsLoopback) {
   for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"})
     EXPECT_TRUE((Listen{host, 1}).is_loopback());

@@ -91,8 +91,11 @@ Result<Access> access_for(const Config& config) {
 }  // namespace
 
 struct Server::State {
-  State(Config config_in, std::function<void(const Error&)> on_fatal_in)
-      : config(std::move(config_in)), on_fatal(std::move(on_fatal_in)) {}
+  State(Config config_in, std::function<void(const Error&)> on_fatal_in) : config(std::move(config_in)), on_fatal(std::move(on_fatal_in)) {
+    std::vector<std::string> published = config.bus_pools;
+    published.insert(published.end(), config.bus_queues.begin(), config.bus_queues.end());
+    if (config.bus) broker_state.emplace(config.bus->shown(), std::move(published), clock.now());
+  }
 
   Result<> start_engine();
   engine::KindsOptions kinds_options();
@@ -116,6 +119,7 @@ struct Server::State {
   metrics::Registry metrics;
   Followed followed;
   Feed feed{fmt::format("{:x}", std::uint64_t{std::random_device{}()} << 32 | std::random_device{}())};
+  std::optional<BrokerState> broker_state;  // of the external broker, if there is one
   // In the order of their dependencies; destroyed in the reverse one.
   std::unique_ptr<engine::Service> engine;
   std::unique_ptr<DataSources> sources;
@@ -145,6 +149,10 @@ engine::KindsOptions Server::State::kinds_options() {
   kinds.workflows.policy.builtin = config.builtin;
   for (const std::string& name : config.env)
     if (const char* value = std::getenv(name.c_str())) kinds.workflows.policy.environment[name] = value;
+  if (broker_state)
+    kinds.workflows.trouble_of_queue = [this](const Tenant& tenant, const std::string& queue) {
+      return tenant.value == "default" ? broker_state->trouble_of(queue) : std::nullopt;
+    };
   kinds.runbooks.policy.scheduler = config.scheduler;
   kinds.runbooks.adopt_jobs = config.adopt;
   kinds.runbooks.changed = [this] { wake_scheduler(); };
@@ -296,6 +304,7 @@ Result<> Server::State::start_http(Access access) {
   http::Options options;
   options.access = access;
   options.data_sources = sources.get();
+  options.broker = broker_state ? &*broker_state : nullptr;
   options.feed = &feed;
   options.loopback = config.listen.is_loopback();
   options.body_bytes_max = config.body_max;
@@ -326,6 +335,9 @@ Result<> Server::State::start_bus(Access access) {
     look_up([id](Reads& from) { return from.token_by_id(id); }, std::move(found));
   };
   options.is_task_queue = [this](const Tenant& tenant, const std::string& queue, TaskQueues::Found found) { task_queues.ask(tenant, queue, std::move(found)); };
+  options.find_job = [this, lock_time = options.lock_time](const Tenant& tenant, const std::string& queue, const bus::LockToken& token, auto found) {
+    reads->run([=, unkept_until = clock.now() + lock_time](Reads& from) { return bus::find_job(from, tenant, queue, token, unkept_until); }, std::move(found));
+  };
   bus = std::make_unique<bus::Endpoint>(std::move(options), inbox(), metrics, clock);
   TRY_ASSIGN(amqp_port, bus->listen(config.amqp->host, config.amqp->port));
   bus_io = std::thread([this] { bus->run(); });
@@ -358,7 +370,7 @@ void Server::State::start_broker() {
                          .trusted = config.bus_ca,
                          .message_bytes_max = config.body_max,
                          .lock_time = std::chrono::seconds{config.bus_lock_seconds}},
-      inbox(), metrics, clock);
+      inbox(), metrics, clock, *broker_state);
   broker_io = std::thread([this] { broker->run(); });
 }
 

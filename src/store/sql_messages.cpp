@@ -66,6 +66,7 @@ SqlMessages::SqlMessages(Dialect d)
       update_(update_statement<message::Message>(d)),
       delete_(delete_statement<message::Message>(d)),
       select_(select_statement<message::Message>(d)),
+      select_light_(select_statement<message::Message>(d, light_message)),
       locked_{"SELECT " + names<message::Message>(light_message) +
                   " FROM bus_messages WHERE locked_until IS NOT NULL ORDER BY entity_id,lane,sequence_number",
               {}},
@@ -75,8 +76,8 @@ SqlMessages::SqlMessages(Dialect d)
                   " FROM bus_messages WHERE entity_id=?1 AND lane=?2 AND due_at IS NOT NULL ORDER BY due_at,sequence_number LIMIT ?3",
               {Type::integer, Type::text, Type::integer}},
       waiting_{"SELECT sequence_number FROM bus_messages WHERE entity_id=?1 AND lane=?2 AND locked_until IS NULL"
-               " ORDER BY sequence_number LIMIT ?3",
-               {Type::integer, Type::text, Type::integer}},
+               " AND (due_at IS NULL OR due_at>?4) ORDER BY sequence_number LIMIT ?3",
+               {Type::integer, Type::text, Type::integer, Type::time}},
       history_upsert_(upsert_statement<message::HistoryEntry>(d)),
       history_delete_(delete_statement<message::HistoryEntry>(d)),
       history_select_(select_statement<message::HistoryEntry>(d)),
@@ -99,7 +100,7 @@ void SqlMessages::add_writes(std::vector<Query>& queries, const message::Writes&
 }
 
 Result<message::Loaded> SqlMessages::load(const message::LoadRequest& request, const Run& run) const {
-  const auto messages = ordered_keys(request.messages);
+  const auto messages = ordered_keys(request.messages), light = ordered_keys(request.messages_light);
   const auto history = ordered_keys(request.history);
   message::Loaded loaded;
   loaded.pages.resize(request.pages.size());
@@ -112,6 +113,7 @@ Result<message::Loaded> SqlMessages::load(const message::LoadRequest& request, c
   }
   if (request.locked) queries.push_back({&locked_, 1, {}, collect(loaded.locked, light_message), {}});
   add_for_keys(queries, select_, messages, collect(loaded.messages));
+  add_for_keys(queries, select_light_, light, collect(loaded.messages_light, light_message));
   add_for_keys(queries, history_select_, history, collect(loaded.history));
   for (std::size_t i = 0; i < request.pages.size(); ++i) {
     const auto& [entity_id, lane, first, limit, whole] = request.pages[i];
@@ -133,16 +135,16 @@ Result<message::Loaded> SqlMessages::load(const message::LoadRequest& request, c
   return loaded;
 }
 
-Query SqlMessages::waiting(const message::QueueOfMessages& queue, std::size_t limit, std::vector<WaitingTask>& found) const {
+Query SqlMessages::waiting(const message::QueueOfMessages& queue, std::size_t limit, Time now, std::vector<WaitingTask>& found) const {
   const auto take = [queue, &found](const RowView& row) -> Result<> {
     found.push_back(waiting_task(message::MessageKey{queue.entity_id, queue.lane, row.integer(0)}));
     return {};
   };
-  return {&waiting_, 1, constant({queue.entity_id, encode(queue.lane), limit_value(limit)}), take, {}};
+  return {&waiting_, 1, constant({queue.entity_id, encode(queue.lane), limit_value(limit), now}), take, {}};
 }
 
 std::vector<Statement> SqlMessages::statements() const {
-  return {update_, delete_, select_, locked_, page_, page_without_bytes_, agenda_, waiting_, counters_update_, history_delete_,
+  return {update_, delete_, select_, select_light_, locked_, page_, page_without_bytes_, agenda_, waiting_, counters_update_, history_delete_,
           history_select_, history_oldest_};
 }
 

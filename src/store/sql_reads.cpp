@@ -33,6 +33,23 @@ struct NodeStatements {
   Statement rows, packed;
 };
 
+// How many rows of a table wait in a queue, and in which queues its dead letters are; neither looks at more than so many.
+struct CountStatements {
+  CountStatements(std::string_view table, std::string_view queue, const std::string& waits, const std::string& is_dead, std::vector<Type> types)
+      : waiting{fmt_count(table, waits + " AND " + std::string(queue) + "=?" + std::to_string(types.size() + 1), types.size() + 2), types} {
+    waiting.parameters.insert(waiting.parameters.end(), {Type::text, Type::integer});
+    const std::string limit = "?" + std::to_string(types.size() + 1);
+    dead = {"SELECT queue,count(*) FROM (SELECT " + std::string(queue) + " AS queue FROM " + std::string(table) + " WHERE " + is_dead + " LIMIT " + limit +
+                      ") AS t GROUP BY queue",
+                  std::move(types)};
+    dead.parameters.push_back(Type::integer);
+  }
+  static std::string fmt_count(std::string_view table, const std::string& where, std::size_t limit) {
+    return "SELECT count(*) FROM (SELECT 1 FROM " + std::string(table) + " WHERE " + where + " LIMIT ?" + std::to_string(limit) + ") AS t";
+  }
+  Statement waiting, dead;
+};
+
 struct ReadStatements {
   SqlJobPages pages{Dialect::sqlite};  // reads are the same in both
   Statement job{select<Job>() + " WHERE job_id=?1 AND tenant=?2", {Type::text, Type::text}};
@@ -62,6 +79,10 @@ struct ReadStatements {
                     "status='DISPATCHED' AND tenant=?1 AND queue=?2 LIMIT " +
                         std::to_string(backlog_max) + ") AS w",
                     {Type::text, Type::text}};
+  CountStatements count_nodes{"dag_node_rows", "queue", "status='DISPATCHED' AND tenant=?1", "dead_at IS NOT NULL AND tenant=?1", {Type::text}};
+  CountStatements count_steps{"step_executions", "worker_id", "job_state='queued'", "dead_at IS NOT NULL", {}};
+  CountStatements count_inits{"init_executions", "worker_id", "job_state='queued'", "dead_at IS NOT NULL", {}};
+  CountStatements count_cleanups{"cleanup_executions", "worker_id", "job_state='queued'", "dead_at IS NOT NULL", {}};
   // Which version is the latest is answered by the key alone; only its row is then read.
   Statement workflows{
       "SELECT w.workflow_id,w.version,w.published_at FROM (SELECT workflow_id,max(version) AS version FROM "
@@ -155,6 +176,15 @@ class SqlReads final : public SqlCallReads {
     return all<NodeState>(sql_.approvals, {encode(tenant), number(limit)});
   }
 
+  Result<std::map<std::string, QueueCounts>> queue_counts(const Tenant& tenant, const std::vector<std::string>& queues, std::size_t limit) override {
+    std::map<std::string, QueueCounts> counts;
+    for (const std::string& queue : queues) counts[queue];
+    TRY(add_counts(sql_.count_nodes, {encode(tenant)}, limit, counts));
+    if (tenant.value != "default") return counts;
+    for (const CountStatements* each : {&sql_.count_steps, &sql_.count_inits, &sql_.count_cleanups}) TRY(add_counts(*each, {}, limit, counts));
+    return counts;
+  }
+
   Result<JobPage> jobs(const JobFilter& filter, const std::optional<JobId>& before,
                        std::size_t limit) override {
     const Statement statement = jobs_statement(filter, before.has_value());
@@ -231,6 +261,32 @@ class SqlReads final : public SqlCallReads {
   Result<std::vector<Token>> tokens() override { return all<Token>(sql_.tokens, {}); }
 
  private:
+  // The values are those before the queue and the limit.
+  Result<> add_counts(const CountStatements& sql, const std::vector<Value>& values, std::size_t limit, std::map<std::string, QueueCounts>& counts) {
+    const auto with = [&](std::initializer_list<Value> more) {
+      std::vector<Value> all = values;
+      all.insert(all.end(), more);
+      return all;
+    };
+    const auto most = static_cast<std::int64_t>(limit);
+    for (auto& [queue, of] : counts) {
+      TRY_ASSIGN(const auto rows, (reader_.rows<std::int64_t>(sql.waiting, with({std::string_view(queue), most}), [](const RowView& row) { return Result<std::int64_t>(row.integer(0)); })));
+      of.waiting += rows.front();
+      of.is_at_least |= rows.front() == most;
+    }
+    using InQueue = std::pair<std::string, std::int64_t>;
+    const auto read = [](const RowView& row) { return Result<InQueue>(std::in_place, row.is_null(0) ? "" : std::string(row.text(0)), row.integer(1)); };
+    TRY_ASSIGN(const auto dead, reader_.rows<InQueue>(sql.dead, with({most}), read));
+    std::int64_t looked_at = 0;
+    for (const auto& [queue, n] : dead) {
+      looked_at += n;
+      if (const auto found = counts.find(queue); found != counts.end()) found->second.dead += n;
+    }
+    if (looked_at == most)
+      for (auto& [queue, of] : counts) of.is_at_least = true;
+    return {};
+  }
+
   Result<std::vector<NodeState>> nodes_of_job(const NodeStatements& ask, const std::vector<Value>& values) {
     TRY_ASSIGN(auto found, all<NodeState>(ask.rows, values));
     return found.empty() ? all<NodeState>(ask.packed, values) : std::move(found);

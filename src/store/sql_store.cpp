@@ -352,10 +352,10 @@ class SqlStore final : public Tables {
     return found;
   }
 
-  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit, Time now) override {
     std::vector<WaitingTask> found;
     if (const auto of_messages = message::parse_queue_name(queue.queue)) {
-      const Query query = messages_.waiting(*of_messages, limit, found);
+      const Query query = messages_.waiting(*of_messages, limit, now, found);
       TRY(run({&query, 1}, Mode::read));
       return found;
     }

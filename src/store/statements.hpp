@@ -413,8 +413,8 @@ Statement select_by(Dialect dialect, Columns columns, const std::vector<Match>& 
 }
 
 // By primary key, which leaves no choice to a planner.
-template <class Row>
-Statement select_statement(Dialect dialect, Columns columns = Columns::all) {
+template <class Row, class Set = Columns>
+Statement select_statement(Dialect dialect, Set columns = Columns::all) {
   const auto keys = key_of_table<Row>();
   const std::string sets = dialect == Dialect::postgres ? key_sets(keys) + ", " : "";
   return {"SELECT " + names<Row>(columns, "t.") + " FROM " + sets + table_name<Row>() + " AS t WHERE " +

@@ -1,9 +1,9 @@
 // Who is let in at the endpoint, and to what.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { after, before, describe, it } from "node:test";
 import rhea from "rhea";
 import { Baton, refusal, until } from "./baton.mjs";
+import { after, before, describe, it } from "./testing.mjs";
 
 const workflow = "workflow_id: w\nnodes:\n  start: {type: start, next: [t]}\n  t: {type: task, handler: H, queue: q, next: [end]}\n  end: {type: end}\n";
 

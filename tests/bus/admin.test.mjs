@@ -1,8 +1,8 @@
 // ServiceBusAdministrationClient against the management API: every operation, and what is refused.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { after, before, describe, it } from "node:test";
 import { Baton, refusal, until } from "./baton.mjs";
+import { after, before, describe, it } from "./testing.mjs";
 
 const all = async (pages) => { const found = []; for await (const each of pages) found.push(each); return found; };
 const names = async (pages, key = "name") => (await all(pages)).map((each) => each[key]);

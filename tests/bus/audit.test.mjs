@@ -1,11 +1,11 @@
 // A short audit of kills: a plain queue, workers and a scheduler at once. bench/bus/kills.mjs does the same fifty times.
 import assert from "node:assert/strict";
-import { after, before, it } from "node:test";
 import { killOften, LockTraffic, QueueTraffic } from "./audit.mjs";
 import { Baton } from "./baton.mjs";
 import { JobTraffic } from "./job_traffic.mjs";
 import { printVerdict } from "./ledger.mjs";
 import { PatientAzureBus } from "./traffic.mjs";
+import { after, before, it } from "./testing.mjs";
 
 let baton;
 before(async () => { baton = await Baton.start("--scheduler", "off", "--bus-lock-seconds", "5", "--lease-seconds", "5"); });

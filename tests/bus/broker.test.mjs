@@ -1,11 +1,11 @@
 // Baton as a client of a broker: the same site over a real RabbitMQ, kills of either, and a Service Bus that wants TLS and tokens.
 import assert from "node:assert/strict";
-import { after, afterEach, before, describe, it } from "node:test";
 import { Baton, until } from "./baton.mjs";
 import { Rabbit } from "./rabbit.mjs";
 import { Certificate, ServiceBus } from "./service_bus.mjs";
 import { lateAndLeaver, waves } from "./site.mjs";
 import { PlainBus, rabbitAddresses } from "./site_buses.mjs";
+import { after, afterEach, before, describe, it } from "./testing.mjs";
 
 const kills = Number(process.env.KILLS ?? 1);
 

@@ -1,8 +1,8 @@
 // Baton as a client of a namespace that it has no key of: tokens of a managed identity, and of an application with a secret.
 import assert from "node:assert/strict";
-import { after, afterEach, before, describe, it } from "node:test";
 import { Baton, until } from "./baton.mjs";
 import { Certificate, ServiceBus, TokenEndpoint } from "./service_bus.mjs";
+import { after, afterEach, before, describe, it } from "./testing.mjs";
 
 const workflow = "workflow_id: w\nnodes:\n  start: {type: start, next: [t]}\n" +
   "  t: {type: task, handler: H, queue: tasks, next: [end]}\n  end: {type: end}\n";

@@ -1,7 +1,7 @@
 // The server is killed while messages flow both ways: nothing that was accepted is lost, nothing is done twice without a reason.
 import assert from "node:assert/strict";
-import { after, before, it } from "node:test";
 import { Baton, until } from "./baton.mjs";
+import { after, before, it } from "./testing.mjs";
 
 const kills = Number(process.env.KILLS ?? 4), jobs_count = 50 * kills;
 

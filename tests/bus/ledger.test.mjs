@@ -1,7 +1,7 @@
 // The audit itself: it sees what it is there to see.
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { Ledger } from "./ledger.mjs";
+import { describe, it } from "./testing.mjs";
 
 function book(options) {
   const time = { now: 1000 };

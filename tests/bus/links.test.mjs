@@ -1,9 +1,9 @@
 // Sessions, links and their credit: what one connection may use of the endpoint, and what becomes of clients that do not keep to the protocol.
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import rhea from "rhea";
 import frames from "rhea/lib/frames.js";
 import { Baton, refusal, until } from "./baton.mjs";
+import { after, before, describe, it } from "./testing.mjs";
 
 const next = (on, event) => new Promise((resolve) => on.once(event, resolve));
 const seconds = (count) => new Promise((resolve) => setTimeout(resolve, 1000 * count));

@@ -1,7 +1,7 @@
 // The server is killed while messages flow through a queue: nothing that was accepted is lost, and locks that were given hold.
 import assert from "node:assert/strict";
-import { after, before, it } from "node:test";
 import { Baton, until } from "./baton.mjs";
+import { after, before, it } from "./testing.mjs";
 
 const kills = Number(process.env.KILLS ?? 4), count = 250 * kills;
 

@@ -1,9 +1,9 @@
 // Queues of one's own, with the real SDK of Azure Service Bus against the endpoint of the real binary.
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import Long from "long";
 import rhea from "rhea";
 import { Baton, refusal, until } from "./baton.mjs";
+import { after, before, describe, it } from "./testing.mjs";
 
 const seconds = (count) => new Promise((resolve) => setTimeout(resolve, 1000 * count));
 const one = async (receiver, wait = 5000) => (await receiver.receiveMessages(1, { maxWaitTimeInMs: wait }))[0];

@@ -1,9 +1,9 @@
 // A site over our endpoint, with the real SDK of Azure Service Bus, and with plain AMQP as over RabbitMQ; the built-in scheduler is off.
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import { Baton } from "./baton.mjs";
 import { lateAndLeaver, waves } from "./site.mjs";
 import { AzureBus, batonAddresses, PlainBus } from "./site_buses.mjs";
+import { after, before, describe, it } from "./testing.mjs";
 
 let baton;
 before(async () => { baton = await Baton.start("--scheduler", "off"); });

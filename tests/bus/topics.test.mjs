@@ -1,8 +1,8 @@
 // Topics with subscriptions and rules, with the real SDK of Azure Service Bus against the endpoint of the real binary.
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import Long from "long";
 import { Baton, refusal, until } from "./baton.mjs";
+import { after, before, describe, it } from "./testing.mjs";
 
 const one = async (receiver, wait = 5000) => (await receiver.receiveMessages(1, { maxWaitTimeInMs: wait }))[0];
 const rule = (name, expression, action) => ({ name, sql: { expression }, ...(action && { action: { expression: action } }) });

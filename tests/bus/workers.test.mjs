@@ -1,8 +1,8 @@
 // Workers and schedulers of Azure Service Bus, with its real SDK, against the endpoint of the real binary.
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import rhea from "rhea";
 import { Baton, refusal, until } from "./baton.mjs";
+import { after, before, describe, it } from "./testing.mjs";
 
 const workflow = (id, more = "") => `
 workflow_id: ${id}

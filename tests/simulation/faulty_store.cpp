@@ -45,8 +45,8 @@ Result<std::vector<std::int64_t>> World::FaultyStore::reserve_ids(runbook::Table
   return noted(store_.reserve_ids(table, count));
 }
 
-Result<std::vector<WaitingTask>> World::FaultyStore::waiting(const QueueKey& queue, std::size_t limit) {
-  TRY_ASSIGN(auto found, inner().waiting(queue, limit));
+Result<std::vector<WaitingTask>> World::FaultyStore::waiting(const QueueKey& queue, std::size_t limit, Time now) {
+  TRY_ASSIGN(auto found, inner().waiting(queue, limit, now));
   if (queue.tenant.value == "default")
     std::ranges::copy(world_.database_.runbooks.waiting(queue.queue, limit), std::back_inserter(found));
   std::ranges::sort(found);

@@ -27,7 +27,7 @@ class World::FaultyStore final : public support::ForwardingStore<store::Tables> 
   Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
     return store_.left_by_others(after, limit);
   }
-  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override;
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit, Time now) override;
   Result<> commit(const WriteSet& writes, std::int64_t number) override;
   Result<> append(const store::JournalRow& row, const WriteSet& writes) override;
   Result<std::vector<store::JournalRow>> journal() override { return inner().journal(); }

@@ -31,8 +31,8 @@ class ForwardingStore : public Port {
   Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override {
     return inner_->left_by_others(after, limit);
   }
-  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override {
-    return inner_->waiting(queue, limit);
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit, Time now) override {
+    return inner_->waiting(queue, limit, now);
   }
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override {
     return inner_->running_builtin(limit);

@@ -28,11 +28,12 @@ constexpr std::chrono::minutes signature_time{60}, signed_again_after{40};
 }  // namespace
 
 struct Broker::State {
-  State(BrokerOptions chosen, Inbox& inbox, metrics::Registry& metrics, const Clock& clock)
+  State(BrokerOptions chosen, Inbox& inbox, metrics::Registry& metrics, const Clock& clock, BrokerState& told_to)
       : options(std::move(chosen)),
         services{.options = options,
                  .inbox = inbox,
                  .clock = clock,
+                 .state = told_to,
                  .published = metrics.counter("baton_broker_published_total", "Jobs that the external broker has confirmed."),
                  .consumed = metrics.counter("baton_broker_consumed_total", "Messages from the external broker that were accepted."),
                  .rejected = metrics.counter("baton_broker_rejected_total", "Messages that the external broker, or baton, rejected."),
@@ -129,6 +130,7 @@ void Broker::State::on_ended(const Trouble& why) {
   if (connection) asio::post(io, [gone = std::move(connection)] {});  // it is ending yet
   connection.reset();
   connected.set(0);
+  services.state.disconnected(why.text, services.clock.now());
   if (is_stopping) return;
   if (std::exchange(told, why.name) != why.name) spdlog::warn("no connection to the broker {}: {}; trying again", options.address.shown(), why.text);
   again.expires_after(backoff.next());
@@ -183,8 +185,8 @@ void Broker::State::begin_stop() {
   tick();
 }
 
-Broker::Broker(BrokerOptions options, Inbox& inbox, metrics::Registry& metrics, const Clock& clock)
-    : state_(std::make_unique<State>(std::move(options), inbox, metrics, clock)) {}
+Broker::Broker(BrokerOptions options, Inbox& inbox, metrics::Registry& metrics, const Clock& clock, BrokerState& state)
+    : state_(std::make_unique<State>(std::move(options), inbox, metrics, clock, state)) {}
 
 Broker::~Broker() { state_->services.mailbox->close(); }
 

@@ -16,6 +16,7 @@
 #include "base/metrics.hpp"
 #include "bus/broker/broker_address.hpp"
 #include "bus/names.hpp"
+#include "ports/broker_state.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 
@@ -34,7 +35,8 @@ struct BrokerOptions {
 
 class Broker {
  public:
-  Broker(BrokerOptions options, Inbox& inbox, metrics::Registry& metrics, const Clock& clock);
+  // The state is told what becomes of the connection.
+  Broker(BrokerOptions options, Inbox& inbox, metrics::Registry& metrics, const Clock& clock, BrokerState& state);
   ~Broker();
   void run();
   void stop();

@@ -167,7 +167,8 @@ TEST(Broker, ConnectsAgainWhateverIsThrown) {
     Throwing inbox(at);
     metrics::Registry metrics;
     const FixedClock clock;
-    Broker broker({.address = {.host = "127.0.0.1", .port = peers.port()}, .queues = {"tasks"}}, inbox, metrics, clock);
+    BrokerState state{"", {}, Time{}};
+    Broker broker({.address = {.host = "127.0.0.1", .port = peers.port()}, .queues = {"tasks"}}, inbox, metrics, clock, state);
     std::thread thread([&] { broker.run(); });
     EXPECT_TRUE(comes_true([&] { return peers.accepted() == 2; })) << at;
     EXPECT_TRUE(comes_true([&] { return inbox.polls() > at && metrics.render().contains("baton_broker_connected 1"); })) << at;
@@ -182,7 +183,8 @@ TEST(Broker, AStopWaitsForWhatIsDecidedAndReleasesTheRest) {
   Waiting inbox;
   metrics::Registry metrics;
   const FixedClock clock;
-  Broker broker({.address = {.host = "127.0.0.1", .port = peers.port()}}, inbox, metrics, clock);
+  BrokerState state{"", {}, Time{}};
+  Broker broker({.address = {.host = "127.0.0.1", .port = peers.port()}}, inbox, metrics, clock, state);
   std::thread thread([&] { broker.run(); });
   ASSERT_TRUE(comes_true([&] { return inbox.size() == 3; }));
   inbox.answer(0, Refused{Refusal::overloaded, "busy"});

@@ -158,10 +158,10 @@ void ConnectionToBroker::list_ways() {
     return is_rabbit_ ? "/amq/queue/" + topic + "." + subscription : topic + "/Subscriptions/" + subscription;
   };
   const auto publish = [&](const std::string& queue, std::string address) {
-    ways_.push_back({.address = std::move(address), .is_sender = true, .make = [this, queue](pn_link_t* link) { return make_publisher(*this, link, queue); }});
+    ways_.push_back({.address = std::move(address), .is_sender = true, .queue = queue, .make = [this, queue](pn_link_t* link) { return make_publisher(*this, link, queue); }});
   };
   const auto consume = [&](Inlet what, const std::string& topic, const std::string& subscription) {
-    ways_.push_back({.address = source(topic, subscription), .is_sender = false, .make = [this, what](pn_link_t* link) { return make_consumer(*this, link, what); }});
+    ways_.push_back({.address = source(topic, subscription), .is_sender = false, .queue = {}, .make = [this, what](pn_link_t* link) { return make_consumer(*this, link, what); }});
   };
   for (const std::string& pool : options.pools) publish(pool, is_rabbit_ ? "/exchange/" + options.names.jobs_topic : options.names.jobs_topic);
   for (const std::string& queue : options.queues) publish(queue, is_rabbit_ ? "/amq/queue/" + queue : queue);
@@ -172,6 +172,11 @@ void ConnectionToBroker::list_ways() {
 void ConnectionToBroker::attach_all() {
   is_attached_ = true;
   spdlog::info("connected to the broker {}{}", services_.options.address.shown(), is_rabbit_ ? ", a RabbitMQ" : "");
+  const Time now = services_.clock.now();
+  std::vector<BrokerState::Link> links;
+  for (const Way& way : ways_)
+    links.push_back({.address = way.address, .is_sender = way.is_sender, .queue = way.queue, .is_open = false, .since = now, .trouble = {}});
+  services_.state.connected(std::move(links), now);
   for (Way& way : ways_) attach(way);
 }
 
@@ -198,6 +203,7 @@ void ConnectionToBroker::on_attached(pn_link_t* link) {
   }
   way->link = way->make(link);
   way->backoff.succeeded();
+  services_.state.link_opened(number_of(*way), services_.clock.now());
   if (!std::exchange(way->told, "").empty()) spdlog::info("the broker has '{}' again", way->address);
   way->link->on_flow();
 }
@@ -216,6 +222,7 @@ void ConnectionToBroker::detach(Way& way, const Trouble& why) {
     spdlog::warn("the broker ended the link to '{}': {}; trying again", way.address, why.text);
   if (way.link) way.link->on_end();
   way.link.reset();
+  services_.state.link_closed(number_of(way), why.text, services_.clock.now());
   way.retry_at = steady::now() + way.backoff.next();
   way.amqp = nullptr;  // goes with its session
   pn_session_t* session = std::exchange(way.session, nullptr);

@@ -25,6 +25,7 @@ struct BrokerServices {
   const BrokerOptions& options;
   Inbox& inbox;
   const Clock& clock;
+  BrokerState& state;
   metrics::Counter& published;
   metrics::Counter& consumed;
   metrics::Counter& rejected;
@@ -63,6 +64,7 @@ class ConnectionToBroker final : public Connection {
   struct Way {  // a link that is to be there
     std::string address;
     bool is_sender = false;
+    std::string queue;  // that is published over it; empty: it receives
     std::function<std::shared_ptr<Link>(pn_link_t*)> make;
     pn_session_t* session = nullptr;  // of its own: RabbitMQ ends the whole session when a link of it fails
     pn_link_t* amqp = nullptr;
@@ -87,6 +89,7 @@ class ConnectionToBroker final : public Connection {
   void on_session_ended(pn_session_t* session);
   void detach(Way& way, const Trouble& why);
   [[nodiscard]] Way* way_of(pn_link_t* link);
+  [[nodiscard]] std::size_t number_of(const Way& way) const { return static_cast<std::size_t>(&way - ways_.data()); }
 
   BrokerServices& services_;
   std::function<void(Trouble)> on_end_;

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/json.hpp"
+#include "bus/messages/message_encoding.hpp"
 #include "bus/transfer.hpp"
 
 namespace baton::bus {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int consumer_credit = 200;
 constexpr std::size_t description_max = 4'000;  // of a dead letter
+constexpr std::size_t id_shown_max = 200;
 
 class ConsumerLink final : public Link, public std::enable_shared_from_this<ConsumerLink> {
  public:
@@ -19,7 +21,7 @@ class ConsumerLink final : public Link, public std::enable_shared_from_this<Cons
   }
 
   void on_delivery(pn_delivery_t* delivery) override {
-    auto transfer = take_transfer(link_, delivery, services_.options.message_bytes_max, [&](const Condition& why) { tell_rejected(delivery, why); });
+    auto transfer = take_transfer(link_, delivery, services_.options.message_bytes_max, [&](const Condition& why) { tell_rejected(delivery, why, {}); });
     if (!transfer) return;
     const std::uint64_t number = ++last_;
     open_[number] = {.delivery = delivery, .transfer = *std::move(transfer), .undecided = 0, .wrong = std::nullopt, .try_later = false};
@@ -91,13 +93,27 @@ class ConsumerLink final : public Link, public std::enable_shared_from_this<Cons
       services_.consumed.add();
       return finish(one.delivery, PN_ACCEPTED);
     }
-    tell_rejected(one.delivery, {one.wrong->name, clean_text(one.wrong->description, description_max)});
+    tell_rejected(one.delivery, {one.wrong->name, clean_text(one.wrong->description, description_max)}, id_of(one.transfer));
     finish(one.delivery, 0);
   }
 
-  void tell_rejected(pn_delivery_t* delivery, const Condition& why) {
+  // Of the first of a batch.
+  static std::string id_of(std::string_view transfer) {
+    const auto messages = split_transfer(transfer);
+    const auto id = messages && !messages->empty() ? field(messages->front(), Property::message_id) : std::nullopt;
+    return id ? clean_text(text_of_id(*id).value_or(""), id_shown_max) : "";
+  }
+
+  void tell_rejected(pn_delivery_t* delivery, const Condition& why, std::string message_id) {
     services_.rejected.add();
-    spdlog::warn("a message from {} is rejected: {}", text_of(pn_terminus_get_address(pn_link_source(link_))), why.description);
+    const std::string source(text_of(pn_terminus_get_address(pn_link_source(link_))));
+    spdlog::warn("a message from {} is rejected: {}", source, why.description);
+    services_.state.rejected({.at = services_.clock.now(),
+                              .source = source,
+                              .message_id = std::move(message_id),
+                              .by_broker = false,
+                              .reason = why.name,
+                              .description = why.description});
     dead_letter(delivery, why);
   }
 

@@ -94,6 +94,7 @@ class PublisherLink final : public Link, public std::enable_shared_from_this<Pub
     const std::string_view name = text_of(pn_condition_get_name(condition));
     const std::string why = "the broker rejected it: " + text_of_condition(condition);
     services_.rejected.add();
+    note_rejected(task.task_id, std::string(name), text_of_condition(condition));
     if (is_about_message(name)) {
       spdlog::warn("{} of queue {}: {}", task.task_id, queue_, why);
       return settle(task, SettleTask::How::abandon, why);
@@ -101,6 +102,15 @@ class PublisherLink final : public Link, public std::enable_shared_from_this<Pub
     if (name == "com.microsoft:server-busy") paused_until_ = std::max(paused_until_, steady::now() + busy_time);
     if (is_first) spdlog::warn("{} of queue {}: {}; trying again", task.task_id, queue_, why);
     give_back({.tasks = {task}, .reason = why});
+  }
+
+  void note_rejected(const std::string& message_id, std::string reason, std::string description) {
+    services_.state.rejected({.at = services_.clock.now(),
+                              .source = std::string(text_of(pn_terminus_get_address(pn_link_target(link_)))),
+                              .message_id = message_id,
+                              .by_broker = true,
+                              .reason = std::move(reason),
+                              .description = std::move(description)});
   }
 
   void settle(const TaskLease& task, SettleTask::How how, std::string reason) {
@@ -152,7 +162,9 @@ class PublisherLink final : public Link, public std::enable_shared_from_this<Pub
     const std::uint64_t bytes_max = pn_link_remote_max_message_size(link_);
     if (bytes_max != 0 && bytes.size() > bytes_max) {
       services_.rejected.add();
-      return settle(task, SettleTask::How::give_up, fmt::format("the broker takes messages of {} bytes, and this one has {}", bytes_max, bytes.size()));
+      const std::string why = fmt::format("the broker takes messages of {} bytes, and this one has {}", bytes_max, bytes.size());
+      note_rejected(task.task_id, "amqp:link:message-size-exceeded", why);
+      return settle(task, SettleTask::How::give_up, why);
     }
     const std::string tag = std::to_string(++sent_);
     pn_delivery_t* delivery = pn_delivery(link_, pn_dtag(tag.data(), tag.size()));

@@ -3,7 +3,7 @@
 // than who received the message: the engine checks the lock, and the link what it is a link to.
 //
 // 16 bytes, as they are in a delivery tag, each number with its largest byte first:
-//   entity 4 | lane 1 | delivery 3 | sequence number 8
+//   entity 4 | lane 1 | delivery 3, the lower bytes of its number | sequence number 8
 #pragma once
 
 #include <optional>

@@ -19,6 +19,12 @@ const Outcome malformed{400, "the body is not the map that this operation has", 
 const Outcome lock_is_lost{410, "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue.",
                            "com.microsoft:message-lock-lost"};
 
+// What an entity refuses to do for who may do it: it is disabled.
+Outcome outcome_here(const Refused& refused) {
+  if (refused.refusal == Refusal::not_possible) return {403, refused.message, "com.microsoft:entity-disabled"};
+  return outcome_of(refused);
+}
+
 Outcome wrong(std::string why) { return {400, std::move(why), "com.microsoft:argument-error"}; }
 
 std::optional<std::int64_t> number_in(const wire::Item& map, const char* key) {
@@ -139,9 +145,9 @@ class MessageManagement final : public RequestLink {
 
   // Hands a command in. Its reply, if it is of that type, is turned into an answer.
   template <class Expected, class Make>
-  void ask(Command command, RequestPtr request, Make make) {
-    client_.submit(std::move(command), weak_from_this(), [this, request = std::move(request), make = std::move(make)](const Reply& said) {
-      if (const auto* refused = std::get_if<Refused>(&said)) return answer(*request, outcome_of(*refused));
+  void ask(Command command, RequestPtr request, Make make, std::shared_ptr<const void> held = {}) {
+    client_.submit(std::move(command), weak_from_this(), [this, request = std::move(request), make = std::move(make), held = std::move(held)](const Reply& said) {
+      if (const auto* refused = std::get_if<Refused>(&said)) return answer(*request, outcome_here(*refused));
       const auto* expected = std::get_if<Expected>(&said);
       if (!expected) return answer(*request, {500, "the engine gave another answer", "amqp:internal-error"});
       reply(*request, make(*expected));
@@ -215,18 +221,22 @@ class MessageManagement final : public RequestLink {
     auto numbers = numbers_in(body);
     if (!numbers) return answer(*request, wrong("'sequence-numbers' are 1 to 250 numbers"));
     const bool deletes = number_in(body, "receiver-settle-mode").value_or(1) == 0;
+    auto held = place();
+    if (!held) return answer(*request, too_much);
     ask<MessagesReply>(ReceiveDeferred{entity_.key, entity_.is_dead_letters, *std::move(numbers), deletes}, std::move(request),
-                       [](const MessagesReply& found) -> Answer { return {ok, messages_body(found.messages, true)}; });
+                       [](const MessagesReply& found) -> Answer { return {ok, messages_body(found.messages, true)}; }, std::move(held));
   }
 
   void peek(RequestPtr request, const wire::Item& body) {
     const std::int64_t first = number_in(body, "from-sequence-number").value_or(0);
     const std::int64_t count = std::clamp<std::int64_t>(number_in(body, "message-count").value_or(1), 1, peek_max);
+    auto held = place();
+    if (!held) return answer(*request, too_much);
     PeekMessages command{.from = entity_.key, .dead = entity_.is_dead_letters, .first = first, .max = static_cast<std::uint32_t>(count)};
     ask<MessagesReply>(std::move(command), std::move(request), [](const MessagesReply& found) -> Answer {
       if (found.messages.empty()) return {{204, "there are no more messages"}, {}};
       return {ok, messages_body(found.messages, false)};
-    });
+    }, std::move(held));
   }
 
   std::expected<std::vector<NewMessage>, Outcome> read_scheduled(const wire::Item& body) {
@@ -261,7 +271,7 @@ class MessageManagement final : public RequestLink {
     ask<SentReply>(std::move(command), std::move(request), [](const SentReply& sent) -> Answer {
       if (sent.transfers.empty()) return {{500, "the engine gave another answer", "amqp:internal-error"}, {}};
       const auto& numbers = sent.transfers.front();
-      if (!numbers) return {outcome_of(numbers.error()), {}};
+      if (!numbers) return {outcome_here(numbers.error()), {}};
       return {ok, body_with_array("sequence-numbers", 0x81, *numbers)};
     });
   }

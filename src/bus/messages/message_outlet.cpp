@@ -12,6 +12,7 @@ namespace baton::bus {
 namespace {
 
 constexpr std::size_t reason_max = 4'096;
+constexpr std::chrono::seconds look_pause{3};
 
 std::string bytes_of_data(pn_data_t* data) {
   const ssize_t size = pn_data_encoded_size(data);
@@ -98,6 +99,7 @@ class MessageOutlet final : public Outlet {
   void on_tick() override {
     Outlet::on_tick();
     flush();
+    if (std::chrono::steady_clock::now() - looked_at_ > look_pause) look();
   }
 
   void flush() override {
@@ -148,9 +150,12 @@ class MessageOutlet final : public Outlet {
     });
   }
 
-  // The entity may be gone, or disabled: whoever waits should hear of it.
-  void on_nothing() override {
+  void on_nothing() override { look(); }
+
+  // The entity may be gone, or disabled: whoever receives should hear of it, and get no more.
+  void look() {
     if (std::exchange(is_looking_, true)) return;
+    looked_at_ = std::chrono::steady_clock::now();
     client_.submit(FindEntity{entity_}, weak_from_this(), [this](const Reply& reply) {
       is_looking_ = false;
       const auto* refused = std::get_if<Refused>(&reply);
@@ -183,6 +188,7 @@ class MessageOutlet final : public Outlet {
   const EntityKey entity_;
   const std::int64_t entity_id_;
   bool is_looking_ = false;
+  std::chrono::steady_clock::time_point looked_at_ = std::chrono::steady_clock::now();
   std::vector<Said> said_;               // since the last flush
   std::vector<Settlement> settlements_;  // one for each, or of what has been sent to who receives and deletes
 };

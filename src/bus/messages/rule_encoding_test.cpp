@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "bus/attachment.hpp"
-
 namespace baton::bus {
 namespace {
 
@@ -76,23 +74,6 @@ TEST(Rules, are_written_with_the_numbers_that_the_sdks_know) {
   EXPECT_EQ(parts_of(), (std::vector<std::int64_t>{0x1370000006, 0x13700000006}));
   rule.filter = message::CorrelationFilter{};
   EXPECT_EQ(parts_of(), (std::vector<std::int64_t>{0x1370000009, 0x13700000006}));
-}
-
-TEST(TheRuleOfAPool, names_it_however_it_is_spelt) {
-  EXPECT_EQ(pool_of({rule_of_pool("it's")}), "it's");
-  message::RuleDescription rule = rule_of_pool("a");
-  rule.filter = message::SqlText{"user.workerid = 'b'", {}};
-  EXPECT_EQ(pool_of({rule}), "b");
-  message::CorrelationFilter filter;
-  filter.properties["WorkerId"] = std::string("c");
-  rule.filter = filter;
-  EXPECT_EQ(pool_of({rule}), "c");
-  EXPECT_FALSE(pool_of({rule, rule_of_pool("a")}));
-  rule.action = message::SqlText{"SET a = 1", {}};
-  EXPECT_FALSE(pool_of({rule}));
-  rule = rule_of_pool("a");
-  rule.filter = message::TrueFilter{};
-  EXPECT_FALSE(pool_of({rule}));
 }
 
 }  // namespace

@@ -88,8 +88,10 @@ bool take_rule_request(Client& client, const Principal& principal, const EntityK
     const auto item = wire::find(*body, name);
     return item ? wire::integer_of(*item).value_or(otherwise) : otherwise;
   };
+  auto held = client.take_place();
+  if (!held) return refuse(too_much);
   client.submit(FindEntity{subscription}, link,
-                [answer = std::move(answer), skip = number("skip", 0), top = number("top", page_max)](const Reply& reply) {
+                [held = std::move(held), answer = std::move(answer), skip = number("skip", 0), top = number("top", page_max)](const Reply& reply) {
                   const auto* refused = std::get_if<Refused>(&reply);
                   const auto* found = std::get_if<EntitiesReply>(&reply);
                   if (refused) return answer({outcome_of(*refused), {}});

@@ -110,10 +110,13 @@ int list(const Options& options) {
     print_json(json_object("entities", documents).text);
     return exit_ok;
   }
+  const auto count = [](const Fields& entity, const Fields& counts, std::string_view key) {
+    return amount(counts, key) + (entity.flag("counts_are_at_least") ? "+" : "");
+  };
   std::vector<Row> rows{{"PATH", "TYPE", "STATUS", "ACTIVE", "DEAD", "SCHEDULED", "DEFERRED", "BYTES"}};
   for (const Fields& each : all.entities) {
     const Fields counts(each.document("counts"));
-    rows.push_back({each.text("path"), each.text("type"), each.text("status"), amount(counts, "active"), amount(counts, "dead"), amount(counts, "scheduled"),
+    rows.push_back({each.text("path"), each.text("type"), each.text("status"), count(each, counts, "active"), count(each, counts, "dead"), amount(counts, "scheduled"),
                     amount(counts, "deferred"), amount(each, "bytes")});
   }
   fmt::print("{}", rows.size() == 1 ? "None.\n" : table(rows));
@@ -148,7 +151,12 @@ void print_entity(const Fields& entity) {
   print_field("path", printable(entity.text("path")));
   print_field("type", entity.text("type") + (entity.flag("reserved") ? ", baton's own" : ""));
   print_field("status", entity.text("status"));
-  print_field("messages", fmt::format("{} active, {} dead, {} scheduled, {} deferred; {} bytes", counts.number("active"), counts.number("dead"),
+  const char* more = entity.flag("counts_are_at_least") ? " or more" : "";
+  if (entity.has("pool"))
+    print_field("pool", fmt::format("{}: {}{} jobs wait, {}{} are dead letters (see baton dead-letter list)", printable(entity.text("pool")), counts.number("active"),
+                                    more, counts.number("dead"), more));
+  else
+    print_field("messages", fmt::format("{} active, {} dead, {} scheduled, {} deferred; {} bytes", counts.number("active"), counts.number("dead"),
                                       counts.number("scheduled"), counts.number("deferred"), entity.number("bytes")));
   print_field("oldest", age_of(entity.text("oldest_enqueued_at")));
   if (!is_topic) print_field("lock", seconds(entity, "lock_seconds", ""));
@@ -169,6 +177,29 @@ void print_entity(const Fields& entity) {
 }
 
 int show(const Options& options) { return get(options.remote, entity_target(options), print_entity); }
+
+// --- the external broker
+
+std::string since_or(const Fields& of, std::string_view yes, std::string_view no, std::string_view flag) {
+  return fmt::format("{} since {}", of.flag(flag) ? yes : no, of.text("since"));
+}
+
+void print_broker(const Fields& broker) {
+  print_field("broker", printable(broker.text("address")));
+  print_field("state", since_or(broker, "connected", "away", "connected"));
+  if (broker.has("trouble")) print_field("trouble", one_line(broker.text("trouble")) + ", at " + broker.text("trouble_at"));
+  std::vector<Row> links{{"LINK", "DIRECTION", "QUEUE", "STATE", "LAST TROUBLE"}};
+  for (const Fields& link : broker.items("links"))
+    links.push_back({link.text("address"), link.text("direction"), link.text("queue"), since_or(link, "open", "closed", "open"), one_line(link.text("trouble"))});
+  if (links.size() > 1) fmt::print("\n{}", table(links));
+  std::vector<Row> rejected{{"REJECTED", "BY", "SOURCE", "MESSAGE ID", "REASON", "DESCRIPTION"}};
+  for (const Fields& message : broker.items("rejected"))
+    rejected.push_back({message.text("at"), message.text("rejected_by"), message.text("source"), message.text("message_id"), one_line(message.text("reason")),
+                        one_line(message.text("description"))});
+  if (rejected.size() > 1) fmt::print("\n{}", table(rejected));
+}
+
+int broker(const Options& options) { return get(options.remote, "/api/v1/bus/broker", print_broker); }
 
 // --- create and delete
 
@@ -340,6 +371,7 @@ void add_bus(Parser app, Action& chosen) {
   Parser all = add_command(bus, chosen, options, "list", "List queues, topics and subscriptions", list);
   const Option type = all.add_option("--type", options->type, "only these: queue, topic or subscription").one_of({"queue", "topic", "subscription"});
   all.add_option("--topic", options->topic, "only the subscriptions of this topic").excludes(type);
+  (void)add_command(bus, chosen, options, "broker", "Print how the connection to the external broker is, and what was rejected last", broker);
   (void)add_named(bus, chosen, options, "show", "Print settings, counts, rules and the age of the oldest message", named<show>);
   add_create(bus, chosen, options);
   (void)add_named(bus, chosen, options, "delete", "Delete one with its messages, a topic with its subscriptions", named<erase>);

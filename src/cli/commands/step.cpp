@@ -55,6 +55,7 @@ void print_step(const Fields& step) {
   print_field("part of", printable(step.text("sequence")));
   print_field("status", paint(status_text(step), colour_of_status(step.flag("skipped") ? "skipped" : status), colour) +
                             (state.empty() || state == "none" ? "" : ", its job is " + state));
+  print_field("waits", one_line(step.text("trouble")));
   print_field("error", one_line(step.text("error_message")));
   print_field("batch", std::to_string(step.number("batch_id")));
   if (step.has("batch_member_id")) print_field("member", std::to_string(step.number("batch_member_id")));

@@ -80,6 +80,8 @@ struct QueueWorkers {
   std::size_t workers = 0;  // seen on it within the last minute
   std::size_t running = 0;  // tasks that those are running
   std::optional<Time> last_poll;
+  // Why what waits there cannot be published through the external broker, in words; none: it can be, or is not published.
+  std::optional<std::string> trouble;
 };
 
 }  // namespace baton::delivery

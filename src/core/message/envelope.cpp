@@ -8,7 +8,7 @@
 namespace baton::message {
 namespace {
 
-// What is not documented as read-only can be set.
+// What is not documented as read-only can be set, but for the time to be enqueued: a copy is enqueued already.
 constexpr std::array<SystemProperty, 25> all_system_properties{{
     {"MessageId", &Envelope::message_id, true},
     {"CorrelationId", &Envelope::correlation_id, true},
@@ -22,8 +22,8 @@ constexpr std::array<SystemProperty, 25> all_system_properties{{
     {"PartitionKey", &Envelope::partition_key, true},
     {"ViaPartitionKey", &Envelope::via_partition_key, true},
     {"TransactionPartitionKey", &Envelope::via_partition_key, true},
-    {"ScheduledEnqueueTimeUtc", &Envelope::scheduled_enqueue_time, true},
-    {"ScheduledEnqueueTime", &Envelope::scheduled_enqueue_time, true},
+    {"ScheduledEnqueueTimeUtc", &Envelope::scheduled_enqueue_time},
+    {"ScheduledEnqueueTime", &Envelope::scheduled_enqueue_time},
     {"TimeToLive", &Envelope::time_to_live, true},
     {"DeadLetterSource", &Envelope::dead_letter_source},
     {"EnqueuedTimeUtc", &Envelope::enqueued_time},

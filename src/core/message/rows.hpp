@@ -130,6 +130,7 @@ struct LoadRequest {
   bool locked = false;    // all messages that are locked, without annotations and content
 
   std::vector<MessageKey> messages;
+  std::vector<MessageKey> messages_light;  // without annotations and content
 
   // Messages of a lane with a sequence number from `first` on, in order.
   struct Page {
@@ -159,7 +160,7 @@ struct LoadRequest {
   std::vector<Oldest> history_oldest;
 
   [[nodiscard]] bool empty() const {
-    return !entities && !locked && messages.empty() && pages.empty() && agendas.empty() && history.empty() && history_oldest.empty();
+    return !entities && !locked && messages.empty() && messages_light.empty() && pages.empty() && agendas.empty() && history.empty() && history_oldest.empty();
   }
 };
 
@@ -167,7 +168,7 @@ struct Loaded {
   std::vector<Entity> entities;
   std::vector<Counters> counters;
   std::vector<Message> locked;
-  std::vector<Message> messages;
+  std::vector<Message> messages, messages_light;
   std::vector<std::vector<Message>> pages;    // one for each that was asked for
   std::vector<std::vector<Message>> agendas;  // the same
   std::vector<HistoryEntry> history;

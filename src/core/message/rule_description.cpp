@@ -179,4 +179,21 @@ std::expected<std::vector<RuleDescription>, std::string> read_rules(const Json& 
   return rules;
 }
 
+namespace {
+constexpr std::string_view worker_property = "WorkerId";
+}
+
+std::optional<std::string> pool_of(const std::vector<RuleDescription>& rules) {
+  if (rules.size() != 1 || rules.front().action) return std::nullopt;
+  const auto rule = compile(rules.front());
+  return rule ? equality(rule->filter, worker_property) : std::nullopt;
+}
+
+RuleDescription rule_of_pool(std::string_view pool) {
+  std::string expression = std::string(worker_property) + " = '";
+  for (const char c : pool) expression.append(c == '\'' ? 2 : 1, c);
+  expression += '\'';
+  return {.name = std::string(default_rule_name), .filter = SqlText{std::move(expression), {}}, .action = {}, .created_at = {}};
+}
+
 }  // namespace baton::message

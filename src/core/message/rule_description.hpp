@@ -30,6 +30,10 @@ inline constexpr std::size_t rules_max = 100;  // of a subscription
 
 [[nodiscard]] std::expected<Rule, std::string> compile(const RuleDescription& description);
 
+// A subscription whose one rule is WorkerId = 'ID' is the pool of workers ID, if it is of the topic of jobs; none: its rules mean something else.
+[[nodiscard]] std::optional<std::string> pool_of(const std::vector<RuleDescription>& rules);
+[[nodiscard]] RuleDescription rule_of_pool(std::string_view pool);
+
 // Whether all its texts are such as XML can carry, in which the management API of Service Bus shows them.
 [[nodiscard]] bool is_text(const RuleDescription& description);
 

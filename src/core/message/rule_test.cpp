@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/message/rule_description.hpp"
+
 namespace baton::message::rule_test {
 namespace {
 
@@ -94,6 +96,23 @@ TEST(Rules, KnowWhenAFilterIsNothingButAnEquality) {
   EXPECT_EQ(equality(correlation, "WorkerId"), "x");
   EXPECT_EQ(equality(TrueFilter{}, "WorkerId"), std::nullopt);
   EXPECT_EQ(equality(FalseFilter{}, "WorkerId"), std::nullopt);
+}
+
+TEST(TheRuleOfAPool, names_it_however_it_is_spelt) {
+  EXPECT_EQ(pool_of({rule_of_pool("it's")}), "it's");
+  RuleDescription rule = rule_of_pool("a");
+  rule.filter = SqlText{"user.workerid = 'b'", {}};
+  EXPECT_EQ(pool_of({rule}), "b");
+  CorrelationFilter filter;
+  filter.properties["WorkerId"] = std::string("c");
+  rule.filter = filter;
+  EXPECT_EQ(pool_of({rule}), "c");
+  EXPECT_FALSE(pool_of({rule, rule_of_pool("a")}));
+  rule.action = SqlText{"SET a = 1", {}};
+  EXPECT_FALSE(pool_of({rule}));
+  rule = rule_of_pool("a");
+  rule.filter = TrueFilter{};
+  EXPECT_FALSE(pool_of({rule}));
 }
 
 }  // namespace

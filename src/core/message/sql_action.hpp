@@ -7,7 +7,7 @@
 // SET makes or changes a property. An integer that is put where a double was becomes one; otherwise the type
 // is the value's. What is unknown sets null. Names find properties in any case, and an existing spelling
 // stays. Of the system properties those can be set and removed that Service Bus does not document as
-// read-only.
+// read-only, but for the time to be enqueued at.
 #pragma once
 
 #include <cstddef>

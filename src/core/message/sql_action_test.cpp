@@ -82,10 +82,9 @@ TEST(SqlAction, EachNewIdIsAnother) {
 }
 
 TEST(SqlAction, TakesParameters) {
-  const Envelope envelope = changed("SET sys.TimeToLive = @ttl; SET sys.ScheduledEnqueueTimeUtc = @at",
-                                    {{"@ttl", Duration(5)}, {"@at", from_millis(7)}});
+  const Envelope envelope = changed("SET sys.TimeToLive = @ttl; SET at = @at", {{"@ttl", Duration(5)}, {"@at", from_millis(7)}});
   EXPECT_EQ(envelope.time_to_live, Duration(5));
-  EXPECT_EQ(envelope.scheduled_enqueue_time, from_millis(7));
+  EXPECT_EQ(envelope.properties.at("at"), Value(from_millis(7)));
 }
 
 TEST(SqlAction, SaysWhereTheTextIsWrong) {
@@ -101,6 +100,7 @@ TEST(SqlAction, SaysWhereTheTextIsWrong) {
   expect_refused("SET sys.Colour = 1", "Colour = 1", "there is no system property");
   expect_refused("SET sys.SequenceNumber = 1", "sys.SequenceNumber = 1",
                  "sys.SequenceNumber cannot be changed");
+  expect_refused("REMOVE sys.ScheduledEnqueueTimeUtc", "sys.ScheduledEnqueueTimeUtc", "cannot be changed");
   expect_refused("REMOVE sys.EnqueuedTimeUtc", "sys.EnqueuedTimeUtc", "cannot be changed");
   expect_refused("REMOVE a b", "b", "expected SET or REMOVE");
 }

@@ -47,7 +47,7 @@ Result<std::vector<WaitingTask>> Handouts::candidates(Served& served, std::size_
   Queue& queue = *matching_.queues().find(served.key);
   if (queue.ready.empty() && !queue.complete && !refilled) {
     refilled = true;
-    TRY_ASSIGN(std::vector<WaitingTask> stored, store_.waiting(served.key, queue.window));
+    TRY_ASSIGN(std::vector<WaitingTask> stored, store_.waiting(served.key, queue.window, now_));
     if (MUTANT(lose_queue_on_restart)) stored.clear();
     queue.complete = stored.size() < queue.window;
     queue.ready.insert(std::make_move_iterator(stored.begin()), std::make_move_iterator(stored.end()));

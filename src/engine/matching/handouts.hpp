@@ -20,8 +20,8 @@ struct TaskSource {
 
 class Handouts {
  public:
-  Handouts(Matching& matching, Store& store, TaskSource& source, std::size_t handouts_max)
-      : matching_(matching), store_(store), source_(source), handouts_max_(handouts_max) {}
+  Handouts(Matching& matching, Store& store, TaskSource& source, std::size_t handouts_max, Time now)
+      : matching_(matching), store_(store), source_(source), handouts_max_(handouts_max), now_(now) {}
 
   // Serves all queues that have new work or unserved polls, in turn: what a batch may hand out is not always used
   // up by the same ones.
@@ -47,6 +47,7 @@ class Handouts {
   Store& store_;
   TaskSource& source_;
   const std::size_t handouts_max_;
+  const Time now_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
   bool has_stalled_ = false;

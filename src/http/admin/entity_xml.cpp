@@ -169,7 +169,7 @@ void add_counts(pugi::xml_node to, const message::Counters& counters) {
 
 // What all three have, in the order of Service Bus.
 void add_rest(pugi::xml_node to, const EntityInfo& info) {
-  const auto& [entity, settings, rules, counters, subscriptions, is_reserved] = info;
+  const auto& [entity, settings, rules, counters, subscriptions, is_reserved, pool, counts_are_at_least] = info;
   const bool is_topic = entity.entity_type == EntityType::topic;
   if (entity.entity_type != EntityType::subscription) add(to, "SizeInBytes", counters.bytes);
   if (!is_topic) add(to, "MessageCount", counters.active + counters.dead + counters.scheduled + counters.deferred);

@@ -8,6 +8,7 @@
 #include "http/admin/entity_xml.hpp"
 #include "http/admin/rule_xml.hpp"
 #include "http/json/answer.hpp"
+#include "http/json/pool_counts.hpp"
 
 namespace baton::http::admin {
 namespace {
@@ -125,6 +126,8 @@ Task<Response> list_entities(Context& context, const Target& target) {
   if (!reply) co_return error(reply.error());
   page->are_more = reply->entities.size() > page->top;
   if (page->are_more) reply->entities.resize(page->top);
+  const auto counted = co_await count_pools(context, reply->entities);
+  if (!counted) co_return error(503, counted.error().message);
   co_return entity_feed(context.request, *page, reply->entities);
 }
 
@@ -141,9 +144,12 @@ Task<Response> list_rules(Context& context, const Target& target) {
 }
 
 Task<Response> show_entity(Context& context, const Target& target) {
-  const auto found = co_await find_entity(context, target);
+  auto found = co_await find_entity(context, target);
   if (!found) co_return error(found.error());
-  co_return entity_entry(200, context.request, *found);
+  std::vector<EntityInfo> shown{*std::move(found)};
+  const auto counted = co_await count_pools(context, shown);
+  if (!counted) co_return error(503, counted.error().message);
+  co_return entity_entry(200, context.request, shown.front());
 }
 
 Task<Response> put_entity(Context& context, const Target& target) {

@@ -38,6 +38,7 @@ TEST_F(AuthTest, each_role_reaches_its_routes_and_no_other) {
       {"GET /api/v1/jobs/{job_id}", "admin operator viewer"},
       {"GET /api/v1/jobs/{job_id}/timeline", "admin operator viewer"},
       {"GET /api/v1/jobs/{job_id}/why", "admin operator viewer"},
+      {"GET /api/v1/bus/broker", "admin operator viewer"},
       {"POST /api/v1/jobs/{job_id}/cancel", "admin operator"},
       {"POST /api/v1/jobs/{job_id}/pause", "admin operator"},
       {"POST /api/v1/jobs/{job_id}/resume", "admin operator"},

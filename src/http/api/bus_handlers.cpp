@@ -5,6 +5,7 @@
 #include "http/api/bus_body.hpp"
 #include "http/api/routes.hpp"
 #include "http/json/answer.hpp"
+#include "http/json/pool_counts.hpp"
 #include "http/json/render_bus.hpp"
 
 namespace baton::http {
@@ -67,6 +68,8 @@ Task<Response> list_bus_entities(Context& context) {
     reply->entities.resize(limit);
     cursor = std::to_string(skip + limit);
   }
+  const auto counted = co_await count_pools(context, reply->entities);
+  if (!counted) co_return problem(counted.error());
   auto response = json_response(200, "{");
   append_list(response.body, "entities", reply->entities, [](std::string& to, const EntityInfo& each) { append_entity(to, each); });
   append_member(response.body, "next_cursor", cursor);
@@ -74,13 +77,26 @@ Task<Response> list_bus_entities(Context& context) {
   co_return response;
 }
 
+// Whatever goes through it is of one tenant.
+Task<Response> show_broker(Context& context) {
+  const BrokerState* broker = context.services.options.broker;
+  if (!broker || context.request.tenant.value != "default")
+    co_return problem(404, "not_found", "there is no external broker: the settings bus or bus_namespace name one");
+  auto response = json_response(200, {});
+  append_broker(response.body, broker->view());
+  co_return response;
+}
+
 Task<Response> show_bus_entity(Context& context) {
   FindEntity command{entity_key(context)};
-  const auto found = co_await ask_about_one(context, std::move(command));
+  auto found = co_await ask_about_one(context, std::move(command));
   if (!found) co_return problem(found.error());
   const auto oldest = co_await oldest_of(context, *found);
+  std::vector<EntityInfo> shown{*std::move(found)};
+  const auto counted = co_await count_pools(context, shown);
+  if (!counted) co_return problem(counted.error());
   auto response = json_response(200, {});
-  append_entity(response.body, *found, ObjectEnd::open);
+  append_entity(response.body, shown.front(), ObjectEnd::open);
   append_member(response.body, "oldest_enqueued_at", oldest);
   response.body += '}';
   co_return response;

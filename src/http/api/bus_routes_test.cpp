@@ -132,6 +132,57 @@ TEST_F(BusRoutes, dead_letters_are_replayed_by_number_or_the_first_of_them) {
   EXPECT_EQ(inbox_.all<ReplayDeadLetters>().size(), 2U);
 }
 
+// Of the store, since the engine knows nothing of jobs here.
+workflow::NodeState waiting_task(int number, const std::string& queue) {
+  workflow::NodeState node;
+  node.job_id.value = "j";
+  node.node_id = "n" + std::to_string(number);
+  node.tenant.value = "default";
+  node.status = workflow::NodeStatus::dispatched;
+  node.queue = queue;
+  node.dispatched_at = from_millis(number);
+  return node;
+}
+
+TEST_F(BusRoutes, a_pool_is_counted_by_its_jobs) {
+  queue_.entity.path = "worker-jobs/Subscriptions/worker-p";
+  queue_.entity.entity_type = EntityType::subscription;
+  queue_.pool = "p";
+  WriteSet jobs;
+  jobs.nodes_new = {waiting_task(1, "p"), waiting_task(2, "p"), waiting_task(3, "other"), waiting_task(4, "p")};
+  jobs.nodes_new[3].status = workflow::NodeStatus::failed;
+  jobs.nodes_new[3].dead_at = from_millis(9);
+  commit(jobs);
+  agree_to_all();
+  const auto check = [](const boost::json::value& entity) {
+    EXPECT_EQ(text(entity, "pool"), "p");
+    EXPECT_EQ(entity.at("counts").at("active").as_int64(), 2);
+    EXPECT_EQ(entity.at("counts").at("dead").as_int64(), 1);
+    EXPECT_FALSE(entity.at("counts_are_at_least").as_bool());
+  };
+  check(json(ask("GET", "/api/v1/bus/entities/worker-jobs%2FSubscriptions%2Fworker-p")));
+  check(json(ask("GET", "/api/v1/bus/entities?type=subscription&topic=worker-jobs")).at("entities").at(0));
+}
+
+TEST_F(BusRoutes, the_external_broker_is_shown_with_its_links_and_what_was_rejected) {
+  BrokerState broker("sb://site", {"p"}, from_millis(0));
+  broker.disconnected("connection refused", from_millis(1'000));
+  broker.connected({{.address = "worker-jobs", .is_sender = true, .queue = "p", .is_open = false, .since = from_millis(2'000), .trouble = {}}}, from_millis(2'000));
+  broker.link_opened(0, from_millis(3'000));
+  broker.rejected({.at = from_millis(4'000), .source = "worker-results", .message_id = "m", .by_broker = false, .reason = "amqp:decode-error", .description = "no JSON"});
+  options_.broker = &broker;
+  agree_to_all();
+  EXPECT_EQ(ask("GET", "/api/v1/bus/broker").body,
+            R"({"address":"sb://site","connected":true,"since":"1970-01-01T00:00:02.000Z","trouble":"connection refused","trouble_at":"1970-01-01T00:00:01.000Z",)"
+            R"("links":[{"address":"worker-jobs","direction":"out","queue":"p","open":true,"since":"1970-01-01T00:00:03.000Z","trouble":null}],)"
+            R"("rejected":[{"at":"1970-01-01T00:00:04.000Z","rejected_by":"baton","source":"worker-results","message_id":"m","reason":"amqp:decode-error","description":"no JSON"}]})");
+}
+
+TEST_F(BusRoutes, there_need_be_no_external_broker) {
+  agree_to_all();
+  EXPECT_EQ(ask("GET", "/api/v1/bus/broker").status, 404);
+}
+
 TEST_F(BusRoutes, a_list_of_subscriptions_needs_their_topic) {
   agree_to_all();
   EXPECT_EQ(ask("GET", "/api/v1/bus/entities?type=subscription").status, 422);

@@ -88,13 +88,13 @@ constexpr std::string_view bus_settings =
 constexpr std::string_view bus_entity_members =
     "path:text type:text reserved:bool status:text lock_seconds:any deliveries_max:int time_to_live_seconds:any dead_letter_on_expiry:bool "
     "dead_letter_on_filter_error:bool detects_duplicates:bool history_seconds:any size_max_mb:int delete_when_idle_seconds:any user_metadata:text "
-    "counts:BusCounts bytes:int last_sequence_number:int created_at:time updated_at:time accessed_at:time ~subscriptions:int ~rules:BusRule[] ";
+    "counts:BusCounts bytes:int last_sequence_number:int created_at:time updated_at:time accessed_at:time ~subscriptions:int ~rules:BusRule[] ~pool:text ~counts_are_at_least:bool ";
 
 struct Short {
   std::string_view name, base, members;
 };
 
-constexpr std::array<Short, 102> short_schemas{{
+constexpr std::array<Short, 105> short_schemas{{
     {"BusSettings", bus_settings, ""},
     {"BusEntityCreation", bus_settings, "type:text path:text ~rules:BusRule[]"},
     {"BusCounts", "", "active:int dead:int scheduled:int deferred:int"},
@@ -109,6 +109,9 @@ constexpr std::array<Short, 102> short_schemas{{
     {"BusReplay", "", "~sequence_numbers:int[] ~max:int ~after:int ~up_to:int"},
     {"BusReplayed", "", "replayed:int are_more:bool next_after:int"},
     {"Deleted", "", "deleted:bool"},
+    {"Broker", "", "address:text connected:bool since:time trouble:text? trouble_at:time? links:BrokerLink[] rejected:BrokerRejected[]"},
+    {"BrokerLink", "", "address:text direction:text queue:text? open:bool since:time trouble:text?"},
+    {"BrokerRejected", "", "at:time rejected_by:text source:text message_id:text? reason:text description:text"},
     {"StreamChange", "", "kind:text id:text what:text ~status:text ~node_id:text ~workflow_id:text ~version:int ~runbook_id:int tenant:text at:time commit:int"},
     {"StreamNotice", "", "why:text"},
     {"ServiceCall", call_members, ""},
@@ -175,7 +178,7 @@ constexpr std::array<Short, 102> short_schemas{{
     {"LeftOut", "", "reason:text message:text count:int member_keys:text[]"},
     {"MembersChanged", "", "count:int left_out:int left_out_because:LeftOut[] note:text member_ids:int[] phases:text[]"},
     {"Execution", execution_members, ""},
-    {"ExecutionText", execution_members, "params_json:any result_json:any"},
+    {"ExecutionText", execution_members, "params_json:any result_json:any ~trouble:text"},
     {"Failure", execution_members, "member_key:text phase_name:text"},
     {"FailurePage", "", "failures:Failure[] next_cursor:text?"},
     {"CleanupPage", "", "cleanups:Execution[] next_cursor:text?"},
@@ -228,7 +231,7 @@ constexpr std::array<Named, 54> schemas{{
     {"LogPage", R"({"type":"object","required":["lines","next_after"],"properties":{"lines":{"type":"array","items":{"type":"object","properties":{"log_id":{"type":"integer"},"node_id":{"type":"string"},"retry_count":{"type":"integer"},"stream":{"type":"string"},"at":{"type":"string","format":"date-time"},"text":{"type":"string"}}}},"next_after":{"type":"integer"}}})"},
     {"Replayed", R"({"oneOf":[{"$ref":"#/components/schemas/Job"},{"$ref":"#/components/schemas/StepChanged"}]})"},
     {"DeadLetterPage", R"({"type":"object","required":["dead_letters","next_cursor"],"properties":{"dead_letters":{"type":"array","items":{"type":"object","description":"a task of a job, or a job of a runbook, which has batch_id and what comes after it","properties":{"task_id":{"type":"string"},"job_id":{"type":"string"},"node_id":{"type":"string"},"batch_id":{"type":"integer"},"type":{"type":"string","enum":["step","init","cleanup"]},"id":{"type":"integer"},"step_name":{"type":"string"},"batch_member_id":{"type":"integer"},"queue":{"type":["string","null"]},"worker_id":{"type":["string","null"]},"error":{"type":["string","null"]},"deliveries":{"type":"integer"},"dead_at":{"type":"string","format":"date-time"}}}},"next_cursor":{"type":["string","null"]}}})"},
-    {"Explanation", R"({"type":"object","required":["job_id","status","reason","summary","waiting"],"properties":{"job_id":{"type":"string"},"workflow_id":{"type":"string"},"status":{"$ref":"#/components/schemas/JobStatus"},"reason":{"type":"string"},"summary":{"type":"string"},"waiting":{"type":"array","items":{"type":"object","required":["node_id","status","reason","message"],"properties":{"node_id":{"type":"string"},"status":{"$ref":"#/components/schemas/NodeStatus"},"reason":{"type":"string","enum":["not_due","paused","waits_for_nodes","retry_later","its_turn_comes","waiting_until","waits_for_approval","limit_reached","waits_for_items","gathering","no_worker","workers_busy","running"]},"message":{"type":"string"},"since":{"type":["string","null"],"format":"date-time"},"until":{"type":["string","null"],"format":"date-time"},"queue":{"type":["string","null"]},"held_by":{"type":"array","items":{"type":"string"}}}}}}})"},
+    {"Explanation", R"({"type":"object","required":["job_id","status","reason","summary","waiting"],"properties":{"job_id":{"type":"string"},"workflow_id":{"type":"string"},"status":{"$ref":"#/components/schemas/JobStatus"},"reason":{"type":"string"},"summary":{"type":"string"},"waiting":{"type":"array","items":{"type":"object","required":["node_id","status","reason","message"],"properties":{"node_id":{"type":"string"},"status":{"$ref":"#/components/schemas/NodeStatus"},"reason":{"type":"string","enum":["not_due","paused","waits_for_nodes","retry_later","its_turn_comes","waiting_until","waits_for_approval","limit_reached","waits_for_items","gathering","no_worker","broker_away","workers_busy","running"]},"message":{"type":"string"},"since":{"type":["string","null"],"format":"date-time"},"until":{"type":["string","null"],"format":"date-time"},"queue":{"type":["string","null"]},"held_by":{"type":"array","items":{"type":"string"}}}}}}})"},
     {"WorkerList", R"({"type":"object","required":["workers"],"properties":{"workers":{"type":"array","items":{"type":"object","required":["worker","queues","last_seen_at"],"properties":{"worker":{"type":"string"},"tenant":{"type":"string"},"queues":{"type":"array","items":{"type":"string"}},"first_seen_at":{"type":"string","format":"date-time"},"last_seen_at":{"type":"string","format":"date-time"},"polling":{"type":"boolean"},"running_count":{"type":"integer"},"running":{"type":"array","items":{"type":"string"}},"completed":{"type":"integer"},"failed":{"type":"integer"},"results_last_minute":{"type":"integer"}}}}}})"},
     {"TaskProgress", R"({"type":"object","required":["task_id"],"properties":{"task_id":{"type":"string"},"lease":{"type":["string","null"]},"progress":{"type":"number","minimum":0,"maximum":100},"message":{"type":"string"}}})"},
     {"TaskCheckpoint", R"({"type":"object","required":["task_id","checkpoint"],"properties":{"task_id":{"type":"string"},"lease":{"type":["string","null"]},"checkpoint":{}}})"},

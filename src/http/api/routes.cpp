@@ -27,7 +27,7 @@ Task<Response> of_default(Context& context) {
 }
 
 // clang-format off
-constexpr std::array<Route, 107> table{{
+constexpr std::array<Route, 108> table{{
     {"POST", "/api/v1/jobs", submit, submit_job, "submitJob", "Submit a job; wait_ms waits for its end", "wait_ms", "JobSubmission", "Job"},
     {"GET", "/api/v1/jobs", read, list_jobs, "listJobs", "List jobs, newest first", "status workflow_id tag created_from created_until limit cursor", "", "JobPage"},
     {"GET", "/api/v1/jobs/{job_id}", read, show_job, "getJob", "Show a job with its nodes; wait_ms waits for its end; documents over 64 KiB are left out unless full=true", "wait_ms full", "", "JobView"},
@@ -130,6 +130,7 @@ constexpr std::array<Route, 107> table{{
     {"POST", "/api/v1/bus/entities/{path}/rules/{rule}/delete", publish, delete_bus_rule, "deleteBusRule", "Delete a rule of a subscription", "", "", "Deleted"},
     {"GET", "/api/v1/bus/entities/{path}/messages", read, peek_bus_messages, "peekBusMessages", "Look at messages without receiving them, by sequence number; full=true: with their content", "dead after peek_limit full", "", "BusMessagePage"},
     {"POST", "/api/v1/bus/entities/{path}/dead-letters:replay", publish, replay_bus_dead_letters, "replayBusDeadLetters", "Send dead letters back to where they came from; without numbers the first ones", "", "BusReplay", "BusReplayed"},
+    {"GET", "/api/v1/bus/broker", read, show_broker, "getBroker", "The external broker: whether it is connected, the links, the last trouble, and the messages that were rejected last", "", "", "Broker"},
     {"GET", "/api/v1/stream", read, open_stream, "openStream", "What changes, as server-sent events, from now on or after last_event_id", "topic last_event_id last_event_id_header", "", "events"},
     {"GET", "/api/v1/openapi.json", none, show_openapi, "getOpenApi", "This document", "", "", "Any"},
     {"GET", "/healthz", none, show_health, "getHealth", "Whether the process is alive", "", "", "Health"},

@@ -153,6 +153,7 @@ Task<Response> repeat_call(Context& context);
 Task<Response> show_openapi(Context& context);
 // bus_handlers.cpp
 Task<Response> list_bus_entities(Context& context);
+Task<Response> show_broker(Context& context);
 Task<Response> show_bus_entity(Context& context);
 Task<Response> create_bus_entity(Context& context);
 Task<Response> change_bus_entity(Context& context);

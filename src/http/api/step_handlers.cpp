@@ -76,7 +76,11 @@ Task<Response> show_execution(Context& context) {
   if (!row) co_return problem(row.error());
   if (!*row) co_return no_such_step(context.request, type);
   auto response = json_response(200, {});
-  append_execution(response.body, **row, Documents::all);
+  append_execution(response.body, **row, Documents::all, ObjectEnd::open);
+  const BrokerState* broker = context.services.options.broker;
+  const bool waits = (*row)->execution.job_state == runbook::JobState::queued;
+  if (const auto trouble = broker && waits ? broker->trouble_of((*row)->execution.worker_id) : std::nullopt) append_member(response.body, "trouble", *trouble);
+  response.body += '}';
   co_return response;
 }
 

@@ -44,6 +44,7 @@ void append_entity(std::string& out, const EntityInfo& info, ObjectEnd ending) {
   append_settings(out, info.settings);
   append_member(out, "counts",
                 json_object("active", counters.active, "dead", counters.dead, "scheduled", counters.scheduled, "deferred", counters.deferred));
+  if (info.pool) append_members(out, "pool", *info.pool, "counts_are_at_least", info.counts_are_at_least);
   append_members(out, "bytes", counters.bytes, "last_sequence_number", counters.last_sequence_number);
   append_members(out, "created_at", info.entity.created_at, "updated_at", info.entity.updated_at, "accessed_at", counters.accessed_at);
   if (info.entity.entity_type == message::EntityType::topic) append_member(out, "subscriptions", info.subscriptions);
@@ -61,6 +62,26 @@ void append_message(std::string& out, const message::Message& message, Documents
   append_members(out, "dead_letter_source", message.dead_letter_source, "dead_letter_reason", message.dead_letter_reason, "dead_letter_description",
                  message.dead_letter_description);
   if (documents == Documents::all) append_content(out, message);
+  out += '}';
+}
+
+void append_broker(std::string& out, const BrokerState::View& broker) {
+  out += '{';
+  append_members(out, "address", broker.address, "connected", broker.is_connected, "since", broker.since);
+  append_members(out, "trouble", broker.trouble.empty() ? std::nullopt : std::optional(broker.trouble), "trouble_at", broker.trouble_at);
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  append_list(out, "links", broker.links, [&](std::string& to, const BrokerState::Link& link) {
+    to += '{';
+    append_members(to, "address", link.address, "direction", link.is_sender ? "out" : "in", "queue", text_or_null(link.queue), "open", link.is_open, "since",
+                   link.since, "trouble", text_or_null(link.trouble));
+    to += '}';
+  });
+  append_list(out, "rejected", broker.rejected, [&](std::string& to, const BrokerState::Rejected& message) {
+    to += '{';
+    append_members(to, "at", message.at, "rejected_by", message.by_broker ? "broker" : "baton", "source", message.source, "message_id",
+                   text_or_null(message.message_id), "reason", message.reason, "description", message.description);
+    to += '}';
+  });
   out += '}';
 }
 

@@ -17,6 +17,7 @@
 #include "base/result.hpp"
 #include "http/api/auth.hpp"
 #include "http/wire/read_pool.hpp"
+#include "ports/broker_state.hpp"
 #include "ports/clock.hpp"
 #include "ports/commands.hpp"
 #include "ports/data_source.hpp"
@@ -44,6 +45,7 @@ struct Options {
   std::chrono::milliseconds heartbeat_time{15'000};  // of streams
   Feed* feed = nullptr;                 // what streams and waits hear; none: nothing ever changes
   DataSources* data_sources = nullptr;  // for previews and plans; must outlive the read pool
+  const BrokerState* broker = nullptr;  // the external one; none: there is none
 };
 
 class Server {

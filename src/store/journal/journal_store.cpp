@@ -184,11 +184,11 @@ Result<std::vector<runbook::Ref>> JournalStore::left_by_others(runbook::Ref afte
 
 // What a backlog has of a node is newer than its row. As many more are read as are left out because of that: what is not read
 // comes after all that is.
-Result<std::vector<WaitingTask>> JournalStore::waiting(const QueueKey& queue, std::size_t limit) {
+Result<std::vector<WaitingTask>> JournalStore::waiting(const QueueKey& queue, std::size_t limit, Time now) {
   TRY(wait_for_commit());
-  if (message::parse_queue_name(queue.queue)) return waiting_messages(*tables_, following_.messages(), since_.messages(), queue, limit);
+  if (message::parse_queue_name(queue.queue)) return waiting_messages(*tables_, following_.messages(), since_.messages(), queue, limit, now);
   for (std::size_t more = 0;;) {
-    TRY_ASSIGN(auto found, tables_->waiting(queue, limit + more));
+    TRY_ASSIGN(auto found, tables_->waiting(queue, limit + more, now));
     const bool is_all = found.size() < limit + more;
     const std::size_t left_out = following_.settle(found, queue) +
                                  (MUTANT(backlog_hides_waiting) ? 0 : since_.settle(found, queue));

@@ -49,7 +49,7 @@ class JournalStore final : public Store {
   Result<> write_data(const runbook::DataRows& rows) override { return tables_->write_data(rows); }
   Result<std::vector<std::int64_t>> phases_without_timer(std::size_t limit) override;
   Result<std::vector<runbook::Ref>> left_by_others(runbook::Ref after, std::size_t limit) override;
-  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit) override;
+  Result<std::vector<WaitingTask>> waiting(const QueueKey& queue, std::size_t limit, Time now) override;
   Result<std::vector<NodeKey>> running_builtin(std::size_t limit) override;
   Result<std::vector<Timer>> timers_due(Time until, std::size_t limit) override;
   Result<std::optional<Time>> next_timer() override;

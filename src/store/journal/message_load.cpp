@@ -90,7 +90,7 @@ class MessageLoad {
       : tables_(tables), older_(older), newer_(newer), asked_(asked) {}
 
   Result<message::Loaded> run() {
-    request_ = {.entities = asked_.entities, .locked = asked_.locked, .messages = {}, .pages = asked_.pages, .agendas = asked_.agendas,
+    request_ = {.entities = asked_.entities, .locked = asked_.locked, .messages = {}, .messages_light = {}, .pages = asked_.pages, .agendas = asked_.agendas,
                 .history = {}, .history_oldest = asked_.history_oldest};
     ask_for_keys();
     ask_for_lists();
@@ -128,19 +128,23 @@ class MessageLoad {
 
   // What the backlogs know is answered at once.
   void ask_for_keys() {
-    for (const MessageKey& key : once_each(asked_.messages)) {
-      const auto older = older_.messages().find(key), newer = newer_.messages().find(key);
-      if (const Message* row = whole_row(older, newer))
-        loaded_.messages.push_back(made_copy(*row, true));
-      else if ((newer.fate == Fate::none ? older : newer).fate != Fate::gone)
-        request_.messages.push_back(key);
-    }
+    ask_for_keys(asked_.messages, true, loaded_.messages, request_.messages);
+    ask_for_keys(asked_.messages_light, false, loaded_.messages_light, request_.messages_light);
     for (message::HistoryKey& key : once_each(asked_.history)) {
       const auto* known = forget_at(key);
       if (!known)
         request_.history.push_back(std::move(key));
       else if (*known)
         loaded_.history.push_back({key.entity_id, std::move(key.message_id), **known});
+    }
+  }
+  void ask_for_keys(const std::vector<MessageKey>& asked, bool whole, std::vector<Message>& known, std::vector<MessageKey>& unknown) const {
+    for (const MessageKey& key : once_each(asked)) {
+      const auto older = older_.messages().find(key), newer = newer_.messages().find(key);
+      if (const Message* row = whole_row(older, newer))
+        known.push_back(made_copy(*row, whole));
+      else if ((newer.fate == Fate::none ? older : newer).fate != Fate::gone)
+        unknown.push_back(key);
     }
   }
   [[nodiscard]] const std::optional<Time>* forget_at(const message::HistoryKey& key) const {
@@ -168,10 +172,11 @@ class MessageLoad {
   static std::size_t plus(std::size_t limit, std::size_t more) { return limit + std::min(more, std::numeric_limits<std::size_t>::max() - limit); }
 
   void take_keys() {
-    for (Message& row : stored_.messages) {
-      bring_up_to_date(row);
-      loaded_.messages.push_back(std::move(row));
-    }
+    for (const auto& [stored, loaded] : {std::pair(&stored_.messages, &loaded_.messages), {&stored_.messages_light, &loaded_.messages_light}})
+      for (Message& row : *stored) {
+        bring_up_to_date(row);
+        loaded->push_back(std::move(row));
+      }
     std::ranges::move(stored_.history, std::back_inserter(loaded_.history));
   }
 
@@ -305,14 +310,14 @@ Result<message::Loaded> load_messages(Tables& tables, const MessageBacklog& olde
 
 // One that a backlog locked or gave back is not in the tables as it is, so each that was changed may hide one of those.
 Result<std::vector<WaitingTask>> waiting_messages(Tables& tables, const MessageBacklog& older, const MessageBacklog& newer,
-                                                  const QueueKey& queue, std::size_t limit) {
+                                                  const QueueKey& queue, std::size_t limit, Time now) {
   const auto of = message::parse_queue_name(queue.queue).value();
   std::size_t hidden = 0;
   for (const auto* backlog : {&older, &newer}) {
     const auto [gone, changed] = backlog->hidden(of.entity_id, of.lane);
     hidden += gone + changed;
   }
-  TRY_ASSIGN(std::vector<WaitingTask> stored, tables.waiting(queue, limit + hidden));
+  TRY_ASSIGN(std::vector<WaitingTask> stored, tables.waiting(queue, limit + hidden, now));
   if (older.empty() && newer.empty()) return stored;
   std::vector<MessageKey> keys;
   keys.reserve(stored.size());
@@ -323,7 +328,9 @@ Result<std::vector<WaitingTask>> waiting_messages(Tables& tables, const MessageB
               if (found.size() >= limit) return false;
               const auto& last = said.last();
               const bool waits = last.fate == Fate::none ? said.is_stored : last.row && !last.row->locked_until;
-              if (waits) found.push_back(waiting_task(said.key));
+              const Message* made = is_whole(said.newer.fate) ? said.newer.row : is_whole(said.older.fate) ? said.older.row : nullptr;
+              const bool has_expired = made && made->due_at && *made->due_at <= now;  // of what the tables have they know
+              if (waits && !has_expired) found.push_back(waiting_task(said.key));
               return true;
             });
   return found;

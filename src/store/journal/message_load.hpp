@@ -11,6 +11,6 @@ namespace baton::store {
                                                     const message::LoadRequest& asked);
 
 [[nodiscard]] Result<std::vector<WaitingTask>> waiting_messages(Tables& tables, const MessageBacklog& older, const MessageBacklog& newer,
-                                                                const QueueKey& queue, std::size_t limit);
+                                                                const QueueKey& queue, std::size_t limit, Time now);
 
 }  // namespace baton::store

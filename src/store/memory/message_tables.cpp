@@ -63,6 +63,8 @@ message::Loaded MessageTables::load(const message::LoadRequest& request) const {
   if (request.locked)
     for (const message::Message* row : messages.with<MessagesLocked>()) loaded.locked.push_back(light_copy(*row));
   take_rows(messages, request.messages, loaded.messages);
+  for (const message::MessageKey& key : std::set(request.messages_light.begin(), request.messages_light.end()))
+    if (const message::Message* row = messages.get(key)) loaded.messages_light.push_back(light_copy(*row));
   take_rows(history, request.history, loaded.history);
   for (const auto& [entity_id, lane, first, limit, whole] : request.pages) {
     auto& page = loaded.pages.emplace_back();
@@ -82,10 +84,12 @@ message::Loaded MessageTables::load(const message::LoadRequest& request) const {
   return loaded;
 }
 
-std::vector<WaitingTask> MessageTables::waiting(const message::QueueOfMessages& queue, std::size_t limit) const {
+std::vector<WaitingTask> MessageTables::waiting(const message::QueueOfMessages& queue, std::size_t limit, Time now) const {
   std::vector<WaitingTask> found;
-  for (const message::Message* row : messages.with<MessagesWaiting>(queue.entity_id, queue.lane) | at_most(limit))
-    found.push_back(waiting_task(row->key()));
+  for (const message::Message* row : messages.with<MessagesWaiting>(queue.entity_id, queue.lane)) {
+    if (found.size() >= limit) break;
+    if (!row->due_at || *row->due_at > now) found.push_back(waiting_task(row->key()));
+  }
   return found;
 }
 

@@ -50,7 +50,7 @@ struct MessageTables {
   IndexedTable<message::HistoryEntry, HistoryOldest> history;
 
   [[nodiscard]] message::Loaded load(const message::LoadRequest& request) const;
-  [[nodiscard]] std::vector<WaitingTask> waiting(const message::QueueOfMessages& queue, std::size_t limit) const;
+  [[nodiscard]] std::vector<WaitingTask> waiting(const message::QueueOfMessages& queue, std::size_t limit, Time now) const;
   // All of it may be written: Code::conflict says which row is in the way.
   [[nodiscard]] Result<> check(const message::Writes& writes) const;
   void apply(const message::Writes& writes);  // that was checked

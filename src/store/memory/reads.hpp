@@ -30,6 +30,7 @@ class MemoryReads : public Reads {
                                                         std::size_t limit) override;
   Result<std::vector<workflow::NodeState>> approvals(const Tenant&, std::size_t limit) override;
   Result<std::vector<QueueBacklog>> task_backlogs(const Tenant&) override;
+  Result<std::map<std::string, QueueCounts>> queue_counts(const Tenant&, const std::vector<std::string>& queues, std::size_t limit) override;
   Result<JobPage> jobs(const JobFilter&, const std::optional<workflow::JobId>& before,
                        std::size_t limit) override;
   Result<std::vector<workflow::Event>> timeline(const workflow::JobId&, std::int64_t after,

@@ -130,10 +130,10 @@ Result<std::vector<runbook::Ref>> MemoryStore::left_by_others(runbook::Ref after
   return database_.runbooks.left_by_others(after, limit);
 }
 
-Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit) {
+Result<std::vector<WaitingTask>> MemoryStore::waiting(const QueueKey& queue, std::size_t limit, Time now) {
   if (!open_) return not_open();
   const Reading lock(database_.mutex);
-  if (const auto of_messages = message::parse_queue_name(queue.queue)) return database_.bus.waiting(*of_messages, limit);
+  if (const auto of_messages = message::parse_queue_name(queue.queue)) return database_.bus.waiting(*of_messages, limit, now);
   std::vector<WaitingTask> found;
   for (const NodeState* node :
        database_.nodes.with<memory::NodesWaiting>(queue.tenant, queue.queue) | memory::at_most(limit))

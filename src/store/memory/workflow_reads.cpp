@@ -109,6 +109,41 @@ Result<std::vector<NodeState>> MemoryReads::dead_letters(const Tenant& tenant,
                               at_most(limit));
 }
 
+Result<std::map<std::string, QueueCounts>> MemoryReads::queue_counts(const Tenant& tenant, const std::vector<std::string>& queues, std::size_t limit) {
+  const auto reading = lock();
+  std::map<std::string, QueueCounts> counts;
+  for (const std::string& queue : queues) {
+    QueueCounts& of = counts[queue];
+    const auto add = [&](auto&& rows) {
+      const auto n = static_cast<std::size_t>(std::ranges::distance(rows | at_most(limit)));
+      of.waiting += static_cast<std::int64_t>(n);
+      of.is_at_least |= n == limit;
+    };
+    add(database_.nodes.with<memory::NodesWaiting>(tenant, queue));
+    if (tenant.value != "default") continue;
+    add(database_.runbooks.steps.with<memory::JobsWaiting<runbook::StepExecution>>(queue));
+    add(database_.runbooks.inits.with<memory::JobsWaiting<runbook::InitExecution>>(queue));
+    add(database_.runbooks.cleanups.with<memory::JobsWaiting<runbook::CleanupExecution>>(queue));
+  }
+  const auto add_dead = [&](auto&& rows, auto&& queue_of) {
+    std::size_t n = 0;
+    for (const auto* row : rows | at_most(limit)) {
+      ++n;
+      if (const auto found = counts.find(queue_of(*row)); found != counts.end()) ++found->second.dead;
+    }
+    if (n == limit)
+      for (auto& [queue, of] : counts) of.is_at_least = true;
+  };
+  add_dead(database_.nodes.after<memory::NodesDead>(std::tie(tenant), Time::min(), JobId{}, no_item, std::string{}),
+           [](const NodeState& node) { return node.queue.value_or(""); });
+  if (tenant.value != "default") return counts;
+  const auto pool_of = [](const runbook::Execution& row) { return row.worker_id; };
+  add_dead(database_.runbooks.steps.after<memory::JobsDead<runbook::StepExecution>>(std::tuple<>{}, Time::min(), std::int64_t{0}), pool_of);
+  add_dead(database_.runbooks.inits.after<memory::JobsDead<runbook::InitExecution>>(std::tuple<>{}, Time::min(), std::int64_t{0}), pool_of);
+  add_dead(database_.runbooks.cleanups.after<memory::JobsDead<runbook::CleanupExecution>>(std::tuple<>{}, Time::min(), std::int64_t{0}), pool_of);
+  return counts;
+}
+
 Result<std::vector<NodeState>> MemoryReads::approvals(const Tenant& tenant, std::size_t limit) {
   const auto reading = lock();
   // A task of a queue that an earlier version did not forbid has an id.

@@ -184,7 +184,7 @@ TEST(Sqlite, ATaskThatWaitsSinceATimeThatCannotBeReadHidesNoOther) {
   }
   ASSERT_TRUE(store->commit(w, 1));
   database.execute("UPDATE dag_node_rows SET dispatched_at='yesterday' WHERE node_id='a'");
-  const auto waiting = store->waiting({{"default"}, "q"}, 10);
+  const auto waiting = store->waiting({{"default"}, "q"}, 10, {});
   ASSERT_TRUE(waiting) << waiting.error().message;
   EXPECT_EQ(waiting->size(), 2u);
   EXPECT_FALSE(store->load({.nodes = {node_of(waiting->at(0)), node_of(waiting->at(1))}})) << "who hands it out finds out";

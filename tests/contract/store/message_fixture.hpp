@@ -96,9 +96,9 @@ class MessageFixture : public StoreContract {
     auto loaded = load({.agendas = {{entity_id, lane, limit}}});
     return loaded.agendas.size() == 1 ? std::move(loaded.agendas[0]) : std::vector<message::Message>{};
   }
-  Numbers waiting(std::int64_t entity_id, message::Lane lane, std::size_t limit = 100) {
+  Numbers waiting(std::int64_t entity_id, message::Lane lane, std::size_t limit = 100, Time now = {}) {
     Numbers found;
-    const auto tasks = store->waiting({{"default"}, message::queue_name(entity_id, lane)}, limit);
+    const auto tasks = store->waiting({{"default"}, message::queue_name(entity_id, lane)}, limit, now);
     EXPECT_TRUE(tasks) << tasks.error().message;
     for (const WaitingTask& task : tasks.value_or(std::vector<WaitingTask>{})) {
       EXPECT_EQ(task, waiting_task(message::MessageKey{entity_id, lane, task.number}));

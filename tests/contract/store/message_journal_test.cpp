@@ -344,7 +344,7 @@ TEST_P(MessageJournal, AnswersAreThoseOfAStoreWithoutAJournal) {
         asked.agendas.push_back({id, lane, pick(20)});
         const QueueKey queue{{"t"}, queue_name(id, lane)};
         const std::size_t limit = pick(20);
-        ASSERT_EQ(plain.waiting(queue, limit).value(), store->waiting(queue, limit).value()) << round;
+        ASSERT_EQ(plain.waiting(queue, limit, {}).value(), store->waiting(queue, limit, {}).value()) << round;
       }
     const message::Loaded expected = plain.load(asked).value(), actual = load(asked);
     ASSERT_EQ(expected.pages, actual.pages) << round;

@@ -197,6 +197,37 @@ TEST_P(MessageStoreContract, WhatIsLockedIsFoundWithoutContentAndDoesNotWait) {
   EXPECT_EQ(numbers(load({.locked = true}).locked), (Numbers{3, 5}));
 }
 
+TEST_P(MessageStoreContract, WhatHasExpiredDoesNotWait) {
+  Writes w;
+  for (const std::int64_t n : {1, 2, 3, 4}) w.messages_new.push_back(message(1, Lane::active, n));
+  w.messages_new[0].due_at = w.messages_new[1].due_at = at(10);
+  w.messages_new[2].due_at = at(20);
+  commit(w);
+  for (const bool is_followed : {false, true}) {
+    if (is_followed) follow();
+    EXPECT_EQ(waiting(1, Lane::active, 100, at(9)), (Numbers{1, 2, 3, 4}));
+    EXPECT_EQ(waiting(1, Lane::active, 100, at(10)), (Numbers{3, 4}));
+    EXPECT_EQ(waiting(1, Lane::active, 1, at(10)), Numbers{3}) << "and leaves room for others";
+    EXPECT_EQ(waiting(1, Lane::active, 100, at(20)), Numbers{4});
+  }
+}
+
+TEST_P(MessageStoreContract, AMessageMayBeLoadedByItsKeyWithoutContent) {
+  commit({.messages_new = {full_message(1, Lane::active, 1), full_message(1, Lane::active, 2)}});
+  Message expected = full_message(1, Lane::active, 2);
+  expected.annotations = expected.content = {};
+  const auto load_light = [&] { return load({.messages_light = {key(1, Lane::active, 2), key(1, Lane::active, 2), key(1, Lane::dead, 1)}}).messages_light; };
+  for (const bool is_followed : {false, true}) {
+    if (is_followed) follow();
+    ASSERT_EQ(load_light().size(), 1U);
+    EXPECT_TRUE(same(expected, load_light()[0]));
+  }
+  unlock(1, Lane::active, {2});
+  EXPECT_FALSE(load_light().at(0).locked_until) << "as it is by now";
+  remove(1, Lane::active, {2});
+  EXPECT_TRUE(load_light().empty());
+}
+
 TEST_P(MessageStoreContract, AQueueOfMessagesHoldsNothingElseAndOthersHoldNoMessages) {
   send(1, Lane::active, {1});
   WriteSet w;
@@ -206,8 +237,8 @@ TEST_P(MessageStoreContract, AQueueOfMessagesHoldsNothingElseAndOthersHoldNoMess
   ASSERT_TRUE(store->commit(w, ++number));
   EXPECT_EQ(waiting(1, Lane::active), Numbers{1});
   EXPECT_TRUE(waiting(1, Lane::dead).empty());
-  EXPECT_TRUE(store->waiting({{"default"}, "worker"}, 10)->empty());
-  const auto task = store->waiting({{"acme"}, queue_name(1, Lane::active)}, 10)->at(0);
+  EXPECT_TRUE(store->waiting({{"default"}, "worker"}, 10, {})->empty());
+  const auto task = store->waiting({{"acme"}, queue_name(1, Lane::active)}, 10, {})->at(0);
   EXPECT_EQ(message_of(task), key(1, Lane::active, 1));
 }
 

@@ -118,7 +118,7 @@ TEST_P(Migration, EveryRowIsThereWithWhatIsNewAtItsDefault) {
 TEST_P(Migration, WhatWaitedStillWaitsAndTimersAndLeasesAreThere) {
   open();
   const WaitingTask a = waiting_task({running, no_item, "a"}, 0, morning + std::chrono::milliseconds{1});
-  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10).value(), std::vector{a});
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10, {}).value(), std::vector{a});
   EXPECT_EQ(store->running_builtin(10).value(), (std::vector{NodeKey{running, no_item, "c"}}));
   EXPECT_EQ(store->next_timer().value(), morning + std::chrono::seconds{31});
   EXPECT_EQ(store->timers_due(morning + std::chrono::hours{1}, 10).value(),
@@ -153,7 +153,7 @@ TEST_P(Migration, TheJobGoesOnToItsEnd) {
   const auto committed = store->commit(w, 42);
   ASSERT_TRUE(committed) << committed.error().message;
   EXPECT_EQ(store->next_timer().value(), std::nullopt);
-  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->at(0).part, "join");
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10, {})->at(0).part, "join");
   workflow::Run later = load_run();
   const TaskReport done{.completed = true, .output = Json{"1"}};
   EXPECT_EQ(report(later, ref("join"), done, nullptr, policy, now, decided), Verdict::accepted);

@@ -51,6 +51,50 @@ Ids pages(Page&& page) {
   }
 }
 
+TEST_P(RunbookReadsContract, WhatWaitsInAQueueAndIsDeadThereIsCountedUpToALimit) {
+  WriteSet set;
+  const auto task = [](const std::string& id, const std::string& queue, const std::string& tenant = "default") {
+    workflow::NodeState row = node(1, id);
+    row.queue = queue;
+    row.tenant = {tenant};
+    return row;
+  };
+  const auto dead = [](auto row) {
+    row.status = {};
+    row.dead_at = at(7);
+    return row;
+  };
+  set.nodes_new = {task("a", "pool-1"), task("b", "pool-1"), task("c", "pool-2"), task("d", "pool-1", "acme"), dead(task("e", "pool-1")), dead(task("f", "pool-1", "acme"))};
+  const auto in = [](auto row, JobState state, const std::string& pool = "pool-1") {
+    row.job_state = state;
+    row.worker_id = pool;
+    return row;
+  };
+  set.runbooks.steps_new = {in(step_row(1), JobState::queued), in(step_row(2), JobState::leased), in(step_row(3), JobState::queued, "pool-2"),
+                            dead(in(step_row(4), JobState::none))};
+  set.runbooks.inits_new = {in(init_row(1), JobState::queued), dead(in(init_row(2), JobState::none, "pool-2"))};
+  set.runbooks.cleanups_new = {in(cleanup_row(1), JobState::queued), dead(in(cleanup_row(2), JobState::none))};
+  for (auto* row : {&set.runbooks.steps_new[0], &set.runbooks.steps_new[1], &set.runbooks.steps_new[2]}) row->dead_at.reset();
+  set.runbooks.inits_new[0].dead_at.reset();
+  set.runbooks.cleanups_new[0].dead_at.reset();
+  for (auto& row : set.nodes_new)
+    if (row.node_id < "e") row.dead_at.reset();
+  ASSERT_TRUE(store->commit(set, ++number));
+  const auto counts = [&](const std::string& tenant, const std::string& queue, std::size_t limit) {
+    const auto found = reads->queue_counts({tenant}, {queue, "empty"}, limit).value();
+    EXPECT_EQ(found.size(), 2U);
+    EXPECT_EQ(found.at("empty").waiting + found.at("empty").dead, 0);
+    const QueueCounts& of = found.at(queue);
+    return std::tuple(of.waiting, of.dead, of.is_at_least);
+  };
+  EXPECT_EQ(counts("default", "pool-1", 100), std::tuple(5, 3, false));
+  EXPECT_EQ(counts("default", "pool-2", 100), std::tuple(2, 1, false));
+  EXPECT_EQ(counts("acme", "pool-1", 100), std::tuple(1, 1, false)) << "runbooks are in one tenant";
+  EXPECT_EQ(counts("default", "pool-1", 3), std::tuple(5, 3, false));
+  EXPECT_EQ(counts("default", "pool-1", 2), std::tuple(5, 3, true));
+  EXPECT_TRUE(reads->queue_counts({"default"}, {}, 10)->empty());
+}
+
 TEST_P(RunbookReadsContract, RunbooksAreListedByNameWithTheirNewestVersion) {
   Writes w;
   w.runbooks_new = {runbook_row(1, "b", 1), runbook_row(2, "b", 10), runbook_row(3, "b", 9),

@@ -387,17 +387,17 @@ TEST_P(RunbookStoreContract, QueuedJobsAndNodesWaitInOneOrder) {
                                              waiting_task({job_id(1), workflow::no_item, "a"}, 0, at(20)),
                                              job(runbook::RowType::init, 1, 20),
                                              job(runbook::RowType::step, 1, 30)};
-  EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 100).value(), expected);
+  EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 100, {}).value(), expected);
   for (std::size_t limit = 0; limit < expected.size(); ++limit) {
-    EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, limit).value(),
+    EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, limit, {}).value(),
               std::vector(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(limit)));
   }
-  EXPECT_EQ(store->waiting({{"default"}, "pool-2"}, 9).value(), std::vector{job(runbook::RowType::step, 4, 5)});
-  EXPECT_TRUE(store->waiting({{"acme"}, "pool-1"}, 9)->empty());
+  EXPECT_EQ(store->waiting({{"default"}, "pool-2"}, 9, {}).value(), std::vector{job(runbook::RowType::step, 4, 5)});
+  EXPECT_TRUE(store->waiting({{"acme"}, "pool-1"}, 9, {})->empty());
   Writes leased;
   leased.steps_changed = {{set.runbooks.steps_new[1], step_row(2)}};
   commit(leased);
-  EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 2).value().at(1), expected[2]);
+  EXPECT_EQ(store->waiting({{"default"}, "pool-1"}, 2, {}).value().at(1), expected[2]);
 }
 
 TEST_P(RunbookStoreContract, PhasesWithoutATimerAreThosePendingWithATimeToBeDue) {

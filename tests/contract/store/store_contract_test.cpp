@@ -32,7 +32,7 @@ TEST_P(StoreContract, ANewDatabaseHasCommittedNothing) {
   EXPECT_GT(first.term, 0);
   EXPECT_EQ(store->next_timer().value(), std::nullopt);
   EXPECT_TRUE(store->timers_due(at(1'000'000), 10)->empty());
-  EXPECT_TRUE(store->waiting({{"default"}, "worker"}, 10)->empty());
+  EXPECT_TRUE(store->waiting({{"default"}, "worker"}, 10, {})->empty());
 }
 
 TEST_P(StoreContract, EveryColumnComesBackAsItWasWritten) {
@@ -248,7 +248,7 @@ TEST_P(StoreContract, ChildrenAreKnownByTheirItemAndANodeOfTheSameNameIsAnother)
       {.nodes = {{job_id(1), no_item, "split_7"}, {job_id(1), 7, "split_7"}, {job_id(2), 7, "split_7"}}});
   ASSERT_EQ(after.nodes.size(), 3u);
   EXPECT_EQ(std::ranges::count(after.nodes, NodeStatus::completed, &NodeState::status), 1);
-  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10)->size(), 4u);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 10, {})->size(), 4u);
 }
 
 TEST_P(StoreContract, TagsAndLogsAloneAreSomethingToWrite) {
@@ -453,15 +453,15 @@ TEST_P(StoreContract, WaitingNodesComeByPriorityThenOldestFirstAndOnlyFromTheirQ
   running.status = NodeStatus::running;
   w.nodes_new.insert(w.nodes_new.end(), {other, foreign, running});
   commit(w);
-  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 100).value(), expected);
-  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 3).value(),
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 100, {}).value(), expected);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 3, {}).value(),
             std::vector(expected.begin(), expected.begin() + 3));
   WriteSet taken;
   taken.nodes_changed = {sorted[0]};
   taken.nodes_changed[0].status = NodeStatus::running;
   commit(taken);
-  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 1).value().at(0), expected[1]);
-  EXPECT_EQ(store->waiting({{"t2"}, "worker"}, 9)->size(), 1u);
+  EXPECT_EQ(store->waiting({{"default"}, "worker"}, 1, {}).value().at(0), expected[1]);
+  EXPECT_EQ(store->waiting({{"t2"}, "worker"}, 9, {})->size(), 1u);
 }
 
 TEST_P(StoreContract, TimersComeEarliestFirstUntilTheyAreGone) {

@@ -150,6 +150,7 @@ class Explainer {
   void explain_queue(const NodeState& state) {
     const std::string queue = "queue '" + *state.queue + "'";
     const auto seen = look_at_queue_(state.tenant, *state.queue);
+    if (seen.trouble) return add(state, "broker_away", queue + " is published through a broker: " + *seen.trouble, state.dispatched_at);
     if (!seen.last_poll)
       return add(state, "no_worker", "no worker has asked for work on " + queue + " since the server started",
                  state.dispatched_at);

@@ -52,7 +52,13 @@ EntityInfo MessageTransaction::info_of(const Definition& entity) {
           .rules = entity.descriptions,
           .counters = state_.counters(id),
           .subscriptions = state_.subscriptions_of(id).size(),
-          .is_reserved = is_reserved(entity.row.path)};
+          .is_reserved = is_reserved(entity.row.path),
+          .pool = pool_of(entity)};
+}
+
+std::optional<std::string> MessageTransaction::pool_of(const Definition& entity) const {
+  const auto names = message::split_subscription_path(entity.row.path);
+  return names && equal_ignoring_case(names->topic, kind_.options().jobs_topic) ? message::pool_of(entity.descriptions) : std::nullopt;
 }
 
 // ---- baton's own
@@ -105,6 +111,13 @@ DefinitionPtr MessageTransaction::make_entity(const Tenant& tenant, EntityType t
 
 // ---- commands
 
+// What is received there are jobs, which are no messages of it: it would be idle while its workers are at work.
+std::optional<Refused> MessageTransaction::problem_of_idleness(const ChangeEntity& c) const {
+  const auto names = message::split_subscription_path(c.key.path);
+  if (!c.settings.delete_when_idle || !names || !equal_ignoring_case(names->topic, kind_.options().jobs_topic)) return std::nullopt;
+  return wrong("a subscription of '" + names->topic + "' is the pool of its workers: it is not deleted when idle");
+}
+
 Reply MessageTransaction::decide(const FindEntity& c) {
   if (c.is_attach) make_reserved(c.key.tenant);
   const auto found = find(c.key);
@@ -148,6 +161,7 @@ Reply MessageTransaction::create(const ChangeEntity& c) {
   if (auto problem = names ? message::problem_of_name(names->subscription, part_name_max) : message::problem_of_name(c.key.path, name_max))
     return wrong(*problem);
   if (auto problem = message::problem_of(c.settings, c.type)) return wrong(*problem);
+  if (auto problem = problem_of_idleness(c)) return *std::move(problem);
   if (auto problem = problem_of_rules(c.rules)) return wrong(*problem);
   if (names && rules_of_topic(c.key.path, c.key.tenant) + c.rules.size() > topic_rules_max) return too_many_rules();
   std::string path = c.key.path;
@@ -169,6 +183,7 @@ Reply MessageTransaction::create(const ChangeEntity& c) {
 
 Reply MessageTransaction::update(const Definition& entity, const ChangeEntity& c) {
   if (auto problem = message::problem_of(c.settings, c.type)) return wrong(*problem);
+  if (auto problem = problem_of_idleness(c)) return *std::move(problem);
   if (c.settings.detects_duplicates != entity.settings.detects_duplicates) return wrong("whether duplicates are detected cannot be changed");
   message::Entity row = entity.row;
   row.updated_at = turn_.now;

@@ -27,7 +27,7 @@ void EntityGauges::show(const Definition& entity, const message::Counters& now) 
 void EntityGauges::gone(std::int64_t entity_id) {
   const auto found = entities_.find(entity_id);
   if (found == entities_.end()) return;
-  for (metrics::Gauge* each : {found->second.active, found->second.dead, found->second.scheduled, found->second.deferred, found->second.oldest}) each->set(0);
+  for (metrics::Gauge* each : {found->second.active, found->second.dead, found->second.scheduled, found->second.deferred, found->second.oldest}) registry_->remove(*each);
   entities_.erase(found);
 }
 

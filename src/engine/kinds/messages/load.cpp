@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t due_max = 64;
 constexpr std::size_t due_bytes_max = 3 << 20;
 constexpr std::size_t page_bytes_max = 4 << 20;
-constexpr std::size_t settled_bytes_max = 16 << 20;
 constexpr std::size_t history_max = 4'000;
 constexpr std::size_t delete_max = 500;
 constexpr std::size_t timers_max = 16;  // of a turn; the others wait for theirs
@@ -35,14 +34,16 @@ Result<> MessageTransaction::load(std::span<const Item> items, std::span<const T
   LoadRequest needs = missing_;
   bool is_asked = false;
   const auto each_command = [&](auto&& visit) {
-    for (const Item& item : items)
+    std::size_t looks = 0;
+    for (const Item& item : items) {
+      if (is_look(item.command) && ++looks > looks_max) continue;  // is_full() comes before it
       std::visit([&](const auto& command) {
         if constexpr (requires { want(command, needs); }) visit(command);
       }, item.command);
+    }
   };
   each_command([&](const auto&) { is_asked = true; });
   for (const Timer& timer : timers) is_asked = is_asked || kind_.owns_timer(timer);
-  for (const Item& item : items) is_asked = is_asked || std::holds_alternative<ReturnTasks>(item.command);
   if (!is_asked && needs.empty()) return {};
   TRY(know());
   each_command([&](const auto& command) { want(command, needs); });
@@ -51,6 +52,11 @@ Result<> MessageTransaction::load(std::span<const Item> items, std::span<const T
   oldest_looked_at_ = kind_.gauges().to_look_at(turn_.now, 4);
   for (const std::int64_t id : oldest_looked_at_) needs.pages.push_back({id, Lane::active, 0, 1, false});
   TRY(bring(needs));
+  LoadRequest named;
+  each_command([&](const auto& command) {
+    if constexpr (requires { want_content(command, named); }) want_content(command, named);
+  });
+  TRY(bring(named));
   TRY(bring_pages(needs));
   return bring_due(needs);
 }
@@ -110,6 +116,12 @@ Result<> MessageTransaction::bring(const LoadRequest& needs) {
   if (needs.empty()) return {};
   TRY_ASSIGN(auto loaded, turn_.store.load(needs));
   absent_.insert(needs.messages.begin(), needs.messages.end());
+  absent_.insert(needs.messages_light.begin(), needs.messages_light.end());
+  for (Message& each : loaded.messages_light) {
+    const Key key = each.key();
+    absent_.erase(key);
+    light_.insert_or_assign(key, std::move(each));
+  }
   for (Message& each : loaded.messages) {
     const Key key = each.key();
     absent_.erase(key);
@@ -136,22 +148,33 @@ void MessageTransaction::want(const SendMessages& c, LoadRequest& needs) {
     for (const NewMessage& each : transfer) needs.history.push_back({(*to)->row.entity_id, each.message_id});
 }
 
-// Those that go to another lane are written anew.
 void MessageTransaction::want(const SettleMessages& c, LoadRequest& needs) {
-  using How = Settlement::How;
-  for (const Settlement& each : c.settlements) {
-    const auto entity = state_.find(each.lock.message.entity_id);
-    const bool moves = each.how == How::defer || each.how == How::dead_letter ||
-                       (each.how == How::abandon && entity && is_exhausted(each.lock.message.lane, state_.lock(each.lock.message) ? state_.lock(each.lock.message)->deliveries : 0, entity->settings));
-    const Locked* held = state_.lock(each.lock.message);
-    if (!moves || !held) continue;
-    if (settled_bytes_ > settled_bytes_max) {
-      not_now_.insert(each.lock.message);
-      continue;
-    }
-    settled_bytes_ += static_cast<std::size_t>(held->size);
-    needs.messages.push_back(each.lock.message);
-  }
+  for (const Settlement& each : c.settlements) want_to_settle(each.lock.message, each.how, needs);
+}
+
+void MessageTransaction::want(const ReturnTasks& c, LoadRequest& needs) {
+  for (const TaskLease& each : c.tasks)
+    if (const auto key = message::parse_task_id(each.task_id)) want_to_settle(*key, Settlement::How::release, needs);
+}
+
+void MessageTransaction::want_to_settle(const Key& key, Settlement::How how, LoadRequest& needs) {
+  const auto entity = state_.find(key.entity_id);
+  const Locked* held = state_.lock(key);
+  if (!entity || !held || !moves(*entity, key, *held, how)) return;
+  if (settled_bytes_ > settled_bytes_max) return void(not_now_.insert(key));
+  settled_bytes_ += static_cast<std::size_t>(held->size);
+  needs.messages.push_back(key);
+}
+
+// What was foreseen is there by now. Of what is not, because it was changed in this very turn what becomes of it, all rounds
+// together bring so much.
+bool MessageTransaction::may_move(const Key& key, const Locked& held) {
+  if (not_now_.contains(key)) return false;
+  const auto slot = slots_.find(key);
+  if ((slot != slots_.end() && slot->second.row) || loaded_.contains(key) || absent_.contains(key)) return true;
+  if (unforeseen_bytes_ > settled_bytes_max) return false;
+  unforeseen_bytes_ += static_cast<std::size_t>(held.size);
+  return true;
 }
 
 void MessageTransaction::want(const PeekMessages& c, LoadRequest& needs) {
@@ -164,21 +187,40 @@ void MessageTransaction::want(const ReceiveDeferred& c, LoadRequest& needs) {
   const auto from = find(c.from);
   if (!from) return;
   for (const std::int64_t number : c.sequence_numbers)
-    needs.messages.push_back({(*from)->row.entity_id, c.dead ? Lane::shelved : Lane::deferred, number});
+    needs.messages_light.push_back({(*from)->row.entity_id, c.dead ? Lane::shelved : Lane::deferred, number});
+}
+void MessageTransaction::want_content(const ReceiveDeferred& c, LoadRequest& needs) {
+  if (const auto from = find(c.from)) want_content((*from)->row.entity_id, c.dead ? Lane::shelved : Lane::deferred, c.sequence_numbers, needs);
 }
 
 void MessageTransaction::want(const CancelScheduled& c, LoadRequest& needs) {
   const auto from = find(c.from);
   if (!from) return;
-  for (const std::int64_t number : c.sequence_numbers) needs.messages.push_back({(*from)->row.entity_id, Lane::scheduled, number});
+  for (const std::int64_t number : c.sequence_numbers) needs.messages_light.push_back({(*from)->row.entity_id, Lane::scheduled, number});
 }
 
 void MessageTransaction::want(const ReplayDeadLetters& c, LoadRequest& needs) {
   const auto from = find(c.from);
   if (!from) return;
-  for (const std::int64_t number : c.sequence_numbers) needs.messages.push_back({(*from)->row.entity_id, Lane::dead, number});
+  for (const std::int64_t number : c.sequence_numbers) needs.messages_light.push_back({(*from)->row.entity_id, Lane::dead, number});
   const PageKey page = replay_page((*from)->row.entity_id, c);
   if (c.sequence_numbers.empty()) needs.pages.push_back({page.entity_id, page.lane, page.first, page.limit, false});
+}
+void MessageTransaction::want_content(const ReplayDeadLetters& c, LoadRequest& needs) {
+  if (const auto from = find(c.from)) want_content((*from)->row.entity_id, Lane::dead, c.sequence_numbers, needs);
+}
+
+// Of those that are named, when it is known how large they are: what is too much together is refused.
+void MessageTransaction::want_content(std::int64_t entity_id, Lane lane, const std::vector<std::int64_t>& numbers, LoadRequest& needs) {
+  std::vector<Key> found;
+  std::int64_t bytes = 0;
+  for (const std::int64_t number : numbers) {
+    const auto light = light_.find({entity_id, lane, number});
+    if (light == light_.end()) continue;
+    bytes += light->second.size();
+    found.push_back(light->first);
+  }
+  if (!is_too_large(numbers.size(), bytes)) needs.messages.insert(needs.messages.end(), found.begin(), found.end());
 }
 
 void MessageTransaction::want(const Timer& timer, LoadRequest& needs) {
@@ -193,8 +235,14 @@ void MessageTransaction::want(const Timer& timer, LoadRequest& needs) {
   }
   for (const Lane lane : {Lane::scheduled, Lane::active, Lane::deferred}) needs.agendas.push_back({id, lane, agenda_limit(id)});
   if (entity->settings.detects_duplicates) needs.history_oldest.push_back({id, history_max});
-  for (const Key& key : state_.locks_ended(id, turn_.as_of, due_max))
-    if (is_exhausted(key.lane, state_.lock(key)->deliveries, entity->settings)) needs.messages.push_back(key);
+  for (const Key& key : ended_locks(id)) {
+    if (ended_bytes_ > due_bytes_max) break;  // first_lock_end() wakes it again
+    ended_taken_.insert(key);
+    const Locked& held = *state_.lock(key);
+    if (!moves(*entity, key, held, Settlement::How::abandon)) continue;
+    ended_bytes_ += static_cast<std::size_t>(held.size);
+    needs.messages.push_back(key);
+  }
 }
 
 // ---- asked for
@@ -225,6 +273,19 @@ MessageTransaction::MessagePtr MessageTransaction::row(const Key& key) {
   return changed.row = found->second;
 }
 
+std::optional<std::int64_t> MessageTransaction::stored_size(const Key& key) {
+  if (const auto slot = slots_.find(key); slot != slots_.end()) {
+    if (slot->second.is_gone) return std::nullopt;
+    if (slot->second.row) return slot->second.row->size();
+  }
+  if (const auto found = loaded_.find(key); found != loaded_.end()) return found->second->size();
+  if (const auto found = light_.find(key); found != light_.end()) return found->second.size();
+  if (absent_.contains(key)) return std::nullopt;
+  missing_.messages_light.push_back(key);
+  is_incomplete_ = true;
+  return std::nullopt;
+}
+
 const std::vector<Message>* MessageTransaction::page(const PageKey& key) {
   const auto found = pages_.find(key);
   if (found != pages_.end()) return &found->second;
@@ -252,18 +313,29 @@ const std::vector<Message>* MessageTransaction::agenda(const LaneKey& key) {
   return nullptr;
 }
 
+// Where something may have expired that waits, and its timer has not come to it yet, it is looked at without its content first.
 Result<> MessageTransaction::load_tasks(std::span<const WaitingTask> tasks) {
-  LoadRequest needs;
+  LoadRequest light, needs;
+  if (!tasks.empty()) TRY(know());
   for (const WaitingTask& task : tasks) {
     if (task.type != Subject::Type::message) continue;
     const Key key = message_of(task);
     const auto slot = slots_.find(key);
-    if (loaded_.contains(key) || (slot != slots_.end() && (slot->second.row || slot->second.is_gone))) continue;
+    if (!state_.find(key.entity_id) || loaded_.contains(key) || (slot != slots_.end() && (slot->second.row || slot->second.is_gone))) continue;
+    const auto& wake_at = state_.counters(key.entity_id).wake_at;
     if (auto recent = state_.take_recent(key)) loaded_.emplace(key, std::move(recent));
+    else if (wake_at && *wake_at <= turn_.now) light.messages_light.push_back(key);
     else needs.messages.push_back(key);
   }
-  if (!tasks.empty()) TRY(know());
+  TRY(bring(light));
+  for (const Key& key : light.messages_light)
+    if (!absent_.contains(key) && !is_known_expired(key)) needs.messages.push_back(key);
   return bring(needs);
+}
+
+bool MessageTransaction::is_known_expired(const Key& key) const {
+  const auto found = light_.find(key);
+  return found != light_.end() && is_expired(found->second, turn_.now);
 }
 
 }  // namespace baton::engine

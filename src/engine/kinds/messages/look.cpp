@@ -12,11 +12,16 @@ using message::Message;
 namespace {
 
 constexpr std::size_t messages_max = 1'000;
-constexpr std::int64_t received_bytes_max = 8 << 20;  // with one answer
+constexpr std::int64_t peeked_bytes_max = 4 << 20;  // with one answer
 
 std::optional<Refused> too_many(const std::vector<std::int64_t>& numbers) {
   if (numbers.size() <= numbers_max) return std::nullopt;
   return refused(Refusal::invalid_input, "at most " + std::to_string(numbers_max) + " sequence numbers can be named at once");
+}
+
+Refused too_large() { return refused(Refusal::invalid_input, "these messages have more than 8 MiB together: name fewer"); }
+Refused is_a_pool(const std::string& path, const std::string& pool) {
+  return refused(Refusal::not_possible, "'" + path + "' is the pool '" + pool + "': its jobs are no messages. Those that were given up are listed by 'baton dead-letter list' and GET /api/v1/dead-letters");
 }
 
 Refused no_such_message(std::int64_t number) {
@@ -40,6 +45,7 @@ MessageTransaction::PageKey MessageTransaction::replay_page(std::int64_t entity_
 Reply MessageTransaction::decide(const PeekMessages& c) {
   const auto from = find(c.from);
   if (!from) return from.error();
+  if (const auto pool = pool_of(**from)) return is_a_pool(c.from.path, *pool);
   std::vector<MessagePtr> found;
   // Where a lane was cut because of its bytes, what lies behind that in the others is left for the next look too.
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
@@ -51,8 +57,12 @@ Reply MessageTransaction::decide(const PeekMessages& c) {
   }
   std::ranges::sort(found, {}, [](const MessagePtr& each) { return each->sequence_number; });
   MessagesReply reply;
-  for (const MessagePtr& each : found)
-    if (each->sequence_number <= last && reply.messages.size() < c.max) reply.messages.push_back(std::make_shared<const Message>(*each));
+  std::int64_t bytes = 0;
+  for (const MessagePtr& each : found) {
+    if (each->sequence_number > last || reply.messages.size() >= c.max || bytes > peeked_bytes_max) break;
+    bytes += each->size();
+    reply.messages.push_back(std::make_shared<const Message>(*each));
+  }
   return reply;
 }
 
@@ -60,17 +70,21 @@ Reply MessageTransaction::decide(const ReceiveDeferred& c) {
   const auto from = find(c.from);
   if (!from) return from.error();
   if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
+  if (!(*from)->settings.gives_messages()) return refused(Refusal::not_possible, "'" + c.from.path + "' is disabled for receiving");
   const Lane lane = c.dead ? Lane::shelved : Lane::deferred;
-  std::vector<MessagePtr> found;
   std::int64_t bytes = 0;
   for (const std::int64_t number : c.sequence_numbers) {
     const Key key{(*from)->row.entity_id, lane, number};
-    const MessagePtr message = row(key);
-    if (!message || message->locked_until || state_.lock(key)) return no_such_message(number);
-    found.push_back(message);
-    bytes += message->size();
+    const auto size = stored_size(key);
+    if (!size || state_.lock(key)) return no_such_message(number);
+    bytes += *size;
   }
-  if (found.size() > 1 && bytes > received_bytes_max) return refused(Refusal::invalid_input, "these messages have more than 8 MiB together: ask for fewer");
+  if (is_too_large(c.sequence_numbers.size(), bytes)) return too_large();
+  std::vector<MessagePtr> found;
+  for (const std::int64_t number : c.sequence_numbers) {
+    found.push_back(row({(*from)->row.entity_id, lane, number}));
+    if (!found.back() || found.back()->locked_until) return no_such_message(number);
+  }
   MessagesReply reply;
   for (const MessagePtr& message : found) {
     if (state_.lock(message->key())) continue;  // its number was named twice
@@ -87,7 +101,7 @@ Reply MessageTransaction::decide(const CancelScheduled& c) {
   if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
   for (const std::int64_t number : c.sequence_numbers) {
     const Key key{(*from)->row.entity_id, Lane::scheduled, number};
-    if (const MessagePtr message = MUTANT(cancelled_message_sent) ? nullptr : row(key)) remove(key, message->size());
+    if (const auto size = MUTANT(cancelled_message_sent) ? std::nullopt : stored_size(key)) remove(key, *size);
   }
   return MessagesReply{};
 }
@@ -119,12 +133,21 @@ void MessageTransaction::replay(const Definition& entity, const Message& dead) {
 Reply MessageTransaction::decide(const ReplayDeadLetters& c) {
   const auto from = find(c.from);
   if (!from) return from.error();
+  if (const auto pool = pool_of(**from)) return is_a_pool(c.from.path, *pool);
   if (auto why = too_many(c.sequence_numbers)) return *std::move(why);
   const std::int64_t id = (*from)->row.entity_id;
   std::vector<MessagePtr> found;
   ReplayedReply reply;
   if (c.sequence_numbers.empty()) found = rows_to_replay(replay_page(id, c), c.up_to, reply);
-  for (const std::int64_t number : std::set(c.sequence_numbers.begin(), c.sequence_numbers.end())) {
+  const std::set numbers(c.sequence_numbers.begin(), c.sequence_numbers.end());
+  std::int64_t bytes = 0;
+  for (const std::int64_t number : numbers) {
+    const auto size = stored_size({id, Lane::dead, number});
+    if (!size) return no_such_message(number);
+    bytes += *size;
+  }
+  if (is_too_large(numbers.size(), bytes)) return too_large();
+  for (const std::int64_t number : numbers) {
     found.push_back(row({id, Lane::dead, number}));
     if (!found.back()) return no_such_message(number);
   }

@@ -23,6 +23,11 @@ Message made_of(const NewMessage& sent) {
           .content = sent.content};
 }
 
+// An entity shortens the time that a message has, and never gives it more.
+std::optional<std::int64_t> shortened(std::optional<std::int64_t> time_ms, const std::optional<Duration>& most) {
+  return most ? std::min(time_ms.value_or(most->count()), most->count()) : time_ms;
+}
+
 message::Envelope envelope_of(const NewMessage& sent) {
   if (sent.envelope) return *sent.envelope;
   message::Envelope envelope;
@@ -130,15 +135,14 @@ void MessageTransaction::deliver(const Definition& to, Message message, const me
   seen.enqueued_time = turn_.now;
   seen.sequence_number = seen.enqueued_sequence_number = number;
   // The topic's time to live is the most that its subscriptions' copies have.
-  if (to.settings.time_to_live)
-    message.time_to_live_ms = std::min(message.time_to_live_ms.value_or(to.settings.time_to_live->count()), to.settings.time_to_live->count());
+  message.time_to_live_ms = shortened(message.time_to_live_ms, to.settings.time_to_live);
   for (const std::int64_t id : state_.subscriptions_of(to.row.entity_id)) {
-    deliver_to_subscription(*state_.find(id), message, seen);
+    deliver_to_subscription(to, *state_.find(id), message, seen);
     if (MUTANT(subscription_forgotten)) break;
   }
 }
 
-void MessageTransaction::deliver_to_subscription(const Definition& to, const Message& message, const message::Envelope& envelope) {
+void MessageTransaction::deliver_to_subscription(const Definition& topic, const Definition& to, const Message& message, const message::Envelope& envelope) {
   const auto new_id = [&] {
     ++uuids_;
     return uuid7(turn_.now, static_cast<std::uint64_t>(*envelope.sequence_number) << 20 | uuids_, static_cast<std::uint64_t>(to.row.entity_id));
@@ -148,6 +152,10 @@ void MessageTransaction::deliver_to_subscription(const Definition& to, const Mes
   for (const message::Copy& copy : found.copies) {
     Message own = message;
     if (copy.changed) own.changes = to_json(changes_between(envelope, *copy.changed));
+    if (copy.changed && copy.changed->time_to_live != envelope.time_to_live) {
+      const auto& time = copy.changed->time_to_live;
+      own.time_to_live_ms = shortened(time ? std::optional{std::max<std::int64_t>(time->count(), 0)} : std::nullopt, topic.settings.time_to_live);
+    }
     own.sequence_number = next_sequence_number(to.row.entity_id);
     enqueue(to, std::move(own));
   }

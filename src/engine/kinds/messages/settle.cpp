@@ -50,9 +50,9 @@ std::optional<Handout> MessageTransaction::hand_out(const WaitingTask& task, con
   const Key key = message_of(task);
   const auto entity = state_.find(key.entity_id);
   if (!entity || entity->is_going() || entity->row.tenant_id != poll.tenant || state_.lock(key)) return std::nullopt;
-  const MessagePtr message = row(key);
+  const MessagePtr message = is_known_expired(key) ? nullptr : row(key);
+  if (message ? is_expired(*message, turn_.now) : is_known_expired(key)) return wake(key.entity_id, turn_.now), std::nullopt;  // its timer comes to it
   if (!message || message->locked_until) return std::nullopt;
-  if (is_expired(*message, turn_.now)) return wake(key.entity_id, turn_.now), std::nullopt;  // its timer comes to it
   return handout_of(*entity, message, !poll.heartbeats);
 }
 
@@ -61,7 +61,11 @@ void MessageTransaction::give_back(const TaskLease& lease, const std::string&) {
   const auto key = message::parse_task_id(lease.task_id);
   const Locked* held = key ? state_.lock(*key) : nullptr;
   const auto entity = key ? state_.find(key->entity_id) : nullptr;
-  if (held && entity && std::to_string(held->number) == lease.lease) unlock(*entity, *key, false, {});
+  if (!held || !entity) return;
+  const MessageLock lock{*key, static_cast<std::int32_t>(std::strtol(lease.lease.c_str(), nullptr, 10))};
+  if (!lock.is_numbered(held->number)) return;
+  if (moves(*entity, *key, *held, Settlement::How::release) && !may_move(*key, *held)) return;  // its timer comes to it
+  unlock(*entity, *key, false, {});
 }
 
 // ---- settling
@@ -69,7 +73,7 @@ void MessageTransaction::give_back(const TaskLease& lease, const std::string&) {
 std::expected<DefinitionPtr, Refused> MessageTransaction::entity_of_lock(const std::optional<Tenant>& tenant, const MessageLock& lock) const {
   auto entity = state_.find(lock.message.entity_id);
   const Locked* held = state_.lock(lock.message);
-  const bool is_held = held && (held->number == lock.number || MUTANT(old_lock_accepted));
+  const bool is_held = held && (lock.is_numbered(held->number) || MUTANT(old_lock_accepted));
   if (!entity || entity->is_going() || !is_held || (tenant && entity->row.tenant_id != *tenant && !MUTANT(message_tenant_not_checked))) return std::unexpected(lock_lost());
   return entity;
 }
@@ -87,14 +91,15 @@ SettledReply MessageTransaction::decide(const SettleMessages& c) {
 std::optional<Refused> MessageTransaction::settle(const Definition& entity, const Settlement& settlement) {
   using How = Settlement::How;
   const Key& key = settlement.lock.message;
-  if (not_now_.contains(key)) return refused(Refusal::overloaded, "too much is settled at once: try again");
-  if (!settlement.changes.empty() && with_changes(state_.lock(key)->changes, settlement.changes)->text.size() > changes_bytes_max)
+  const Locked& held = *state_.lock(key);
+  if (moves(entity, key, held, settlement.how) && !may_move(key, held)) return refused(Refusal::overloaded, "too much is settled at once: try again");
+  if (!settlement.changes.empty() && with_changes(held.changes, settlement.changes)->text.size() > changes_bytes_max)
     return refused(Refusal::invalid_input, "the properties of a message can be changed by at most 64 KiB");
   counters(key.entity_id).accessed_at = turn_.now;
   switch (settlement.how) {
     case How::complete:
       ++tally_.completed;
-      remove(key, state_.lock(key)->size);
+      remove(key, held.size);
       break;
     case How::abandon: unlock(entity, key, true, settlement.changes); break;
     case How::release: unlock(entity, key, false, settlement.changes); break;
@@ -114,6 +119,15 @@ std::optional<Refused> MessageTransaction::settle(const Definition& entity, cons
     }
   }
   return std::nullopt;
+}
+
+bool MessageTransaction::moves(const Definition& entity, const Key& key, const Locked& held, Settlement::How how) const {
+  using How = Settlement::How;
+  const bool is_asked_for = key.lane == Lane::deferred || key.lane == Lane::shelved;
+  if (how == How::complete) return false;
+  if (how == How::dead_letter || (how == How::defer && !is_asked_for)) return true;
+  const bool has_expired = held.due_at && *held.due_at <= turn_.now && !is_dead(key.lane);
+  return (how != How::release && message::is_exhausted(key.lane, held.deliveries, entity.settings)) || (has_expired && entity.settings.dead_letter_on_expiry);
 }
 
 // It waits again; or not, if it was handed out too often, or has expired meanwhile.

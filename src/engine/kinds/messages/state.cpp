@@ -68,22 +68,23 @@ DefinitionPtr BusState::find(const Tenant& tenant, std::string_view path) const 
 }
 
 void BusState::set(std::int64_t entity_id, DefinitionPtr definition) {
-  const auto topic_of = [&](const Definition& of) -> std::set<std::int64_t>* {
+  const auto topic_of = [&](const Definition& of) -> std::optional<std::int64_t> {
     const auto name = message::split_subscription_path(of.row.path);
     const auto topic = name ? find(of.row.tenant_id, name->topic) : nullptr;
-    return topic ? &subscriptions_[topic->row.entity_id] : nullptr;
+    return topic ? std::optional{topic->row.entity_id} : std::nullopt;
   };
   if (const auto before = find(entity_id); before && !before->is_going()) {
-    if (auto* of_topic = topic_of(*before)) of_topic->erase(entity_id);
+    const auto of_topic = subscriptions_.find(topic_of(*before).value_or(0));
+    if (of_topic != subscriptions_.end() && of_topic->second.erase(entity_id) > 0 && of_topic->second.empty()) subscriptions_.erase(of_topic);
     by_path_.erase(path_key(before->row));
-    --tenants_[before->row.tenant_id];
+    if (const auto of_tenant = tenants_.find(before->row.tenant_id); --of_tenant->second == 0) tenants_.erase(of_tenant);
   }
   if (!definition) return void(definitions_.erase(entity_id));
   definitions_[entity_id] = definition;
   if (definition->is_going()) return;
   by_path_[path_key(definition->row)] = entity_id;
   ++tenants_[definition->row.tenant_id];
-  if (auto* of_topic = topic_of(*definition)) of_topic->insert(entity_id);
+  if (const auto topic = topic_of(*definition)) subscriptions_[*topic].insert(entity_id);
 }
 
 const std::set<std::int64_t>& BusState::subscriptions_of(std::int64_t topic_id) const {
@@ -105,7 +106,7 @@ const Locked* BusState::lock(const MessageKey& key) const {
 void BusState::set_lock(const MessageKey& key, std::optional<Locked> locked) {
   if (const auto before = locks_.find(key); before != locks_.end()) {
     lock_ends_.erase({key.entity_id, before->second.until, key});
-    --lock_counts_[key.entity_id];
+    if (const auto count = lock_counts_.find(key.entity_id); --count->second == 0) lock_counts_.erase(count);
     locks_.erase(before);
   }
   if (!locked) return;

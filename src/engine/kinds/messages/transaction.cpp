@@ -16,7 +16,6 @@ concept about_messages = one_of<Command, SendMessages, SettleMessages, RenewLock
                                 ReplayDeadLetters, ChangeEntity, ChangeRule, FindEntity, ListEntities>;
 
 constexpr std::size_t turn_rows_max = 5'000, turn_bytes_max = 3 << 20;
-constexpr std::size_t looks_max = 8;
 
 Timer wake_timer(std::int64_t entity_id, Time at) { return {at, {Subject::Type::entity, std::to_string(entity_id)}, "wake"}; }
 
@@ -33,10 +32,13 @@ void MessageTransaction::decide(std::size_t, const Item& item) {
                                },
                            },
                            item.command);
-  if (std::holds_alternative<PeekMessages>(item.command) || std::holds_alternative<ReceiveDeferred>(item.command) ||
-      std::holds_alternative<ReplayDeadLetters>(item.command) || std::holds_alternative<CancelScheduled>(item.command))
-    ++looks_;
+  if (is_look(item.command)) ++looks_;
   turn_.effects.emplace_back(Answer{item.waiter, std::move(reply)});
+}
+
+bool MessageTransaction::is_look(const Command& command) {
+  return std::visit([]<class Each>(const Each&) { return one_of<Each, PeekMessages, ReceiveDeferred, ReplayDeadLetters, CancelScheduled, ListEntities>; },
+                    command);
 }
 
 // A commit of so much is one row of the journal, and a turn that nobody waits for long.
@@ -56,14 +58,16 @@ Result<> MessageTransaction::restart() {
   fired_.clear();
   asked_.clear();
   ready_.clear();
-  rows_ = bytes_ = timer_rows_ = timer_bytes_ = looks_ = settled_bytes_ = 0;
+  rows_ = bytes_ = timer_rows_ = timer_bytes_ = looks_ = settled_bytes_ = ended_bytes_ = 0;
   woken_.clear();
   oldest_looked_at_.clear();
   due_taken_.clear();
+  ended_taken_.clear();
   not_now_.clear();
   uuids_ = 0;
   tally_ = {};
   loaded_.clear();
+  light_.clear();
   absent_.clear();
   pages_.clear();
   agendas_.clear();
@@ -254,7 +258,8 @@ void MessageTransaction::write(WriteSet& out, std::int64_t) {
 void MessageTransaction::show_gauges() {
   for (const auto& [id, before] : counters_before_) {
     const auto entity = state_.find(id);
-    if (entity && !entity->is_going()) kind_.gauges().show(*entity, state_.counters(id));
+    // Jobs of a pool are not counted here, and a 0 would not be true.
+    if (entity && !entity->is_going() && !pool_of(*entity)) kind_.gauges().show(*entity, state_.counters(id));
     else kind_.gauges().gone(id);
   }
   for (const std::int64_t id : oldest_looked_at_) {

@@ -58,6 +58,8 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] Result<> bring(const message::LoadRequest& request);
   void want(const SendMessages& command, message::LoadRequest& needs);
   void want(const SettleMessages& command, message::LoadRequest& needs);
+  void want(const ReturnTasks& command, message::LoadRequest& needs);
+  void want_to_settle(const Key& key, Settlement::How how, message::LoadRequest& needs);
   void want(const RenewLocks&, message::LoadRequest&) {}
   void want(const PeekMessages& command, message::LoadRequest& needs);
   void want(const ReceiveDeferred& command, message::LoadRequest& needs);
@@ -65,8 +67,15 @@ class MessageTransaction final : public Transaction {
   void want(const ReplayDeadLetters& command, message::LoadRequest& needs);
   void want(const one_of<ChangeEntity, ChangeRule, FindEntity, ListEntities> auto&, message::LoadRequest&) {}
   void want(const Timer& timer, message::LoadRequest& needs);
+  // When what was wanted before is there.
+  void want_content(const ReceiveDeferred& command, message::LoadRequest& needs);
+  void want_content(const ReplayDeadLetters& command, message::LoadRequest& needs);
+  void want_content(std::int64_t entity_id, Lane lane, const std::vector<std::int64_t>& numbers, message::LoadRequest& needs);
   // As it is by now; none: there is none, or it is not loaded, and then the batch is incomplete.
   [[nodiscard]] MessagePtr row(const Key& key);
+  // The same without its content.
+  [[nodiscard]] std::optional<std::int64_t> stored_size(const Key& key);
+  [[nodiscard]] bool is_known_expired(const Key& key) const;
   // Without content, which is brought for the first of them, as much as is not too large together.
   [[nodiscard]] const std::vector<message::Message>* page(const PageKey& key);
   [[nodiscard]] Result<> bring_pages(const message::LoadRequest& asked);
@@ -106,7 +115,7 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] bool is_duplicate(const Definition& to, const std::string& message_id);
   // To a queue, or through the rules of a topic's subscriptions.
   void deliver(const Definition& to, message::Message message, const message::Envelope* envelope, std::int64_t sequence_number);
-  void deliver_to_subscription(const Definition& to, const message::Message& message, const message::Envelope& envelope);
+  void deliver_to_subscription(const Definition& topic, const Definition& to, const message::Message& message, const message::Envelope& envelope);
   void enqueue(const Definition& to, message::Message message);
   [[nodiscard]] std::int64_t next_sequence_number(std::int64_t entity_id);
 
@@ -115,6 +124,10 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] RenewedReply decide(const RenewLocks& command);
   [[nodiscard]] std::expected<DefinitionPtr, Refused> entity_of_lock(const std::optional<Tenant>& tenant, const MessageLock& lock) const;
   [[nodiscard]] std::optional<Refused> settle(const Definition& entity, const Settlement& settlement);
+  // Whether it goes to another lane then: it is written anew, with its content.
+  [[nodiscard]] bool moves(const Definition& entity, const Key& key, const Locked& held, Settlement::How how) const;
+  // Whether there is room for its content in this turn.
+  [[nodiscard]] bool may_move(const Key& key, const Locked& held);
   void unlock(const Definition& entity, const Key& key, bool counts, const message::Changes& changes);
   void dead_letter(const Definition& entity, const Key& key, const message::DeadLetter& why, const message::Changes& changes);
   void expire(const Definition& entity, const Key& key, std::int64_t size);
@@ -130,6 +143,12 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] std::vector<MessagePtr> rows_to_replay(const PageKey& key, std::int64_t up_to, ReplayedReply& reply);
   void replay(const Definition& entity, const message::Message& dead);
   [[nodiscard]] static std::vector<PageKey> peek_pages(std::int64_t entity_id, const PeekMessages& command);
+  // Commands that bring much to look at: of these a turn takes looks_max.
+  static constexpr std::size_t looks_max = 8;
+  [[nodiscard]] static bool is_look(const Command& command);
+  // Messages that are named, to be taken with one command.
+  [[nodiscard]] static bool is_too_large(std::size_t count, std::int64_t bytes) { return count > 1 && bytes > named_bytes_max; }
+  static constexpr std::int64_t named_bytes_max = 8 << 20;
   [[nodiscard]] static PageKey replay_page(std::int64_t entity_id, const ReplayDeadLetters& command);
 
   // ---- entities (entities.cpp)
@@ -138,6 +157,7 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] Reply decide(const FindEntity& command);
   [[nodiscard]] Reply decide(const ListEntities& command);
   [[nodiscard]] Reply create(const ChangeEntity& command);
+  [[nodiscard]] std::optional<Refused> problem_of_idleness(const ChangeEntity& command) const;
   [[nodiscard]] Reply update(const Definition& entity, const ChangeEntity& command);
   void remove_entity(const Definition& entity);
   void make_reserved(const Tenant& tenant);
@@ -147,11 +167,14 @@ class MessageTransaction final : public Transaction {
   [[nodiscard]] bool is_reserved(std::string_view path) const;
   [[nodiscard]] std::size_t rules_of_topic(std::string_view subscription_path, const Tenant& tenant) const;
   [[nodiscard]] EntityInfo info_of(const Definition& entity);
+  // None: it is no subscription of the topic of jobs, or no pool.
+  [[nodiscard]] std::optional<std::string> pool_of(const Definition& entity) const;
   [[nodiscard]] std::expected<DefinitionPtr, Refused> find(const EntityKey& key) const;
 
   // ---- time (wake.cpp)
   void fire(const Definition& entity, const Timer& timer);
-  [[nodiscard]] Time give_back_ended_locks(const Definition& entity, Time now);
+  [[nodiscard]] std::vector<Key> ended_locks(std::int64_t entity_id) const;
+  [[nodiscard]] Time give_back_ended_locks(const Definition& entity);
   [[nodiscard]] Time enqueue_scheduled(const Definition& entity, Time now);
   [[nodiscard]] Time expire_due(const Definition& entity, Lane lane, Time now);
   [[nodiscard]] Time forget_history(const Definition& entity, Time now);
@@ -164,6 +187,7 @@ class MessageTransaction final : public Transaction {
 
   // What is there, as the store has it.
   std::unordered_map<Key, MessagePtr, HashMessageKey> loaded_;
+  std::unordered_map<Key, message::Message, HashMessageKey> light_;  // without content
   std::set<Key> absent_;  // asked for, and not there
   std::map<PageKey, std::vector<message::Message>> pages_;
   std::map<LaneKey, std::vector<message::Message>> agendas_;
@@ -172,8 +196,11 @@ class MessageTransaction final : public Transaction {
   std::vector<std::int64_t> oldest_looked_at_;  // for the gauges
   std::set<std::int64_t> woken_;  // entities whose timers this turn takes
   std::set<Key> due_taken_;       // what is due and is moved in this turn
+  std::set<Key> ended_taken_;     // whose lock has ended, and that go on in this turn
   std::set<Key> not_now_;         // settlements that would bring too much at once
-  std::size_t settled_bytes_ = 0;
+  static constexpr std::size_t settled_bytes_max = 16 << 20;
+  std::size_t settled_bytes_ = 0, ended_bytes_ = 0;
+  std::size_t unforeseen_bytes_ = 0;  // in all rounds
   message::LoadRequest missing_;  // nobody foresaw
   bool is_incomplete_ = false;
 

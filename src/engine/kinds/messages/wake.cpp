@@ -54,15 +54,19 @@ void MessageTransaction::fire(const Definition& of_timer, const Timer& timer) {
   if (const auto asked = asked_.find(id); asked != asked_.end()) of.wake_at = asked->second;
   if (entity->is_going()) return delete_chunk(*entity);
   const Time now = turn_.as_of;
-  const Time next = std::min({give_back_ended_locks(*entity, now), enqueue_scheduled(*entity, now), expire_due(*entity, Lane::active, now),
+  const Time next = std::min({give_back_ended_locks(*entity), enqueue_scheduled(*entity, now), expire_due(*entity, Lane::active, now),
                               expire_due(*entity, Lane::deferred, now), forget_history(*entity, now), delete_if_idle(*entity, now)});
   if (next != Time::max() && !state_.find(id)->is_going()) wake(id, next);
 }
 
-Time MessageTransaction::give_back_ended_locks(const Definition& entity, Time now) {
+std::vector<MessageTransaction::Key> MessageTransaction::ended_locks(std::int64_t entity_id) const {
+  return state_.locks_ended(entity_id, MUTANT(message_lock_cut_short) ? Time::max() : turn_.as_of, locks_max);
+}
+
+Time MessageTransaction::give_back_ended_locks(const Definition& entity) {
   const std::int64_t id = entity.row.entity_id;
-  for (const Key& key : state_.locks_ended(id, MUTANT(message_lock_cut_short) ? Time::max() : now, locks_max))
-    if (state_.lock(key)) unlock(entity, key, true, {});
+  for (const Key& key : ended_locks(id))
+    if (ended_taken_.contains(key)) unlock(entity, key, true, {});
   return state_.first_lock_end(id).value_or(Time::max());
 }
 

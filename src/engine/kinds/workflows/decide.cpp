@@ -217,7 +217,9 @@ Reply WorkflowTransaction::decide(const ExplainJob& c) {
   if (!found || found->job.tenant != c.tenant)
     return Refused{Refusal::job_not_found, "there is no job '" + c.job_id.value + "'", {}};
   const auto look = [&](const Tenant& tenant, const std::string& queue) {
-    return turn_.matching.workers().on_queue({tenant, queue}, turn_.now);
+    auto seen = turn_.matching.workers().on_queue({tenant, queue}, turn_.now);
+    if (kind_.trouble_of_queue_) seen.trouble = kind_.trouble_of_queue_(tenant, queue);
+    return seen;
   };
   return explain(*found, look, turn_.now);
 }

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
 
 #include "core/workflow/machine/machine.hpp"
 
@@ -17,6 +20,8 @@ struct WorkflowsOptions {
   // What the expressions of one batch may cost, about 20 to 50 ns a step; one of them may exceed it. What a
   // tenant may spend in every batch before others go first.
   std::int64_t steps_max = 500'000, steps_share = 50'000;
+  // Why what waits in a queue of that tenant cannot be published through the external broker, for people who ask; none: nothing is. Called by the engine.
+  std::function<std::optional<std::string>(const workflow::Tenant& tenant, const std::string& queue)> trouble_of_queue;
 };
 
 }  // namespace baton::engine

@@ -35,6 +35,7 @@ Workflows::Workflows(const WorkflowsOptions& options, metrics::Registry* metrics
       chunks_max_(options.chunks_max),
       events_max_(options.events_max),
       steps_max_(options.steps_max),
+      trouble_of_queue_(options.trouble_of_queue),
       jobs_created_(counter_in(metrics, "baton_jobs_created_total", "Jobs created.")),
       jobs_ended_(counter_in(metrics, "baton_jobs_ended_total", "Jobs that completed, failed or were cancelled.")),
       progressions_(options.expansions_max),

@@ -42,6 +42,7 @@ class Workflows final : public Kind {
   const int chunks_max_;
   const std::size_t events_max_;
   const std::int64_t steps_max_;
+  const decltype(WorkflowsOptions::trouble_of_queue) trouble_of_queue_;
   metrics::Counter* const jobs_created_;
   metrics::Counter* const jobs_ended_;
   Definitions definitions_;
