@@ -120,18 +120,13 @@ enum class Mutant {
   runbook_dead_not_listed,        // a job given up is not found again
   phases_overlap,                 // a phase does not wait for those before it
   members_overlap,                // … nor does one of its members
-  two_versions_at_once,           // a member does the steps of two versions of a phase at once
-  held_batch_begins,              // a batch begins that waits for a person
   late_batch_begins,              // … or one whose time is past does not wait
-  held_member_begins,             // a member goes on that waits for a person
   late_phase_begins,              // a phase begins by itself however late
   paused_phase_begins,            // a phase of a paused batch begins
   requirement_ignored,            // a phase begins though too few came through the one that it requires
   gate_ignored,                   // a phase with a gate does not wait for go
   threshold_ignored,              // a batch goes on however many fail
-  open_batches_not_asked,         // a version is published over batches that have begun, and nobody has said what becomes of them
   begun_batch_not_kept,           // one that was to stay on its version goes over
-  old_version_retried,            // a step of an older version runs again though the newer one has begun
   // of service calls
   call_started_twice,       // a call that runs or has ended is started
   call_started_early,       // … before its time

@@ -57,12 +57,15 @@ class ManagementLink final : public RequestLink {
     if (subscription_ && take_rule_request(client_, principal_, *subscription_, *request, weak, [this, request](const Answer& said) { reply(*request, said); }))
       return;
     const std::string operation = request->property("operation");
-    const auto tokens = tokens_in(pn_message_body(request->message.get()));
+    pn_data_t* body = pn_message_body(request->message.get());
+    const auto tokens = tokens_in(body);
     const bool is_renewal = operation == "com.microsoft:renew-lock";
     if (!is_renewal && operation != "com.microsoft:update-disposition")
       return answer(*request, {501, "'" + operation + "' cannot be done here", "amqp:not-implemented"});
     if (tokens.empty()) return answer(*request, {400, "no lock tokens were named"});
-    remember(request, tokens, 0, [this, request, tokens, is_renewal] { is_renewal ? renew(request, tokens) : settle(request, tokens); });
+    if (is_renewal) return remember(request, tokens, 0, [this, request, tokens] { renew(request, tokens); });
+    const Disposition said{text_in(body, "disposition-status"), text_in(body, "deadletter-reason"), text_in(body, "deadletter-description")};
+    remember(request, tokens, 0, [this, request, tokens, said] { settle(request, tokens, said); });
   }
 
   // Looks for the locks that are not remembered, from number `at` on, one after the other. After a restart none is.
@@ -119,10 +122,12 @@ class ManagementLink final : public RequestLink {
     });
   }
 
-  void settle(std::shared_ptr<Request> request, const std::vector<LockToken>& tokens) {
+  struct Disposition {
+    std::string status, reason, description;
+  };
+  void settle(std::shared_ptr<Request> request, const std::vector<LockToken>& tokens, const Disposition& said) {
     using How = SettleTask::How;
-    pn_data_t* body = pn_message_body(request->message.get());
-    const std::string status = text_in(body, "disposition-status");
+    const std::string& status = said.status;
     if (status != "completed" && status != "abandoned" && status != "suspended")
       return answer(*request, {501, "'" + status + "' is nothing that can be done with a job", "amqp:not-implemented"});
     if (tokens.size() != 1) return answer(*request, {400, "one lock token is expected"});
@@ -130,7 +135,7 @@ class ManagementLink final : public RequestLink {
     const How how = status == "completed" ? How::keep : status == "abandoned" ? How::abandon : How::give_up;
     if (!held || (held->is_kept && how != How::keep)) return answer(*request, lock_lost);
     const std::string reason =
-        how == How::abandon ? abandoned : dead_lettered(text_in(body, "deadletter-reason"), text_in(body, "deadletter-description"));
+        how == How::abandon ? abandoned : dead_lettered(said.reason, said.description);
     client_.submit(settlement(*held, how, reason), weak_from_this(), [this, request, token = tokens.front()](const Reply& reply) {
       const auto* refused = std::get_if<Refused>(&reply);
       if (refused && may_pass(*refused)) return answer(*request, busy);

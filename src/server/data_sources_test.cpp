@@ -39,7 +39,7 @@ TEST(DataSources, an_http_source_is_asked_over_the_network) {
   const auto table = open_data_sources(config)->fetch(source);
   ASSERT_TRUE(table.has_value()) << table.error().message;
   EXPECT_EQ(table->columns, std::vector<std::string>{"Upn"});
-  EXPECT_EQ(table->rows.front().front(), "ann");
+  EXPECT_EQ(table->rows.front().front().text(), "ann");
   EXPECT_TRUE(head.starts_with("GET /people?all=1&wave=two%20words HTTP/1.1")) << head;
   EXPECT_NE(head.find("Authorization: Basic am9lOnBhc3Mgd29yZA=="), std::string::npos) << head;
 }

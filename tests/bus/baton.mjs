@@ -9,6 +9,14 @@ import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service
 
 export const binary = process.env.BATON_BINARY ?? join(import.meta.dirname ?? ".", "../../build/release/baton");
 
+// A test that fails in the middle may leave a server behind, which keeps its file from ending, and with it the whole suite.
+const servers = new Set();
+process.on("exit", () => { for (const server of servers) server.kill("SIGKILL"); });
+setTimeout(() => {
+  console.error("this file of tests has not ended in 400 seconds");
+  process.exit(1);
+}, 400_000).unref();
+
 export class Baton {
   constructor() {
     this.data = mkdtempSync(join(tmpdir(), "baton-bus-"));
@@ -32,6 +40,9 @@ export class Baton {
     const amqp = this.amqp ?? "127.0.0.1:0", admin = this.admin ?? "127.0.0.1:0";
     this.process = spawn(binary, ["serve", "--data", this.data, "--listen", listen, "--amqp", amqp, "--amqp-admin", admin, "--log-level", this.logLevel, ...options],
       { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...this.environment } });
+    const server = this.process;
+    servers.add(server);
+    server.once("exit", () => servers.delete(server));
     this.process.stderr.on("data", (text) => { this.log += text; process.stderr.write(text); });
     const lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
     this.url = (await lines.next()).value;

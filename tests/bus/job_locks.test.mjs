@@ -115,8 +115,8 @@ describe("the lock of a job that was received before a kill", () => {
     for (const round of [1, 2]) {
       const { lease_until: until } = await node(job);
       const again = afterwards("held");
-      for (const refused of [again.renewMessageLock(first), again.completeMessage(first), again.abandonMessage(first), again.deadLetterMessage(first)])
-        assert.equal((await refusal(refused)).code, "MessageLockLost");
+      for (const refused of [() => again.renewMessageLock(first), () => again.completeMessage(first), () => again.abandonMessage(first), () => again.deadLetterMessage(first)])
+        assert.equal((await refusal(refused())).code, "MessageLockLost");
       assert.equal((await node(job)).lease_until, until);
       if (round === 1) await restart();
     }
@@ -198,7 +198,7 @@ it("the lock of a job ends while the server is away, and the next delivery is an
     const late = afterwards("held");
     const second = await one(late, 10_000);
     assert.equal(second.body.task_id, first.body.task_id);
-    for (const refused of [late.renewMessageLock(first), late.completeMessage(first)]) assert.equal((await refusal(refused)).code, "MessageLockLost");
+    for (const refused of [() => late.renewMessageLock(first), () => late.completeMessage(first)]) assert.equal((await refusal(refused())).code, "MessageLockLost");
     await late.completeMessage(second);
     await answer(second);
     assert.equal((await ended(job)).status, "COMPLETED");
@@ -218,8 +218,8 @@ it("the lock of another tenant's job is nobody else's", async () => {
     const message = await one(client(own).createReceiver("functionapp-tasks", locked));
     await restart();
     const theirs = client(stranger).createReceiver("functionapp-tasks", locked);
-    for (const refused of [theirs.renewMessageLock(message), theirs.completeMessage(message), theirs.abandonMessage(message)])
-      assert.equal((await refusal(refused)).code, "MessageLockLost");
+    for (const refused of [() => theirs.renewMessageLock(message), () => theirs.completeMessage(message), () => theirs.abandonMessage(message)])
+      assert.equal((await refusal(refused())).code, "MessageLockLost");
     assert.equal((await node(job)).status, "RUNNING");
     await client(own).createReceiver("functionapp-tasks", locked).completeMessage(message);
   } finally { await baton.stop(); }

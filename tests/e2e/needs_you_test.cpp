@@ -102,7 +102,8 @@ TEST(NeedsYou, AGateIsListedAndAnsweredOnce) {
   EXPECT_EQ(again.code, 1);
   EXPECT_NE(again.err.find("ann"), std::string::npos) << again.err;
   EXPECT_EQ(take(client, 1).size(), 1U);
-  EXPECT_EQ(baton({"needs-you"}, {to}).out, "Nothing needs you.\n");
+  const Ran nothing = baton({"needs-you"}, {to});
+  EXPECT_EQ(nothing.out + nothing.err, "Nothing needs you.\n");
   const std::string events = baton({"batch", "events", "1"}, {to}).out;
   EXPECT_NE(events.find("go by ann: all green"), std::string::npos) << events;
 }

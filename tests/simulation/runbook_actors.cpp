@@ -158,11 +158,11 @@ void Planner::start() {
 
 void Planner::publish() {
   const std::string_view text = texts_[published_++ % texts_.size()];
-  side_.send_surely(PublishRunbook{.definition = side_.parsed(text),
-                                   .text = std::string(text),
-                                   .overdue_behavior = side_.random().chance(0.5) ? "rerun" : "ignore",
-                                   .rerun_init = side_.random().chance(0.4)},
-                    [](const Reply&) {});
+  PublishRunbook command{.definition = side_.parsed(text), .text = std::string(text), .rerun_init = side_.random().chance(0.4)};
+  // Whoever says nothing hears that batches are open, if any has begun.
+  if (side_.random().chance(0.85)) command.open_batches = static_cast<runbook::OpenBatches>(side_.random().below(3));
+  if (!side_.scheduler() && side_.random().chance(0.5)) command.overdue_behavior = "ignore";
+  side_.send_surely(command, [](const Reply&) {});
 }
 
 void Planner::new_batch() {

@@ -108,8 +108,9 @@ void RunbookWatch::check_threshold(const Whole& all) const {
   if (is_terminal(batch.status) || batch.paused_at || !book.threshold || book.progression == Progression::lockstep) return;
   const auto is = [](MemberStatus status) { return [status](const Member* row) { return row->counted_as == status; }; };
   const std::int64_t failed = std::ranges::count_if(all.members, is(MemberStatus::failed)) - batch.failures_accepted;
-  const std::int64_t active = std::ranges::count_if(all.members, is(MemberStatus::active));
-  expect(failed < book.threshold->min_failed || failed * 100 <= book.threshold->max_failed_percent * (failed + active),
+  // It is looked at when somebody fails, and not when somebody leaves.
+  const auto others = static_cast<std::int64_t>(all.members.size()) - std::ranges::count_if(all.members, is(MemberStatus::failed));
+  expect(failed < book.threshold->min_failed || failed * 100 <= book.threshold->max_failed_percent * (failed + others),
          "a batch in which too many fail pauses", "batch " + std::to_string(batch.id));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/runbook/machine/machine.hpp"
+#include "core/runbook/machine/versions.hpp"
 #include "store/runbook_tables.hpp"
 #include "tests/simulation/runbook_watch.hpp"
 #include "tests/simulation/world.hpp"
@@ -301,14 +302,35 @@ void RunbookWatch::check_version(const Batch& from, const Batch& to) const {
   const Runbook& book = rows_.runbooks.at(to.runbook_id);
   const std::string what = "batch " + std::to_string(to.id) + " goes over to version " + std::to_string(book.version) +
                            " of " + book.name;
-  const bool ignores = book.overdue_behavior == "ignore" && !overdue_applied_before_.contains(book.id);
+  const bool ignores = open_batches_of(book) == OpenBatches::ignore && !overdue_applied_before_.contains(book.id);
+  const bool keeps = open_batches_of(book) == OpenBatches::keep;
+  // Of the versions before: what has begun or was left out, and what is due and has only waited for its turn.
+  const auto before = [&](const PhaseExecution& phase, auto&& is) {
+    return std::ranges::any_of(rows_.phases, [&](const auto& entry) {
+      const auto was = phases_before_.find(entry.first);
+      const PhaseExecution& old = was == phases_before_.end() ? entry.second : was->second;
+      return old.batch_id == to.id && old.phase_name == phase.phase_name && old.runbook_version < book.version && is(old);
+    });
+  };
+  const auto is_over = [](const PhaseExecution& old) {
+    return old.status != PhaseStatus::pending && old.status != PhaseStatus::superseded;
+  };
+  const auto waits = [&](const PhaseExecution& old) {
+    return old.status == PhaseStatus::pending && old.due_at && *old.due_at <= clock_.now();
+  };
+  const auto has_begun_before = [&](const auto& entry) {
+    const PhaseExecution& phase = entry.second;
+    return phase.batch_id == to.id && phase.runbook_version < book.version && phase.dispatched_at;
+  };
+  if (keeps) expect(!from.init_dispatched_at && std::ranges::none_of(rows_.phases, has_begun_before), "what has begun stays on its version", what);
   bool changed_over = false;
   for (const auto& [id, phase] : rows_.phases) {
     if (phase.batch_id != to.id || phase.runbook_version != book.version || !phases_new_.contains(id)) continue;
     changed_over = true;
     const bool overdue = phase.due_at && *phase.due_at <= clock_.now();
+    const bool left_out = (ignores || keeps) && (before(phase, is_over) || (ignores && overdue && !before(phase, waits)));
     if (!is_terminal(to.status))
-      expect((phase.status == PhaseStatus::skipped) == (overdue && ignores), "what is overdue is as overdue_behavior says",
+      expect((phase.status == PhaseStatus::skipped) == left_out, "what is overdue is as overdue_behavior says",
              what + ", phase '" + phase.phase_name + "' " + std::string(name(phase.status)));
   }
   if (!changed_over || from.status != BatchStatus::active || is_terminal(to.status)) return;
@@ -364,7 +386,9 @@ void RunbookWatch::check_begin(const PhaseExecution& phase) const {
   const Definition& book = definition(batch, phase.runbook_version);
   const bool goes_on = !is_terminal(batch.status);
   expect(!batch.hold_id, "a batch on hold begins nothing", what);
-  expect(!batch.paused_at || batch.paused_by == "baton" || !goes_on, "a paused batch begins no phase", what);
+  const auto earlier = batches_before_.find(batch.id);  // it may have been paused after that
+  const bool was_paused = earlier == batches_before_.end() || earlier->second.paused_at;
+  expect(!batch.paused_at || !was_paused || !goes_on, "a paused batch begins no phase", what);
   if (phase.expected_at && goes_on)
     expect(clock_.now() - *phase.expected_at <= book.late_after + std::chrono::minutes{10} || was_in_line_.contains(phase.id) ||
                is_answered(HoldKind::late_phase, phase.id),

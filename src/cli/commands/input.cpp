@@ -37,7 +37,7 @@ Result<std::string> read_utf8_file(const std::string& path) {
   TRY_ASSIGN(std::string text, read_file(path));
   const std::string name = path == "-" ? "standard input" : path;
   if (const std::string_view wide = wide_encoding(text); !wide.empty())
-    return fail(Code::invalid, fmt::format("{} is {}; save it as UTF-8 (in Excel: \"CSV UTF-8\")", name, wide));
+    return fail(Code::invalid, fmt::format("{} is {}; save it as UTF-8", name, wide));
   if (is_utf8(text)) return text;
   std::size_t line = 1;
   for (std::string_view rest = text;; ++line) {
@@ -45,8 +45,7 @@ Result<std::string> read_utf8_file(const std::string& path) {
     if (!is_utf8(first) || first.size() == rest.size()) break;
     rest.remove_prefix(first.size() + 1);
   }
-  return fail(Code::invalid,
-              fmt::format("{} is not UTF-8, see line {}; save it as UTF-8 (in Excel: \"CSV UTF-8\")", name, line));
+  return fail(Code::invalid, fmt::format("{} is not UTF-8, see line {}; save it as UTF-8", name, line));
 }
 
 Result<Json> parse_input(std::string_view text, std::string_view source) {

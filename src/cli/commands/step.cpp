@@ -119,7 +119,7 @@ void add_step(Parser app, Action& chosen) {
     command.add_option("--reason", options->reason, "kept with the batch");
   };
   changes("retry", "Try a step that failed again", retry);
-  changes("skip", "Take a step as done, and go on with the next", skip);
+  changes("skip", "Take a step as done, and go on with the next; it is shown as skipped", skip);
   changes("cancel", "Give a step up", cancel);
   step.footer("A job is such as step-12, init-3, rollback-4 or removal-5; `baton member show` has them.");
 }

@@ -43,7 +43,7 @@ std::string query_reason(const Request& request, std::vector<FieldError>& errors
 // Adds all of them; `added` tells how many it were when something fails in the middle.
 Task<std::expected<MembersReply, Refused>> add_members(Context& context, std::int64_t batch_id,
                                                        SourceMembers& members, std::optional<Time> time,
-                                                       const Attribution& who = {}) {
+                                                       const Attribution& who) {
   std::expected<MembersReply, Refused> total;
   for (std::size_t from = 0; from < members.size(); from += chunk) {
     AddMembers command{.batch_id = batch_id, .by = who.by, .reason = who.reason};
@@ -91,7 +91,8 @@ Task<Response> create_batch(Context& context) {
   auto opened = co_await tell<BatchReply>(context, std::move(open));
   if (!opened) co_return problem(opened.error());
   const auto id = opened->batch.id;
-  auto added = co_await add_members(context, id, *members, std::nullopt);
+  const Attribution nobody;  // the batch says who made it
+  auto added = co_await add_members(context, id, *members, std::nullopt, nobody);
   if (!added) co_return co_await give_up(context, id, std::move(added.error()));
   StartBatch start{id};
   auto started = co_await tell<BatchReply>(context, std::move(start));

@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 
+#include "base/json_write.hpp"
 #include "http/api/batch_reads.hpp"
 #include "http/api/routes.hpp"
 #include "http/json/answer.hpp"

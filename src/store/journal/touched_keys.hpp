@@ -46,6 +46,7 @@ class TouchedKeys {
     const auto has_lane = [this](const auto& list) { return has(hash(list.entity_id, list.lane)); };
     return (asked.entities && has_entities_) || (asked.locked && has_messages_) ||
            any_of(asked.messages, [this](const message::MessageKey& key) { return has(hash(key)); }) ||
+           any_of(asked.messages_light, [this](const message::MessageKey& key) { return has(hash(key)); }) ||
            any_of(asked.pages, has_lane) || any_of(asked.agendas, has_lane) ||
            any_of(asked.history, [this](const message::HistoryKey& key) { return has(hash(key.message_id)); }) ||
            any_of(asked.history_oldest, [this](const auto& oldest) { return has(hash_of_history(oldest.entity_id)); });

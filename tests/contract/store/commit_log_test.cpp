@@ -231,7 +231,15 @@ class CommitLogOfVersion11 : public CommitLog {
     write_and_die(database, 1, 3);
     database.execute("ALTER TABLE writer_state DROP COLUMN log_id; ALTER TABLE writer_state DROP COLUMN log_last;"
                      "ALTER TABLE access_tokens DROP COLUMN bus_key; DROP TABLE bus_entities; DROP TABLE bus_counters; DROP TABLE bus_messages;"
-                     "DROP TABLE bus_history; DELETE FROM schema_migrations WHERE version>11");
+                     "DROP TABLE bus_history; DROP TABLE holds; DROP INDEX batch_members_held; DROP INDEX step_executions_limited;"
+                     "DROP INDEX step_executions_retrying; ALTER TABLE runbooks DROP COLUMN open_batches;"
+                     "ALTER TABLE batches DROP COLUMN paused_reason; ALTER TABLE batches DROP COLUMN phase_overlap;"
+                     "ALTER TABLE batches DROP COLUMN source_time; ALTER TABLE batches DROP COLUMN hold_id;"
+                     "ALTER TABLE batches DROP COLUMN failures_accepted; ALTER TABLE batch_members DROP COLUMN added_by;"
+                     "ALTER TABLE batch_members DROP COLUMN hold_id; ALTER TABLE batch_members DROP COLUMN moved_to;"
+                     "ALTER TABLE batch_members DROP COLUMN done_json; ALTER TABLE phase_executions DROP COLUMN waits_for;"
+                     "ALTER TABLE phase_executions DROP COLUMN expected_at; ALTER TABLE step_executions DROP COLUMN has_slot;"
+                     "DELETE FROM schema_migrations WHERE version>11");
     database.execute_in_log("DROP TABLE baton_log");
   }
 };

@@ -469,6 +469,7 @@ TEST_P(RunbookReadsContract, MovedPhasesArePendingOnesWithAnotherTimeThanTheirTi
     w.phases_new.back().status = id == 7 ? PhaseStatus::dispatched : PhaseStatus::pending;
     w.phases_new.back().due_at = at(1'000);
     w.phases_new.back().timer_due = at(2'000);
+    if (id != 8) w.phases_new.back().waits_for = PhaseWait::none;
   }
   w.phases_new[1].timer_due = at(500);
   w.phases_new[2].timer_due = at(1'000);

@@ -402,10 +402,11 @@ TEST_P(RunbookStoreContract, QueuedJobsAndNodesWaitInOneOrder) {
 
 TEST_P(RunbookStoreContract, PhasesWithoutATimerAreThosePendingWithATimeToBeDue) {
   Writes w;
-  for (int id = 1; id <= 6; ++id) {
+  for (int id = 1; id <= 7; ++id) {
     w.phases_new.push_back(phase_row(id));
     w.phases_new.back().status = PhaseStatus::pending;
     w.phases_new.back().timer_due.reset();
+    if (id != 7) w.phases_new.back().waits_for = PhaseWait::none;
   }
   w.phases_new[0].timer_due = at(1);
   w.phases_new[1].status = PhaseStatus::dispatched;

@@ -80,7 +80,7 @@ bool Decision::is_answered(HoldKind kind, const PhaseExecution& phase) {
 // What keeps it from beginning now. Holds are opened on the way.
 PhaseWait Decision::wait_of(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
   PhaseExecution& row = phase.row;
-  if (batch.row.hold_id && !MUTANT(held_batch_begins)) return PhaseWait::batch_held;
+  if (batch.row.hold_id) return PhaseWait::batch_held;
   if (batch.row.paused_at && !MUTANT(paused_phase_begins)) return PhaseWait::batch_paused;
   const Definition& definition = ledger.definition(batch.row, row.runbook_version);
   // It is late if nobody was there to begin it, not if it had to wait for others.
@@ -163,7 +163,7 @@ void Decision::gate_timed_out(Slot<PhaseExecution>& phase, Slot<Batch>& batch) {
 }
 
 bool Decision::may_begin(const Member& member, const PhaseExecution& phase) {
-  if (member.hold_id && !MUTANT(held_member_begins)) return false;
+  if (member.hold_id) return false;
   const Batch& batch = ledger.existing_batch(phase.batch_id).row;
   if (!batch.phase_overlap) return true;
   for (const Slot<PhaseExecution>* slot : ledger.phases_of(batch.id)) {
@@ -171,7 +171,7 @@ bool Decision::may_begin(const Member& member, const PhaseExecution& phase) {
     if (other.id == phase.id || other.status != PhaseStatus::dispatched) continue;
     const bool same = other.phase_name == phase.phase_name && other.runbook_version < phase.runbook_version;
     const bool before = batch.phase_overlap == PhaseOverlap::wait && is_before(other, phase);
-    if (!(same && !MUTANT(two_versions_at_once)) && !(before && !MUTANT(members_overlap))) continue;
+    if (!same && !(before && !MUTANT(members_overlap))) continue;
     const auto steps = ledger.steps_of(member.id, other.id);
     if (std::ranges::any_of(steps, [](const auto* step) { return !is_terminal(step->row.status); })) return false;
   }

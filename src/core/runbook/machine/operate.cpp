@@ -251,7 +251,7 @@ void Decision::resume(Slot<Batch>& batch, const std::string& by, const std::stri
   change(batch, walk_transition::resume);
   event(batch.row.id, "batch_resumed", "resumed" + by_whom(by) + (reason.empty() ? "" : ": " + reason));
   for (const Slot<PhaseExecution>* phase : ledger.phases_of(batch.row.id))  // too many may have failed meanwhile
-    if (phase->row.status == PhaseStatus::dispatched) failing_.insert(phase->row.id);
+    if (phase->row.dispatched_at) check_threshold(batch, phase->row);
   consider_waiting(batch);
 }
 

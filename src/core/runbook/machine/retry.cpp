@@ -46,7 +46,7 @@ const PhaseExecution* begun_anew(const PhaseExecution& phase, Ledger& ledger) {
   if (!ledger.existing_batch(phase.batch_id).row.phase_overlap) return nullptr;  // another scheduler's
   for (const Slot<PhaseExecution>* other : ledger.phases_of(phase.batch_id))
     if (other->row.phase_name == phase.phase_name && other->row.runbook_version > phase.runbook_version &&
-        has_begun(other->row) && !MUTANT(old_version_retried))
+        has_begun(other->row))
       return &other->row;
   return nullptr;
 }

@@ -93,7 +93,7 @@ Published publish(const Definition& definition, const std::string& text, const P
   auto said = how.open_batches;
   if (!said && how.overdue_behavior == "ignore") said = OpenBatches::ignore;
   const bool is_for_open_ones = latest && context.policy.scheduler;
-  if (is_for_open_ones && !said && !MUTANT(open_batches_not_asked))
+  if (is_for_open_ones && !said)
     if (auto refused = ask_what_becomes_of_them(definition.name, context.ledger); refused.problem != Problem::none)
       return {std::move(refused), nullptr};
   Runbook row;
